@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,23 +15,11 @@ from .....windowing.errors import ConfigError, WincliError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile, Source
 from .....windowing.support.user_modules import search
-from ....console.messages import Messages
-from ....job.context import owner
-from ....job.enrich_tables import loaded_tables
-from ....job.plain_run import PlainRun
-from ....launch.in_process import local_context
-from ....launch.run_modes import run_request
-from ....planning.enriched_input import enriched_input
-from ....planning.job_plan import plan_job
-from ....planning.open_outputs import open_outputs
 from ....planning.stage_plans import StagePlan, plan_stages
 from ....request.fingerprint import same_inputs
 from ....request.request import JobRequest, request_of
 from ...results.result import ResultFolder, open_result_folder
-from .recorded_input import RecordedInput, open_input, open_units
-
-_ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": (), "max_rejects": None}
-"""What a job has that is run for the rows of its stages alone."""
+from .recorded_input import open_input, open_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +66,9 @@ def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
     found = open_input(request, manifest)
     if not own.enrichments:
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
-    alone = _alone(own, found, stack)
-    outputs = stack.enter_context(open_outputs(alone, owner()))
-    source = enriched_input(alone, found.source, LocalExecutor())
-    plan = plan_job(alone, source, outputs)
-    loaded = stack.enter_context(loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()))
-    return RecordedStage(loaded.source, loaded.stages[0])
+    from .stages_again import enriched  # noqa: PLC0415 - few jobs have tables, and this loads all that runs need
+
+    return RecordedStage(*stack.enter_context(enriched(own, found)))
 
 
 def _later_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
@@ -98,10 +81,10 @@ def _later_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
         raise ConfigError(what, "ask for the windows of that stage, if it has an output")
     folder = before["output"]
     if folder is None or not _is_of_same_run(folder, manifest):
-        found = open_input(request, manifest)
-        alone = _alone(request.with_stages(request.stages[:at]), found, stack)
-        run_request(alone, local_context(Messages(-1)))
-        folder = alone.job.output
+        from .stages_again import computed  # noqa: PLC0415 - as above
+
+        earlier = request.with_stages(request.stages[:at])
+        folder = stack.enter_context(computed(earlier, open_input(request, manifest)))
     source = open_source([folder], ReadOptions(), LocalExecutor())
     note = f"its rows are windows of stage {before['name']}"
     return RecordedStage(source, plan_stages(own, source)[0], note)
@@ -115,12 +98,3 @@ def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:
         return False
     files = ([InputFile(**file) for file in each["inputs"]] for each in (before, manifest))
     return bool(before["job"] == manifest["job"] and same_inputs(*files))
-
-
-def _alone(request: JobRequest, found: RecordedInput, stack: ExitStack) -> JobRequest:
-    """Return a request for a job in a temporary folder, over the input that was found."""
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wincli-"))
-    stages = [each.stage.model_copy(update={"output": None, "plain": False}) for each in request.stages]
-    changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
-    alone = request_of(request.job.model_copy(update=changed))
-    return replace(alone, reading=replace(alone.reading, bases=found.bases))
