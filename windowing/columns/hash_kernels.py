@@ -51,6 +51,12 @@ def _remixed(x: np.uint64) -> np.uint64:
 
 
 @kernel
+def _float_word(bits: np.uint64) -> np.uint64:
+    word = _NAN if (bits & _MAGNITUDE) > _INFINITE else bits
+    return np.uint64(0) if word == _SIGN else np.uint64(word)
+
+
+@kernel
 def add_words(sums: Words, words: Words, salt: np.uint64) -> None:
     """Add the hashes of words to those of rows. ``sums``, ``words``: uint64 (n,)."""
     for i in range(sums.size):
@@ -65,6 +71,13 @@ def add_two_words(sums: Words, one: Words, other: Words, salts: tuple[np.uint64,
 
 
 @kernel
+def add_two_floats(sums: Words, one: Words, other: Words, salts: tuple[np.uint64, np.uint64]) -> None:
+    """Add the hashes of two columns of floats at once, from their bits."""
+    for i in range(sums.size):
+        sums[i] += _salted(_float_word(one[i]), salts[0]) + _salted(_float_word(other[i]), salts[1])
+
+
+@kernel
 def add_valid_words(sums: Words, words: Words, valid: Flags, salt: np.uint64) -> None:
     """Add the hashes of words where ``valid``, uint8 (n,), is 1; a null adds the salt. Without a branch it is fast."""
     for i in range(sums.size):
@@ -76,12 +89,6 @@ def add_coded(sums: Words, codes: npt.NDArray[np.int32], hashes: Words) -> None:
     """Add to the row ``i`` the hash of its value in a dictionary, ``hashes[codes[i]]``."""
     for i in range(sums.size):
         sums[i] += hashes[codes[i]]
-
-
-@kernel
-def _float_word(bits: np.uint64) -> np.uint64:
-    word = _NAN if (bits & _MAGNITUDE) > _INFINITE else bits
-    return np.uint64(0) if word == _SIGN else np.uint64(word)
 
 
 @kernel

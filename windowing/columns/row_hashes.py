@@ -8,8 +8,9 @@ place. The hash of a row has 64 bits and its digest 128: two different rows have
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -105,22 +106,20 @@ class RowHasher:
 
     def _adds(self, batch: pa.RecordBatch) -> Iterator[Add]:
         """Yield what adds the columns of a batch; columns of plain words are added two at a time."""
-        single: tuple[Words, np.uint64] | None = None
+        words: list[tuple[Words, np.uint64]] = []
+        floats: list[tuple[Words, np.uint64]] = []
         for each, salt in zip(self.schema, self._salts, strict=True):
             column = batch.column(each.name)
             if pa.types.is_dictionary(column.type):
                 yield self._coded(column, each.name, salt)
             elif pa.types.is_float64(column.type) and not self.finite and not column.null_count:
-                yield _floats(view_of(column, np.uint64), salt)
+                floats.append((view_of(column, np.uint64), salt))
             elif not is_plain(column.type) or column.null_count:
                 yield _with_mask(*words_of(column, self.finite), salt)
-            elif single is None:
-                single = view_of(column, np.uint64), salt
             else:
-                yield _two(*single, view_of(column, np.uint64), salt)
-                single = None
-        if single is not None:
-            yield _with_mask(single[0], None, single[1])
+                words.append((view_of(column, np.uint64), salt))
+        yield from _in_pairs(words, kernels.add_two_words, kernels.add_words)
+        yield from _in_pairs(floats, kernels.add_two_floats, kernels.add_floats)
 
     def _coded(self, column: pa.DictionaryArray, name: str, salt: np.uint64) -> Add:
         hashes = self._dictionary(column.dictionary, name, salt)
@@ -159,14 +158,24 @@ def hasher_of(schema: pa.Schema, finite: bool = False) -> RowHasher | None:
     return RowHasher(schema, finite) if all(has_words(each.type) for each in schema) else None
 
 
-def _floats(bits: Words, salt: np.uint64) -> Add:
-    return lambda sums, start: kernels.add_floats(sums, bits[start : start + len(sums)], salt)
+def _in_pairs(
+    columns: Sequence[tuple[Words, np.uint64]], add_two: Callable[..., None], add_one: Callable[..., None]
+) -> Iterator[Add]:
+    """Yield what adds columns two at a time, and the last one alone where their number is odd."""
+    for (one, salt), (other, its_salt) in zip(columns[::2], columns[1::2], strict=False):
+        yield _two(add_two, one, salt, other, its_salt)
+    for words, salt in columns[len(columns) & ~1 :]:
+        yield partial(_add_one, add_one, words, salt)
 
 
-def _two(one: Words, salt: np.uint64, other: Words, its_salt: np.uint64) -> Add:
+def _add_one(add_one: Callable[..., None], words: Words, salt: np.uint64, sums: Words, start: int) -> None:
+    add_one(sums, words[start : start + len(sums)], salt)
+
+
+def _two(add_two: Callable[..., None], one: Words, salt: np.uint64, other: Words, its_salt: np.uint64) -> Add:
     def add(sums: Words, start: int) -> None:
         stop = start + len(sums)
-        kernels.add_two_words(sums, one[start:stop], other[start:stop], (salt, its_salt))
+        add_two(sums, one[start:stop], other[start:stop], (salt, its_salt))
 
     return add
 

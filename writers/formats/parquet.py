@@ -37,7 +37,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from ...windowing.columns.dictionaries import used_values
+from ...windowing.columns.arrays import combined
+from ...windowing.columns.dictionaries import with_used_values
 from .encoder import Encoder, Write, join_tables
 from .types import is_bytes, is_integral, plain
 
@@ -165,17 +166,8 @@ def _compact(group: pa.Table) -> pa.Table:
     """Return a row group whose dictionaries hold only used values: the writer stores whole dictionaries."""
     for at, field in enumerate(group.schema):
         if pa.types.is_dictionary(field.type):
-            group = group.set_column(at, field, _used_only(group.column(at)))
+            group = group.set_column(at, field, with_used_values(combined(group.column(at))))
     return group
-
-
-def _used_only(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    array = column.combine_chunks()
-    used = used_values(array)
-    if used.all():
-        return array
-    places = pa.array(np.cumsum(used) - 1, type=array.type.index_type)
-    return pa.DictionaryArray.from_arrays(places.take(array.indices), array.dictionary.filter(pa.array(used)))
 
 
 def _read(part: Path) -> tuple[pa.Schema, Iterator[pa.Table]]:

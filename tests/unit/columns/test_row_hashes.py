@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns.dictionaries import used_values
+from wincli.windowing.columns.dictionaries import with_used_values
 from wincli.windowing.columns.row_hashes import ROWS, RowDigest, RowHasher, hasher_of
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -169,6 +169,9 @@ def test_a_union_has_no_hash() -> None:
     assert hasher_of(pa.schema({"a": pa.list_(union)})) is None
 
 
-def test_values_of_a_dictionary_that_a_column_does_not_use_are_found() -> None:
-    column = pa.DictionaryArray.from_arrays(pa.array([2, None, 0], pa.int8()), pa.array(["a", "b", "c"]))
-    assert used_values(column).tolist() == [True, False, True]
+@given(codes=st.lists(st.none() | st.integers(0, 4), max_size=12), kind=st.sampled_from([pa.int8(), pa.int32()]))
+def test_a_dictionary_keeps_the_values_that_its_column_uses(codes: list[int | None], kind: pa.DataType) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array(codes, kind), pa.array(list("abcde")))
+    found = with_used_values(column)
+    assert (found.type, found.to_pylist()) == (column.type, column.to_pylist())
+    assert found.dictionary.to_pylist() == sorted({each for each in column.to_pylist() if each is not None})
