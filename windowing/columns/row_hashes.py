@@ -18,7 +18,7 @@ import pyarrow as pa
 from . import hash_kernels as kernels
 from .arrays import Ints, view_of
 from .hash_kernels import Flags, Words
-from .value_words import has_words, is_plain, salt_of, valid_of, words_of
+from .value_words import has_words, in_type, is_plain, salt_of, valid_of, words_of
 
 ROWS = 1 << 15
 """Rows of a block: their sums stay in the cache while one column after the other is added."""
@@ -109,7 +109,7 @@ class RowHasher:
         words: list[tuple[Words, np.uint64]] = []
         floats: list[tuple[Words, np.uint64]] = []
         for each, salt in zip(self.schema, self._salts, strict=True):
-            column = batch.column(each.name)
+            column = in_type(batch.column(each.name), each.type)
             if pa.types.is_dictionary(column.type):
                 yield self._coded(column, each.name, salt)
             elif pa.types.is_float64(column.type) and not self.finite and not column.null_count:

@@ -20,6 +20,16 @@ def salt_of(text: str) -> np.uint64:
     )
 
 
+def in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column with the values that it has in another type, as a writer casts them; dictionaries stay."""
+    if pa.types.is_dictionary(column.type):
+        given = column.dictionary
+        values = in_type(given, kind)
+        return column if values is given else pa.DictionaryArray.from_arrays(column.indices, values)
+    is_same = column.type == kind or pa.types.is_nested(kind) or (_is_text(column.type) and _is_text(kind))
+    return column if is_same else column.cast(kind)
+
+
 def is_plain(kind: pa.DataType) -> bool:
     """Whether the values of a type are words as they stand."""
     return bool(not _is_other(kind) and kind.bit_width == 64)

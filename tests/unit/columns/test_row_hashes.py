@@ -153,6 +153,16 @@ def test_decimals_of_any_width_and_large_texts_have_the_words_of_their_values() 
     assert _hashes(narrow, schema) == _hashes(wide, schema)
 
 
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_values_are_hashed_in_the_type_in_which_they_are_written(is_coded: bool) -> None:
+    given = pa.table(
+        {"t": pa.array([1000, None], pa.timestamp("us")), "x": [0.1, None], "n": pa.array([1, 2], pa.int8())}
+    )
+    schema = pa.schema({"t": pa.timestamp("ms"), "x": pa.float32(), "n": pa.int64()})
+    coded = pa.table([column.dictionary_encode() for column in given.columns], names=given.column_names)
+    assert _hashes(coded if is_coded else given, schema) == _hashes(given.cast(schema))
+
+
 def test_a_digest_reads_back_from_its_text() -> None:
     digest = RowDigest(1, 2**64 - 1)
     assert RowDigest.parse(str(digest)) == digest
