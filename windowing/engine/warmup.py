@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
 from ..kinds.delta.chains import DeltaTransitions
-from ..kinds.signals import watermark_signals, window_marks
+from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..planning.plan import Plan, panes_only
 from ..scan.lag_rows import with_lag_columns
 from ..scan.lateness import assess, merged_watermarks
@@ -34,13 +34,16 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     read = build(rows, np.arange(3), plan.key, plan.sort, plan.read_values)
     sequences = with_lag_columns(plan, read).sequences
     merged = merge([sequences, sequences])
-    signals = window_marks(no_marks(merged.rows, plan.sort))
-    if plan.kind.has_watermark:
-        signals = watermark_signals(merged_watermarks(plan, [assess(plan, None, merged.rows, merged.pos).watermarks]))
+    signals = _signals(plan, merged)
     if can_be_cut(plan):
-        whole = Sequences(None, np.array([0, len(merged)]), merged.rows, merged.pos, merged.order)
+        whole = _first_rows(merged, len(merged))
         summary, _ = summarise(plan, whole, signals)
-        entry_states(plan, [summary] * 2, lambda _, value: exit_through(plan, whole, value))
+        one = _first_rows(merged, 1)  # a segment that may come after itself: its first row is not before its last
+        entry_states(
+            plan,
+            [summarise(plan, one, _signals(plan, one))[0]] * 2,
+            lambda _, value: exit_through(plan, whole, value),
+        )
         if isinstance(summary.window, DeltaTransitions):
             exit_through(plan, whole, None)
     extent = RunExtent(1 if plan.kind.needs_clock else None)
@@ -50,6 +53,17 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         scan_plan = preaggregated_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part) for part in (sequences, sequences)])
         deque(scan(scan_plan, combined, signals, extent).tables, maxlen=0)
+
+
+def _first_rows(rows: Sequences, count: int) -> Sequences:
+    """Return the first rows of all keys as a segment."""
+    return Sequences(None, np.array([0, count]), rows.rows.slice(0, count), rows.pos[:count], rows.order)
+
+
+def _signals(plan: Plan, rows: Sequences) -> Signals:
+    if plan.kind.has_watermark:
+        return watermark_signals(merged_watermarks(plan, [assess(plan, None, rows.rows, rows.pos).watermarks]))
+    return window_marks(no_marks(rows.rows, plan.sort))
 
 
 def _without_aggregates(plan: Plan) -> Plan:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from wincli.windowing.engine.warmup import warm
+from wincli.windowing.language.options import Empty, Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
 
@@ -16,3 +17,11 @@ SCHEMA = pa.schema([("x", pa.int64()), ("s", pa.string())])
 def test_it_warms_arithmetic_over_aggregates_as_it_warms_aggregates(aggregate: str) -> None:
     plan = make_plan(parse_window("count(2)"), SCHEMA, calls=[parse_aggregate(aggregate)])
     warm(plan, plan.projection.schema)
+
+
+@pytest.mark.parametrize("window", ["time(5m)", "calendar(day)"])
+@pytest.mark.parametrize("empty", ["row", "mark"])
+def test_it_warms_windows_that_are_closed_at_the_right_with_their_empty_ones(window: str, empty: Empty) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us")), ("v", pa.int64())])
+    options = Options(closed="right", empty=empty)
+    warm(make_plan(parse_window(window), schema, [], ["ts"], [parse_aggregate("count()")], options), schema)
