@@ -16,7 +16,6 @@ from ..windowing.ports import Batch, Condition, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
-from .formats.text_splits import text_pieces
 from .schema.types import ColumnType, is_text
 
 _NUMBER_OR_TIME = (
@@ -92,10 +91,7 @@ class FileSource:
 
         Those of text are found when they are asked for, which may raise `InputError`.
         """
-        if self.columnar:
-            return self.parts_of(split)
-        reader: Any = self.reader  # a reader of text has what this needs besides
-        return text_pieces(reader, self.places[split.file], split, nbytes)
+        return self.reader.pieces_of(self.places[split.file], split, nbytes)
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).

@@ -34,7 +34,7 @@ from .split_rows import (
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange, plan_text_files
+from .text_splits import ScannedRange, plan_text_files, text_pieces
 
 _STEP = 16 << 20
 _NOTHING = Header((), 0, 0)
@@ -131,6 +131,10 @@ class CsvReader(WholeSplits):
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
         """Return the split: it is not divided further."""
         return [split]
+
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
+        """Yield splits of about ``nbytes`` bytes, each scanned when it is asked for."""
+        return text_pieces(self, place, split, nbytes)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""

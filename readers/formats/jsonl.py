@@ -31,7 +31,7 @@ from .split_rows import (
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange, plan_text_files
+from .text_splits import ScannedRange, plan_text_files, text_pieces
 
 _STEP = 16 << 20
 _LOOKED_AT = 1 << 16
@@ -82,6 +82,10 @@ class JsonReader(WholeSplits):
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
         """Return the split: it is not divided further."""
         return [split]
+
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
+        """Yield splits of about ``nbytes`` bytes, each scanned when it is asked for."""
+        return text_pieces(self, place, split, nbytes)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""

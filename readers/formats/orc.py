@@ -85,6 +85,10 @@ class OrcReader(WholeSplits):
             stripes = _messages(_tail(file), _STRIPES)
         return divide(split, [_number(stripes[at], _STRIPE_ROWS) for at in split.place[1:]])
 
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Sequence[Split]:  # noqa: ARG002
+        """Return each stripe of a split as a split of its own."""
+        return self.parts_of(place, split)
+
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
         """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
         return row_numbers(split, offsets)

@@ -106,6 +106,10 @@ class ParquetReader:
             counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
         return divide(split, counts)
 
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Sequence[Split]:  # noqa: ARG002
+        """Return each row group of a split as a split of its own."""
+        return self.parts_of(place, split)
+
     def parts_with(
         self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
     ) -> Sequence[Split]:

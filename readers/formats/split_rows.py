@@ -127,6 +127,10 @@ class FormatReader(Protocol):
         """Return the smallest splits that a split can be read in, in order; at least one."""
         ...
 
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterable[Split]:
+        """Return splits that a split is made of, in order: text in about ``nbytes`` bytes, else as `parts_of`."""
+        ...
+
     def parts_with(
         self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
     ) -> Sequence[Split]:
