@@ -11,7 +11,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from ....windowing.errors import ConfigError
+from ....windowing.errors import ConfigError, printable
+from ...console.counts import count_of
 from .case import CsvRows, GivenRows, ListedRows, Rows, Scalar, StoredFile, Value
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
@@ -21,9 +22,18 @@ _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 def write_rows(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None:
     """Write rows to a file ``name`` in a folder; without a suffix that names a format of text it gets one.
 
-    ``delimiter``: that of the job's CSV. Raises `ConfigError` for a name outside of the folder, and for CSV under a
-    name of JSON Lines.
+    ``delimiter``: that of the job's CSV. Raises `ConfigError` for a name outside of the folder, for CSV under a name
+    of JSON Lines, and for a file that cannot be written.
     """
+    try:
+        _write(rows, folder, name, delimiter)
+    except (OSError, ValueError) as error:  # a name that no file can have is a `ValueError`
+        words = error.strerror if isinstance(error, OSError) else error
+        what = f"the rows of {printable(name)} cannot be written to a temporary file: {words}"
+        raise ConfigError(what, "give the file another name, or name a folder with more room in TMPDIR") from None
+
+
+def _write(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise ConfigError(f"{name} is not in the input of the case", "name a file below the input")
@@ -48,13 +58,19 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def csv_rows(rows: CsvRows, delimiter: str) -> tuple[Mapping[str, Value], ...]:
-    """Return the rows of CSV by column; an empty cell is null or an empty text, whichever is found."""
-    lines = [line for line in csv.reader(io.StringIO(rows.text), delimiter=delimiter) if line]
+    """Return the rows of CSV by column; an empty cell is null or an empty text, whichever is found.
+
+    Raises `ConfigError` for a line that has not a value for each column.
+    """
+    try:
+        lines = [line for line in csv.reader(io.StringIO(rows.text), delimiter=delimiter) if line]
+    except csv.Error as error:
+        raise ConfigError(f"rows of a case are no CSV: {error}", "write them as a list of mappings") from None
     head, body = lines[0], lines[1:]
     for line in body:
         if len(line) != len(head):
-            what = f"a line of CSV has {len(line)} values, and there are {len(head)} columns: {delimiter.join(line)}"
-            raise ConfigError(what, "put values with commas in quotes")
+            what = f"a line of CSV has {count_of(len(line), 'value')}, and not {len(head)}: {delimiter.join(line)}"
+            raise ConfigError(what, f"put values with {delimiter} in quotes")
     return tuple({name: Scalar("csv", cell) for name, cell in zip(head, line, strict=True)} for line in body)
 
 

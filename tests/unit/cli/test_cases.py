@@ -380,10 +380,28 @@ def test_a_mistake_in_the_cases_is_told_with_its_line(text: str, tmp_path: Path)
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["", "\n \n"])
+def test_expected_rows_in_a_file_have_a_line_of_names(text: str, tmp_path: Path) -> None:
+    (tmp_path / "want.csv").write_text(text)
+    ran = checked(tmp_path, "cases:\n - name: a\n   given: []\n   expect: want.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("wincli: error: job.test.yaml:4: expect: want.csv is empty; ")
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "want.csv").write_text("user,n\na,1\n", encoding="utf-8-sig")
+    ran = checked(tmp_path, "cases:\n - name: a\n   given: [{ts: 1, user: a, x: 1}]\n   expect: want.csv")
+    assert (ran.code, ran.err) == (0, ""), ran.out
+
+
 IN_A_CASE = {
     "given: [{ts: 1, user: a, x: 1}]\n   expect: [{m: 1}]": "windows have no column 'm'",
     "given: [{ts: 1, user: a, x: 1}]\n   expect: {first: []}": "expect: the job has no stage 'first'",
     "given: {../x.csv: [{ts: 1}]}": "../x.csv is not in the input of the case",
+    'given: {"a\\0b": [{ts: 1}]}': "the rows of a\\x00b cannot be written to a temporary file: embedded null byte",
+    f"given: {{{'n' * 300}: [{{ts: 1}}]}}": "cannot be written to a temporary file: File name too long",
+    "given: {a.csv: [{ts: 1}], a.csv/b: [{ts: 1}]}": "the rows of a.csv/b cannot be written to a temporary file",
+    'given: "ts,user,x\\n1,a,1"\n   expect: "n,spent\\n1"': "a line of CSV has 1 value, and not 2: 1",
     "given: [{ts: 1, user: a}]": "there is no column 'x'",
     "given: [{ts: 1, user: a, x: 1}]\n   options: {at_end: never}": "cannot be 'never'",
     "units: {2026-11-1: {given: []}}": "2026-11-1 is no day",
