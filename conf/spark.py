@@ -120,3 +120,8 @@ def memory_bytes() -> int:
     limits = [Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")]
     texts = [path.read_text().strip() for path in limits if path.exists()]
     return min([machine, *(int(text) for text in texts if text.isdigit())])
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ....conf.spark import heap_mb, memory_bytes
+from ....conf.spark import heap_mb, memory_bytes, usable_cores
 from ....windowing.spark.class_archive import SWITCH, cache_folder
 from ....windowing.spark.open_files import NEEDED
 from ....windowing.spark.setup import temporary_place
@@ -50,8 +50,7 @@ def _available() -> int | None:
 
 def check_cores() -> Check:
     """Check how many cores this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _quota()
+    usable, quota = usable_cores(), _quota()
     if quota is not None and quota < usable:
         tasks = max(1, round(quota))
         what = f"{usable}, and the container may use {quota:g} of them at a time"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +10,15 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from ....conf.spark import usable_cores
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.masters import is_local
+from ...console.progress import Show
 
 _MANY = 8  # splits of text: reading so many takes seconds
+_MOST_TASKS = 1 << 16
+"""Tasks at a time of the largest cluster: a larger number is a mistake, and slices for it would fill the memory."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,7 +37,7 @@ class DriverExecutor:
     parallelism: int
     is_one_machine: bool
     is_known: bool = True
-    show: Callable[[Progress], None] | None = None
+    show: Show | None = None
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Run a function over items here, one after the other."""
@@ -77,11 +80,17 @@ class MemoryTables:
 
 def driver_of(master: str, settings: Mapping[str, str]) -> DriverExecutor:
     """Return the executor that stands for a master with the user's settings."""
-    given = settings.get("spark.default.parallelism", "")
-    if given.isdecimal() and int(given):
-        return DriverExecutor(int(given), is_local(master))
-    found = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*(?:,.*)?\])?", master)
+    tasks = _tasks_of(master, settings)
+    if tasks is None or not 1 <= tasks <= _MOST_TASKS:
+        return DriverExecutor(1, is_local(master), is_known=False)
+    return DriverExecutor(tasks, is_local(master))
+
+
+def _tasks_of(master: str, settings: Mapping[str, str]) -> int | None:
+    """Return how many tasks a master has at a time; None where it does not say."""
+    if found := re.fullmatch(r"0*([1-9]\d{0,8})", settings.get("spark.default.parallelism", "")):
+        return int(found[1])
+    found = re.fullmatch(r"local(?:\[\s*(\*|\d{1,9})\s*(?:,.*)?\])?", master)
     if found is None:
-        return DriverExecutor(1, is_one_machine=False, is_known=False)
-    cores = {None: 1, "*": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1}
-    return DriverExecutor(cores.get(found[1]) or int(found[1]), is_one_machine=True)
+        return None
+    return usable_cores() if found[1] == "*" else int(found[1] or 1)

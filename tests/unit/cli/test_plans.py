@@ -339,7 +339,12 @@ def test_runs_of_one_size_say_nothing_of_far_larger_ones() -> None:
         ("local", {}, 1, True),
         ("local[7]", {}, 7, True),
         ("local[3,2]", {}, 3, True),
+        ("local[0]", {}, 1, False),
+        ("local[99999]", {}, 1, False),
+        (f"local[{'9' * 5000}]", {}, 1, False),
         ("spark://host:7077", {}, 1, False),
+        ("spark://host:7077", {"spark.default.parallelism": "0"}, 1, False),
+        ("spark://host:7077", {"spark.default.parallelism": "9" * 5000}, 1, False),
         ("spark://host:7077", {"spark.default.parallelism": "40"}, 40, True),
     ],
 )
