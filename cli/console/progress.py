@@ -15,10 +15,10 @@ from .phases import phase_of
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_OBJECTS = 1.0
-_WIDE = 100  # columns of a terminal that has room for all that a bar tells
-
+_WIDE = 100  # columns of a terminal that has room for all columns of a bar
 
 Show = Callable[[Progress], None]
+"""Shows how far a run is."""
 
 
 @contextmanager
@@ -30,12 +30,12 @@ def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
     if mode == "none" or messages.level < 0:
         yield _silent
     elif mode == "json":
-        yield _Lines(messages, _SECONDS_BETWEEN_OBJECTS, messages.progress)
+        yield _Lines(_SECONDS_BETWEEN_OBJECTS, messages.progress)
     elif mode == "auto" and sys.stderr.isatty() and not messages.as_json:
         with _bar() as progress:
             yield progress
     else:
-        yield _Lines(messages, _SECONDS_BETWEEN_LINES, messages.note)
+        yield _Lines(_SECONDS_BETWEEN_LINES, messages.note)
 
 
 def _silent(_: Progress) -> None:
@@ -45,8 +45,7 @@ def _silent(_: Progress) -> None:
 class _Lines:
     """Writes a line every few seconds, and only if something has changed: a short job writes none."""
 
-    def __init__(self, messages: Messages, apart: float, write: Callable[..., None]) -> None:
-        self._messages = messages
+    def __init__(self, apart: float, write: Callable[..., None]) -> None:
         self._apart, self._write_line = apart, write
         self._last = time.monotonic()
         self._stopwatch = Stopwatch(self._last)

@@ -34,11 +34,6 @@ class NextRun:
     is_again: bool = False
     why: str | None = None
 
-    @property
-    def has_work(self) -> bool:
-        """Whether there is something to run."""
-        return self.done is None or self.is_again
-
 
 def result_is_done(request: JobRequest) -> bool:
     """Whether the outputs hold the result of this job for its input, so that a run without a state does nothing."""

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...conf.recorded_job import secrets_of
 from ...conf.spark import spark_settings
@@ -26,10 +26,9 @@ from .standard_streams import Pipes, piped
 
 if TYPE_CHECKING:
     from ..job.context import RunContext
+    from .run_modes import Confirm
 
 T = TypeVar("T")
-Confirm: TypeAlias = "Callable[[JobRequest, RunContext], None]"
-"""Raises an error where the effect of a run is not as its job allows (``confirm_effect``)."""
 
 
 def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int:

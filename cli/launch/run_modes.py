@@ -30,7 +30,6 @@ from .next_run import find_next_run, result_is_done
 Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
 
-
 Confirm = Callable[[JobRequest, RunContext], None]
 """Raises an error where the effect of a run is not as its job allows (``confirm_effect``)."""
 

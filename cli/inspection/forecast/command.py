@@ -23,6 +23,7 @@ from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
+from ...console.pager import has_colour
 from ...console.progress import Show, show_progress
 from ...console.streams import ReaderGoneError
 from ...launch.run import run_on_spark
@@ -145,8 +146,7 @@ def print_plan(
     sampled = sample_job(foreseen.job)
     if sampled.strategy is not None:
         _print(strategy_text(sampled.strategy, width), messages)
-    is_coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    drawing = drawing_of(foreseen.job, sampled.source, choice, width, is_coloured)
+    drawing = drawing_of(foreseen.job, sampled.source, choice, width, has_colour())
     if drawing is not None:
         _print(drawing, messages)
 

@@ -19,26 +19,25 @@ from ...backfill.finished_results import read_result
 from ...backfill.incremental_backfill import RangeOnState
 from ...backfill.plain_backfill import own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
+from ...console.progress import Show
 from ...launch.next_run import files_of, find_next_run, result_is_done
 from ...request.request import JobRequest
 from .forecast import Forecast, UnitForecast
-from .stages import OnState, OpenJob, Show, open_job, output_name
+from .stages import OnState, OpenJob, open_job, output_name
 from .units.earlier_runs import EarlierRun, expect_seconds, run_of_output, runs_of_range, runs_on_state
-from .units.range_units import forecast_range
+from .units.range_units import forecast_range, size_of
 from .units.supposed_range import SupposedRun
 
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What a run would do, and the job that it is told of.
+    """What a run would do, and the job that it would do.
 
     ``forecast``: what it would do.
-    ``request``: the job of the unit that is shown, as a run has it; None where nothing can be shown.
-    ``job``: that job, planned over its input; None as ``request``.
+    ``job``: the job of the unit that is shown, planned over its input; None where nothing can be shown.
     """
 
     forecast: Forecast
-    request: JobRequest | None = None
     job: OpenJob | None = None
 
 
@@ -58,7 +57,7 @@ def foresee(request: JobRequest, show: Show) -> Foreseen:
 
 def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
     files = files_of(request)
-    size = len(files), sum(file.size for file in files)
+    size = size_of(files)
     if result_is_done(request):
         why = f"{request.job.output} holds the result of this job and input"
         unit = UnitForecast(None, "skip", why, *size, is_again=True)
@@ -74,11 +73,11 @@ def _foresee_next(request: JobRequest, path: str, show: Show) -> Foreseen:
     state = state_without_lock(path)
     check_kind([(record.label, record.ordinal) for record in state.records], None)
     files = files_of(request)
-    size, runs = (len(files), sum(file.size for file in files)), runs_on_state(request, state.records)
+    size, runs = size_of(files), runs_on_state(request, state.records)
     found = find_next_run(request, state)
     before = found.before
     place = OnState(state, unit_of_plain_run(before.ordinal if before else None), before.label if before else None)
-    if found.done is not None and not found.has_work:
+    if found.done is not None and not found.is_again:
         why = found.why or f"{found.done.label} of {path} has read this input"
         unit = UnitForecast(found.done.label, "skip", why, *size, is_again=True)
         return _of_one(request, unit, runs, place, None, show)
@@ -175,14 +174,13 @@ def _forecast(
     notes: tuple[str, ...] = (),
 ) -> Forecast:
     state = request.job.state
-    told = (*notes, *(_state_notes(state) if state is not None else ()))
     return Forecast(
         way,
         output_name(request.job.output),
-        None if state is None else state,
+        state,
         found,
         expected=expect_seconds(runs, found),
-        notes=told,
+        notes=(*notes, *(_state_notes(state) if state is not None else ())),
     )
 
 
@@ -207,4 +205,4 @@ def _to_plan(request: JobRequest) -> JobRequest:
 
 def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None, show: Show) -> Foreseen:
     job = open_job(request, place, show)
-    return Foreseen(replace(forecast, input=job.input, stages=job.stages), request, job)
+    return Foreseen(replace(forecast, input=job.input, stages=job.stages), job)

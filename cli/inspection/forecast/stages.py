@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from ....conf.job import PIPE
 from ....conf.units import Unit
@@ -12,10 +10,10 @@ from ....readers.open import open_source
 from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
 from ....windowing.language.sentences.sentences import sentences_of
-from ....windowing.spark.boot import Progress
 from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import output_to_plan
 from ....writers.state.state import State
+from ...console.progress import Show
 from ...job.incremental_run import IncrementalRun
 from ...planning.enriched_input import AnySource, enriched_input
 from ...planning.job_plan import JobPlan, plan_job
@@ -26,10 +24,6 @@ from .driver import driver_of
 from .forecast import InputForecast, StageForecast
 
 _MARKS = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
-
-
-Show: TypeAlias = Callable[[Progress], None]
-"""Shows how far reading is."""
 
 
 @dataclass(frozen=True, slots=True)

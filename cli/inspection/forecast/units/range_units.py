@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .....conf.units import Kind, Unit, unit_at
 from .....windowing.errors import WincliError
+from .....windowing.ports import InputFile
 from .....writers.state.state import State
 from ....backfill.plain_backfill import finished_records
 from ....backfill.unit_paths import InputPaths, UnitInput
@@ -110,8 +111,13 @@ def _found_if_whole(unit: Unit, finder: Finder) -> UnitInput | None:
     return None
 
 
+def size_of(files: Sequence[InputFile]) -> tuple[int, int]:
+    """Return the number of files of an input, and their bytes."""
+    return len(files), sum(file.size for file in files)
+
+
 def _size(found: UnitInput | None) -> tuple[int, int]:
-    return (0, 0) if found is None else (len(found.files), sum(file.size for file in found.files))
+    return size_of(() if found is None else found.files)
 
 
 def _first(sure: Supposed, in_range: Sequence[Unit], finder: Finder) -> SupposedRun | None:
