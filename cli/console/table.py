@@ -66,7 +66,7 @@ def row_lines(layout: TableLayout, rows: pa.Table) -> list[str]:
     if not rows.num_rows or not layout.names:
         return [""] * rows.num_rows
     columns = [
-        _padded(texts_of(rows.column(name)), width, right, layout.is_cut)
+        _column(texts_of(rows.column(name)), width, right, layout.is_cut)
         for name, width, right in zip(layout.names, layout.widths, layout.right, strict=True)
     ]
     lines = pc.binary_join_element_wise(*columns, " " * APART)
@@ -102,6 +102,12 @@ def cut_to(text: str, width: int) -> str:
             break
         taken += letter
     return f"{taken}…"
+
+
+def padded(text: str, width: int, right: bool = False) -> str:
+    """Return a text with blanks, up to ``width`` cells: after it, or before it where it is aligned to the right."""
+    padding = " " * max(width - cell_width(text), 0)
+    return padding + text if right else text + padding
 
 
 def _cells(letter: str) -> int:
@@ -189,7 +195,7 @@ def _safe(texts: pa.Array) -> pa.Array:
     return pa.array([None if text is None else shown(text) for text in texts.to_pylist()], pa.string())
 
 
-def _padded(texts: pa.Array, width: int, right: bool, is_cut: bool) -> pa.Array:
+def _column(texts: pa.Array, width: int, right: bool, is_cut: bool) -> pa.Array:
     if pc.all(pc.string_is_ascii(texts)).as_py():
         if is_cut:
             cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, max(width - 1, 0)), "…", "")
@@ -200,5 +206,4 @@ def _padded(texts: pa.Array, width: int, right: bool, is_cut: bool) -> pa.Array:
 
 def _aligned(text: str, width: int, right: bool, is_cut: bool) -> str:
     text = cut_to(text, width) if is_cut else text
-    padding = " " * max(width - cell_width(text), 0)
-    return padding + text if right else text + padding
+    return padded(text, width, right)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ....windowing.errors import shown
 from ....windowing.support.redaction import redacted
 from ...console.counts import count_of
+from ...console.table import cell_width, cut_to, padded
 from .compare import Mismatch, RowPair
 from .outcome import CaseOutcome
 
@@ -55,12 +56,12 @@ def difference(mismatch: Mismatch, is_colored: bool) -> list[str]:
         return []
     pairs = mismatch.pairs[:_MOST_PAIRS]
     rows = [("  ", mismatch.columns), *(line for pair in pairs for line in _lines(pair))]
-    cells = [[_clipped(_clean(cell)) for cell in row] for _, row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells = [[cut_to(_clean(cell), _WIDEST) for cell in row] for _, row in rows]
+    widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
     marks = _marks(pairs, widths)
     lines = []
     for number, ((sign, _), row) in enumerate(zip(rows, cells, strict=True)):
-        text = sign + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        text = sign + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         lines.append(_painted(text, {"- ": _RED, "+ ": _GREEN}.get(sign, ""), is_colored))
         if number in marks:
             lines.append(marks[number])
@@ -90,10 +91,6 @@ def _marks(pairs: Sequence[RowPair], widths: Sequence[int]) -> dict[int, str]:
 
 def _clean(text: str) -> str:
     return redacted(shown(text))
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
 def _painted(text: str, color: str, is_colored: bool) -> str:

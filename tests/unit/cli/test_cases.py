@@ -24,8 +24,9 @@ from support.processes import Ran
 from support.strategies import examples
 from wincli.cli.inspection.cases.case import CsvRows, Scalar
 from wincli.cli.inspection.cases.cells import is_same, text_of_found
-from wincli.cli.inspection.cases.compare import compare
+from wincli.cli.inspection.cases.compare import Mismatch, RowPair, compare
 from wincli.cli.inspection.cases.given_files import csv_rows
+from wincli.cli.inspection.cases.text import difference
 
 EXAMPLES = ROOT / "conf" / "examples"
 JOB = "window: delta(ts, 60)\nkey: user\ninput: log\noutput: out\nagg: {n: count(), spent: sum(x)}\n"
@@ -118,6 +119,12 @@ FAIL  a minute
 job.test.yaml: 1 case, 1 of them not as expected
 """
     )
+
+
+def test_wide_letters_take_two_cells_of_the_table() -> None:
+    pair = RowPair(("日本", "1"), ("a", "1"), (True, False), 0)
+    lines = difference(Mismatch("windows", ("user", "n"), (pair,), 0), False)
+    assert lines == ["  user  n", "- 日本  1", "+ a     1", "  ^^^^"]
 
 
 def test_the_stage_that_differs_is_drawn_over_the_rows_of_the_stage_before(tmp_path: Path) -> None:
