@@ -45,7 +45,7 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None)
 
 def cases_beside(path: str) -> str:
     """Return where the cases of a job file are by default: ``NAME.test.yaml`` beside ``NAME.yaml``."""
-    return str(Path(path).with_suffix(".test.yaml"))
+    return f"{path.removesuffix(Path(path).suffix)}.test.yaml"
 
 
 def _cases_of(path: str) -> str:

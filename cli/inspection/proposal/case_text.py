@@ -19,6 +19,7 @@ from ....windowing.errors import InputError
 from ....windowing.local_executor import LocalExecutor
 from ..cases.case import Case, CsvRows, Part
 from ..cases.cells import text_of_found
+from ..cases.command import cases_beside
 from ..cases.parser import read_cases
 from ..cases.run_cases import run_case, windows_of
 from ..cases.text import headline
@@ -52,7 +53,7 @@ def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
 
 def _check(job: Path, text: str) -> None:
     """Read the case back and run it: what is written must pass."""
-    path = job.with_name(f"{job.stem}.test.yaml")
+    path = Path(cases_beside(str(job)))
     path.write_text(text, encoding="utf-8")
     outcome = run_case(read_job_file(str(job)), read_cases(str(path)).cases[0])
     if not outcome.passes:
@@ -117,18 +118,16 @@ def _raw(sample: Sample, columns: Sequence[str], at: np.ndarray) -> pa.Table:
 
 
 def _cell(value: pa.Scalar) -> str:
-    return "" if not value.is_valid else text_of_found(value) if value.as_py() != "" else ""
+    """Return a value as a cell of CSV: null and an empty text are both empty."""
+    return "" if not value.is_valid or value.as_py() == "" else text_of_found(value)
 
 
 def _types(proposal: Proposal) -> dict[str, str]:
     """Return the types of columns that files have and CSV has not."""
     if proposal.sample.is_text:
         return {}
-    found = {}
-    for name in proposal.columns:
-        kind = proposal.sample.rows.schema.field(name).type
-        found[name] = type_word(kind)
-    return found
+    schema = proposal.sample.rows.schema
+    return {name: type_word(schema.field(name).type) for name in proposal.columns}
 
 
 def _as_flags(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def spec_text(micros: int) -> str:
     return f"{micros // size}{unit}"
 
 
-def spoken(micros: int) -> str:
+def in_words(micros: int) -> str:
     """Return a duration in its two coarsest units: ``1 h 5 m``, ``2.5 s``."""
     if micros < _S:
         return f"{micros / 1000:.3g} ms"
@@ -40,5 +40,5 @@ def spoken(micros: int) -> str:
         return f"{micros / _S:.3g} s"
     at = next(number for number, (size, _) in enumerate(_UNITS) if micros >= size)
     (size, unit), (finer, word) = _UNITS[at], _UNITS[at + 1]
-    rest = round(micros % size / finer)
-    return f"{micros // size} {unit}" + (f" {rest} {word}" if rest else "")
+    whole, rest = divmod(round(micros / finer), size // finer)
+    return f"{whole} {unit}" + (f" {rest} {word}" if rest else "")

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ....readers.time_hints import advise
 from ....windowing.errors import shown
 from ...console.counts import count_of
-from .durations import spec_text, spoken
+from .durations import in_words, spec_text
 from .keys import FILE
 from .proposal import Proposal
 from .sessions import SessionGap
@@ -66,7 +66,7 @@ def order_words(proposal: Proposal) -> Iterator[str]:
         share = _percent(order.early / proposal.sample.rows.num_rows)
         yield (
             f"Rows are not in order: {count_of(order.early, 'row')} ({share}) are before one that arrived earlier, "
-            f"by up to {spoken(order.latest)}. A run sorts them."
+            f"by up to {in_words(order.latest)}. A run sorts them."
         )
     else:
         runs = "" if proposal.sample.is_whole else ", as far as they were looked at"
@@ -102,11 +102,11 @@ def window_words(proposal: Proposal) -> Iterator[str]:
         yield from _session_words(session, proposal)
     elif gaps.usual is not None:
         yield (
-            f"Rows come every {spoken(gaps.usual)} ({_percent(gaps.share)} of them), so windows lie on the clock, and "
-            "their length is a guess."
+            f"Rows come every {in_words(gaps.usual)} ({_percent(gaps.share)} of them), so windows lie on the clock, "
+            "and their length is a guess."
         )
         if gaps.holes:
-            where = f"the longest is {spoken(gaps.longest)}, from {_instant(gaps.longest_at)}"
+            where = f"the longest is {in_words(gaps.longest)}, from {_instant(gaps.longest_at)}"
             yield f"{count_of(gaps.holes, 'hole')}: nothing came for more than three times as long; {where}."
     else:
         yield (
@@ -115,13 +115,13 @@ def window_words(proposal: Proposal) -> Iterator[str]:
         )
     if gaps.usual is None and len(gaps.between):
         of_a_key = " of a key" if proposal.key else ""
-        yield f"The longest time without a row{of_a_key} is {spoken(gaps.longest)}, from {_instant(gaps.longest_at)}."
+        yield f"The longest time without a row{of_a_key} is {in_words(gaps.longest)}, from {_instant(gaps.longest_at)}."
 
 
 def _session_words(session: SessionGap, proposal: Proposal) -> Iterator[str]:
     yield (
-        f"A session ends where nothing comes for {spoken(session.micros)}: in the valley between the times inside of "
-        f"sessions, most often about {spoken(session.short)}, and between them, about {spoken(session.long)}."
+        f"A session ends where nothing comes for {in_words(session.micros)}: in the valley between the times inside of "
+        f"sessions, most often about {in_words(session.short)}, and between them, about {in_words(session.long)}."
     )
     rows = 0 if proposal.gaps is None else proposal.gaps.rows
     yield (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
@@ -160,4 +161,4 @@ def _output(path: str, proposal: Proposal) -> str:
     stem = re.sub(r"\W+", "_", name).strip("_") or "log"
     base = f"{stem}_{'sessions' if proposal.is_session else 'windows'}"
     there = (f"{base}_{number}" if number else base for number in range(1000))
-    return next((each for each in there if not Path(each).exists()), base)
+    return next((each for each in there if not os.path.exists(each)), base)  # noqa: PTH110 - no error for a long name

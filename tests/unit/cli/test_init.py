@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
 from wincli.cli.inspection.proposal import sample as sampling
+from wincli.cli.inspection.proposal.durations import in_words
 from wincli.cli.inspection.proposal.proposal import Proposal, propose
 from wincli.cli.inspection.proposal.row_order import Ordered
 from wincli.cli.inspection.proposal.sample import take_sample
@@ -301,6 +302,20 @@ def test_columns_that_a_job_file_cannot_name_are_left_alone(tmp_path: Path) -> N
     assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
 
 
+@pytest.mark.parametrize(
+    ("micros", "words"),
+    [
+        (250, "0.25 ms"),
+        (36_500_000, "36.5 s"),
+        (3_900_000_000, "1 h 5 m"),
+        (7_199_000_000, "2 h"),
+        (90_000_000, "1 m 30 s"),
+    ],
+)
+def test_durations_in_two_units(micros: int, words: str) -> None:
+    assert in_words(micros) == words
+
+
 MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
     ("gone.csv",): (3, "gone.csv"),
     ("empty.csv",): (3, "empty.csv"),
@@ -310,6 +325,9 @@ MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
     ("log.jsonl", "--time", "host"): (3, "column 'host' is no time: 'node-"),
     ("log.jsonl", "--key", "host,who"): (2, "there is no column 'who'"),
     ("log.jsonl", "-o", "head.csv"): (2, "head.csv is there already; name another file with -o, or say --force"),
+    ("log.jsonl", "-o", "."): (2, ". is there already"),
+    ("log.jsonl", "-o", ""): (3, "cannot be written: Is a directory; name another file"),
+    ("log.jsonl", "-o", "n" * 300): (3, "cannot be written: File name too long; name another file"),
     ("log.jsonl", "-o", "no/such/job.yaml"): (3, "no/such/job.yaml cannot be written"),
     ("log.jsonl", "--delimiter", "ab"): (2, "'ab' cannot be a delimiter"),
 }
