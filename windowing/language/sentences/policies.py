@@ -8,9 +8,10 @@ from typing import Any, Final
 from ..calls import Policy
 from ..canonical import decimal_text
 from ..clock_policies import Calendar, Cron, Time
+from ..conditions.operands import operand_text
 from ..conditions.policies import AnyOf, From, Reaches, When, While
 from ..row_policies import Change, Changing, Count, Delta, Gap, Punct
-from .quantities import Times, duration, listed, rows, words
+from .quantities import Times, duration, listed, rows
 
 _WEEKDAYS: Final = {
     "mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday", "sat": "Saturday",
@@ -38,12 +39,12 @@ def ending(policy: Policy, times: Times) -> str:
 def _opening(policy: Policy) -> str | None:
     match policy:
         case When():
-            opener = f"A window begins at each row for which {words(policy.condition)} is true"
+            opener = f"A window begins at each row for which {operand_text(policy.condition)} is true"
             return f"{opener}; rows before the first are in no window."
         case While():
-            return f"Only rows for which {words(policy.condition)} is true are in windows."
+            return f"Only rows for which {operand_text(policy.condition)} is true are in windows."
         case From():
-            opener = f"A window begins at a row for which {words(policy.condition)} is true"
+            opener = f"A window begins at a row for which {operand_text(policy.condition)} is true"
             return f"{opener}; rows between windows are in none."
         case _:
             return None
@@ -66,7 +67,7 @@ def _gap(policy: Gap, times: Times) -> str:
 
 
 def _changing(policy: Changing, times: Times) -> str:
-    amount, name = words(policy.amount), policy.attribute
+    amount, name = operand_text(policy.amount), policy.attribute
     if name is None:
         return f"when it holds as many rows as {amount} says in its first row{_before(policy)}"
     other = "the row before it" if policy.word == "gap" else "the window's first row"
@@ -81,11 +82,11 @@ def _before(policy: Changing) -> str:
 def _punct(policy: Punct, _: Times) -> str:
     if policy.column is None:
         return "at a window mark, which ends the windows of all keys"
-    return f"with a row for which {words(policy.column)} is true"
+    return f"with a row for which {operand_text(policy.column)} is true"
 
 
 def _change(policy: Change, _: Times) -> str:
-    names = tuple(map(words, policy.columns))
+    names = tuple(map(operand_text, policy.columns))
     verb = "is" if len(names) == 1 else "are"
     return f"before a row whose {listed(names)} {verb} not as in the row before it"
 
@@ -109,11 +110,11 @@ def _while(_: While, __: Times) -> str:
 
 
 def _from(policy: From, _: Times) -> str:
-    return f"with the first row for which {words(policy.until)} is true, which may be the row that opened it"
+    return f"with the first row for which {operand_text(policy.until)} is true, which may be the row that opened it"
 
 
 def _reaches(policy: Reaches, times: Times) -> str:
-    name = "" if policy.argument is None else words(policy.argument)
+    name = "" if policy.argument is None else operand_text(policy.argument)
     is_time = policy.function == "range" and name in times.names
     amount = times.amount(name, policy.amount) if is_time else decimal_text(policy.amount)
     return f"with the row by which {policy.function}({name}) of its rows is {amount} or more"

@@ -1,4 +1,4 @@
-"""Durations, amounts and operands as sentences have them."""
+"""Durations, amounts and lists as sentences have them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..canonical import decimal_text
-from ..conditions.operands import Operand, operand_text
 
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -45,11 +44,6 @@ def duration(seconds: Fraction) -> str:
 def rows(count: int) -> str:
     """Return a number of rows: ``1 row``, ``1,000 rows``."""
     return f"{count:,} row{'' if count == 1 else 's'}"
-
-
-def words(operand: Operand) -> str:
-    """Return a column or an expression as it is written."""
-    return operand_text(operand)
 
 
 def listed(names: tuple[str, ...]) -> str:

@@ -19,8 +19,8 @@ def sentences_of(
 ) -> tuple[str, ...]:
     """Return a window in English, one sentence for each clause and each option that changes what comes out.
 
-    ``calls``: the aggregates; None for ``count()``. ``times``: the columns that are times: an amount of these is told
-    as a duration.
+    ``calls``: the aggregates; None for ``count()``. ``times``: the columns that are times: an amount of these is
+    written as a duration.
     """
     known = Times(times)
     return (

@@ -7,11 +7,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..canonical import decimal_text
+from ..conditions.operands import operand_text
 from ..options import Options
 from ..row_policies import Count, Delta
 from ..spec import Batched, PartitionEviction, Sliding, SlidingPolicy, TimeInterval, TriggerPolicy, Tumbling, WindowSpec
 from .policies import policy_sentences
-from .quantities import Times, duration, listed, rows, words
+from .quantities import Times, duration, listed, rows
 
 
 def spec_sentences(spec: WindowSpec, options: Options, times: Times) -> list[str]:
@@ -58,7 +59,7 @@ def _trigger(trigger: TriggerPolicy, times: Times) -> str:
         case _ if hasattr(trigger, "seconds"):
             return f"It comes out every {duration(trigger.seconds)} of the clock, before the rows of that instant."
         case _:
-            return f"It comes out at each row for which {words(trigger.condition)} is true, with that row."
+            return f"It comes out at each row for which {operand_text(trigger.condition)} is true, with that row."
 
 
 def _time_interval(spec: TimeInterval, options: Options, _: Times) -> list[str]:
