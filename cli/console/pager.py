@@ -50,10 +50,10 @@ def print_lines(lines: Iterable[str]) -> None:
         height = shutil.get_terminal_size().lines
         first = list(islice(several, height))
         if len(first) == height:
-            _page(pager, _ended(chain(first, several)))
+            _page(pager, _end_lines(chain(first, several)))
             return
         several = iter(first)
-    for lot in _lots(_ended(several)):
+    for lot in _join_lines(_end_lines(several)):
         sys.stdout.write(lot)
 
 
@@ -78,11 +78,11 @@ def _page(command: Sequence[str], lines: Iterator[str]) -> None:
             pager.stdin.write(line)
 
 
-def _ended(lines: Iterable[str]) -> Iterator[str]:
+def _end_lines(lines: Iterable[str]) -> Iterator[str]:
     return (f"{line}\n" for line in lines)
 
 
-def _lots(lines: Iterator[str]) -> Iterator[str]:
+def _join_lines(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines a thousand at a time: to write one by one takes longer than to make them."""
     while lot := "".join(islice(lines, 1000)):
         yield lot

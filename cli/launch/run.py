@@ -34,7 +34,7 @@ T = TypeVar("T")
 def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int:
     """Run the job that the options describe, and return the exit code.
 
-    ``confirm``: confirms the effect of a job that asks for it.
+    ``confirm``: confirms the effect of a job with ``confirm_effect``.
     Raises a `WincliError` for what is wrong with the options. Later errors are written here, in the form that the job
     sets (``--log-format``), and give the exit code.
     """

@@ -37,7 +37,7 @@ Confirm = Callable[[JobRequest, RunContext], None]
 def run_request(request: JobRequest, context: RunContext, confirm: Confirm | None = None) -> Finish:
     """Run a job in the way that it requests; return what reports the outcome at the end.
 
-    ``confirm``: confirms the effect of a job that asks for it; None: nobody does.
+    ``confirm``: confirms the effect of a job with ``confirm_effect``; None: no effect is confirmed.
     """
     job = request.job
     if job.start is not None and job.end is not None:

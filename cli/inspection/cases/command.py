@@ -1,4 +1,4 @@
-"""``wincli test``: run the cases of a job one after the other, and tell of each as soon as it is done."""
+"""``wincli test``: run the cases of a job one after the other, and print the outcome of each as soon as it is done."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None)
     if file.problems:
         raise as_error(file.problems, file.path)
     search(Path.cwd())  # the job may call functions of the user
-    is_colored = has_colour()
+    is_coloured = has_colour()
     outcomes = []
     for case in chosen.cases:
         outcomes.append(run_case(file, case))
-        for line in outcome_lines(outcomes[-1], is_colored):
-            typer.echo(line, color=is_colored)
+        for line in outcome_lines(outcomes[-1], is_coloured):
+            typer.echo(line, color=is_coloured)
     typer.echo(closing_line(outcomes, found.path))
     if junit is not None:
         write_junit(junit, found.path, outcomes)

@@ -60,7 +60,7 @@ def compare(
             raise ConfigError(f"{what} have no column {name!r}", did_you_mean(name, found.column_names))
     cells = [{name: found[name][at] for name in columns} for at in range(found.num_rows)]
     same = [[_fits(row, cell, tolerance) for cell in cells] for row in expected]
-    match = _matched(same)
+    match = _match(same)
     if len(match) == len(expected) == len(cells):
         in_order = not is_ordered or all(match[at] == at for at in match)
         return None if in_order else Mismatch(what, columns, (), len(match))
@@ -77,7 +77,7 @@ def _fits(row: Mapping[str, Value], cells: Mapping[str, pa.Scalar], tolerance: f
     return all(is_same(value, cells[name], tolerance) for name, value in row.items())
 
 
-def _matched(same: Sequence[Sequence[bool]]) -> dict[int, int]:
+def _match(same: Sequence[Sequence[bool]]) -> dict[int, int]:
     """Return, for as many expected rows as possible, a row that was found, each once.
 
     Rows may name different columns, so the first row that fits may be the only one for another: augmenting paths find

@@ -35,7 +35,7 @@ def draw_mismatch(run: Run, found: Sequence[tuple[Part, str, Mismatch]]) -> str 
     try:
         return _drawing(run, run.parts.index(part), stage, mismatch)
     except WincliError:
-        return None  # the drawing is for the eye only: what differs is told without it
+        return None  # the drawing is an extra: the rows that differ are listed without it
 
 
 def _drawing(run: Run, number: int, stage: str, mismatch: Mismatch) -> str:
@@ -60,7 +60,7 @@ def _options(request: StageRequest, marks: Sequence[int] | None) -> dict[str, An
 
 
 def _chosen(request: StageRequest, rows: pa.Table, mismatch: Mismatch) -> dict[str, Any]:
-    """Return which key is drawn: that of the first row that differs, where its values can be told from its texts."""
+    """Return which key is drawn: that of the first row that differs, where its texts fit the types of the key."""
     chosen: dict[str, Any] = {"limit": _MOST_ROWS, "limit_keys": 1 if request.stage.key else 5}
     key = request.stage.key
     if not key or not mismatch.pairs or not set(key) <= {*mismatch.columns} or not set(key) <= {*rows.column_names}:

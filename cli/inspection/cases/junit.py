@@ -39,12 +39,14 @@ def _suite(cases: str, outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
 
 
 def _case(suite: ElementTree.Element, cases: str, outcome: CaseOutcome) -> None:
-    told = {"name": _clean(outcome.case.name), "classname": _clean(cases), "time": f"{outcome.seconds:.3f}"}
-    element = ElementTree.SubElement(suite, "testcase", {**told, "file": _clean(cases), "line": str(outcome.case.line)})
+    path, line = _clean(cases), str(outcome.case.line)
+    seconds = f"{outcome.seconds:.3f}"
+    attributes = {"name": _clean(outcome.case.name), "classname": path, "time": seconds, "file": path, "line": line}
+    element = ElementTree.SubElement(suite, "testcase", attributes)
     if outcome.error is not None:
         _problem(element, "error", outcome.error, "")
     elif outcome.mismatches:
-        texts = ["\n".join([headline(each), *difference(each, is_colored=False)]) for each in outcome.mismatches]
+        texts = ["\n".join([headline(each), *difference(each, is_coloured=False)]) for each in outcome.mismatches]
         drawn = [outcome.drawing] if outcome.drawing else []
         _problem(element, "failure", headline(outcome.mismatches[0]), "\n\n".join([*texts, *drawn]))
 

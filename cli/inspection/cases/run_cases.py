@@ -46,9 +46,10 @@ def run_case(file: JobFile, case: Case) -> CaseOutcome:
                     drawing = drawing or draw_mismatch(run, found)
                     mismatches += [mismatch for _, _, mismatch in found]
         except WincliError as wrong:
-            error = _said(wrong, folder)
+            error = str(wrong)
         seconds = time.perf_counter() - began
-        return CaseOutcome(case, seconds, tuple(mismatches), None if error is None else _said(error, folder), drawing)
+        error = None if error is None else error.replace(f"{folder}/", "")  # the user knows no temporary folder
+        return CaseOutcome(case, seconds, tuple(mismatches), error, drawing)
 
 
 def windows_of(file: JobFile, case: Case) -> pa.Table:
@@ -72,11 +73,6 @@ def _run_all(runs: Sequence[Run], case: Case) -> str | None:
     return None if case.error is None else f"it does not fail, and the error {case.error!r} is expected"
 
 
-def _said(error: object, folder: Path) -> str:
-    """Return an error without the names of temporary folders."""
-    return str(error).replace(f"{folder}/", "")
-
-
 def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
     """Yield what is not as expected of a run: the part, the stage, empty for rejects, and the rows."""
     for part, outputs in zip(run.parts, run.outputs, strict=True):
@@ -87,18 +83,18 @@ def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
             if stage not in outputs:
                 raise ConfigError(f"expect: the job has no stage {stage!r}", did_you_mean(stage, outputs))
             what = f"windows{f' of stage {stage}' if len(outputs) > 1 else ''}{unit}"
-            wanted = _listed(rows, run)
+            wanted = _rows_of(rows, run)
             found = compare(what, wanted, _windows(outputs[stage]), case.is_ordered, case.tolerance)
             if found is not None:
                 yield part, stage, found
         rejected = compare(
-            f"rejects{unit}", _listed(part.rejects, run), _rejects(outputs), is_ordered=False, tolerance=case.tolerance
+            f"rejects{unit}", _rows_of(part.rejects, run), _rejects(outputs), is_ordered=False, tolerance=case.tolerance
         )
         if rejected is not None:
             yield part, "", rejected
 
 
-def _listed(rows: Rows, run: Run) -> Sequence[Mapping[str, Value]]:
+def _rows_of(rows: Rows, run: Run) -> Sequence[Mapping[str, Value]]:
     return csv_rows(rows, run.request.job.delimiter) if isinstance(rows, CsvRows) else rows.rows
 
 
@@ -133,11 +129,11 @@ def _flat(rejects: pa.Table) -> pa.Table:
     columns["file"] = pc.replace_substring_regex(columns["file"], _IN_FOLDER, "")
     if pa.types.is_struct(row.type):
         names = [field.name for field in row.type if field.name != "reason"]
-        columns |= {name: _typed(pc.struct_field(row, name)) for name in names}
+        columns |= {name: _as_times(pc.struct_field(row, name)) for name in names}
     return pa.table(columns)
 
 
-def _typed(column: pa.Array) -> pa.Array:
+def _as_times(column: pa.Array) -> pa.Array:
     """Return times for a column of texts that all are times: rejects are stored as JSON."""
     if not pa.types.is_string(column.type):
         return column

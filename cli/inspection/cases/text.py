@@ -16,15 +16,15 @@ _MOST_PAIRS = 20
 _WIDEST = 40
 
 
-def outcome_lines(outcome: CaseOutcome, is_colored: bool) -> Iterator[str]:
+def outcome_lines(outcome: CaseOutcome, is_coloured: bool) -> Iterator[str]:
     """Yield the lines on one case."""
-    word = _painted("ok  ", _GREEN, is_colored) if outcome.passes else _painted("FAIL", _RED + _BOLD, is_colored)
+    word = _paint("ok  ", _GREEN, is_coloured) if outcome.passes else _paint("FAIL", _RED + _BOLD, is_coloured)
     yield f"{word}  {_clean(outcome.case.name)}  ({outcome.seconds * 1000:,.0f} ms)"
     if outcome.error is not None:
         yield from (f"      {_clean(line)}" for line in outcome.error.splitlines())
     for mismatch in outcome.mismatches:
         yield f"      {_clean(headline(mismatch))}"
-        yield from (f"      {line}".rstrip() for line in difference(mismatch, is_colored))
+        yield from (f"      {line}".rstrip() for line in difference(mismatch, is_coloured))
     if outcome.drawing is not None:
         yield ""
         yield from (f"      {_clean(line)}".rstrip() for line in outcome.drawing.rstrip().splitlines())
@@ -50,7 +50,7 @@ def headline(mismatch: Mismatch) -> str:
     return f"{mismatch.what}: {', '.join(f'{n} {word}' for n, word in counts if n)}, {mismatch.same} as expected"
 
 
-def difference(mismatch: Mismatch, is_colored: bool) -> list[str]:
+def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
     """Return the rows that differ as a table: ``-`` is expected, ``+`` was found, ``^`` marks cells that differ."""
     if not mismatch.pairs:
         return []
@@ -62,7 +62,7 @@ def difference(mismatch: Mismatch, is_colored: bool) -> list[str]:
     lines = []
     for number, ((sign, _), row) in enumerate(zip(rows, cells, strict=True)):
         text = sign + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        lines.append(_painted(text, {"- ": _RED, "+ ": _GREEN}.get(sign, ""), is_colored))
+        lines.append(_paint(text, {"- ": _RED, "+ ": _GREEN}.get(sign, ""), is_coloured))
         if number in marks:
             lines.append(marks[number])
     more = len(mismatch.pairs) - len(pairs)
@@ -93,5 +93,5 @@ def _clean(text: str) -> str:
     return redacted(shown(text))
 
 
-def _painted(text: str, color: str, is_colored: bool) -> str:
-    return f"{color}{text}{_PLAIN}" if is_colored and color else text
+def _paint(text: str, colour: str, is_coloured: bool) -> str:
+    return f"{colour}{text}{_PLAIN}" if is_coloured and colour else text

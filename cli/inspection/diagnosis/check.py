@@ -27,7 +27,7 @@ class Check:
     do: str = ""
 
 
-def guarded(name: str, look: Callable[[], Check | Iterator[Check]]) -> Iterator[Check]:
+def run_check(name: str, look: Callable[[], Check | Iterator[Check]]) -> Iterator[Check]:
     """Yield what ``look`` finds, as it is found; where it cannot look, that is a fail."""
     try:
         found = look()

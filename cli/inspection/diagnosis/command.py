@@ -20,7 +20,7 @@ from ....writers.output.manifest import versions
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, UNEXPECTED
 from ...console.pager import has_colour, terminal_width
-from .check import Check, guarded
+from .check import Check, run_check
 from .machine import (
     check_cache,
     check_clock,
@@ -34,12 +34,12 @@ from .software import check_packages, check_python, check_text, check_windows, c
 from .spark import check_java, check_spark
 from .store import check_store
 
-_COLORS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m\x1b[1m"}
+_COLOURS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m\x1b[1m"}
 _OPTION = re.compile(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S+)")
 _PLAIN = "\x1b[0m"
 _NAME = 12
 _WIDTH = 110
-_TELLING = (
+_RELEVANT = (
     "WINCLI_",
     "SPARK_",
     "PYSPARK_",
@@ -52,9 +52,9 @@ _TELLING = (
     "AZURE_",
     "GOOGLE_",
 )
-_TELLING_NAMES = ("TMPDIR", "TZ", "LANG", "LC_ALL", "XDG_CACHE_HOME", "PYTHONPATH", "PYTHONIOENCODING")
+_RELEVANT_NAMES = ("TMPDIR", "TZ", "LANG", "LC_ALL", "XDG_CACHE_HOME", "PYTHONPATH", "PYTHONIOENCODING")
 _ACCOUNTS = ("AWS_", "AZURE_", "GOOGLE_")
-"""The values of these variables are names of accounts and files at best: only that they are set is told."""
+"""The values of these variables are names of accounts and files at best: only that they are set is printed."""
 
 
 def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bool) -> int:
@@ -76,32 +76,32 @@ def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bo
 
 def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: Mapping[str, str]) -> Iterator[Check]:
     """Yield what each check finds, in the order in which a run would miss what is checked."""
-    yield from guarded("python", check_python)
-    yield from guarded("packages", check_packages)
-    yield from guarded("windows", check_windows)
-    yield from guarded("memory", check_memory)
-    yield from guarded("cores", check_cores)
-    yield from guarded("temporary", partial(check_temporary, environ))
-    yield from guarded("open files", check_files)
-    yield from guarded("cache", partial(check_cache, environ))
-    yield from guarded("folder", check_folder)
-    yield from guarded("clock", check_clock)
-    yield from guarded("time zones", check_zones)
-    yield from guarded("encoding", check_text)
+    yield from run_check("python", check_python)
+    yield from run_check("packages", check_packages)
+    yield from run_check("windows", check_windows)
+    yield from run_check("memory", check_memory)
+    yield from run_check("cores", check_cores)
+    yield from run_check("temporary", partial(check_temporary, environ))
+    yield from run_check("open files", check_files)
+    yield from run_check("cache", partial(check_cache, environ))
+    yield from run_check("folder", check_folder)
+    yield from run_check("clock", check_clock)
+    yield from run_check("time zones", check_zones)
+    yield from run_check("encoding", check_text)
     for note in strange_variables(environ):
         what, _, do = note.partition("; ")
         yield Check("variables", "warn", what, do or "unset it")
-    yield from guarded("java", partial(check_java, environ))
+    yield from run_check("java", partial(check_java, environ))
     if starts_spark:
-        yield from guarded("spark", partial(check_spark, master))
+        yield from run_check("spark", partial(check_spark, master))
     for uri in stores:
-        yield from guarded("store", partial(check_store, uri))
+        yield from run_check("store", partial(check_store, uri))
 
 
-def check_lines(check: Check, is_colored: bool, width: int) -> list[str]:
+def check_lines(check: Check, is_coloured: bool, width: int) -> list[str]:
     """Return what was found as lines of a table; what to do stands below it."""
-    color = _COLORS[check.level] if is_colored else ""
-    word = f"{color}{check.level:4}{_PLAIN if color else ''}"
+    colour = _COLOURS[check.level] if is_coloured else ""
+    word = f"{colour}{check.level:4}{_PLAIN if colour else ''}"
     room = max(20, width - 6 - _NAME)
     lines = textwrap.wrap(_clean(check.what), room, break_on_hyphens=False) or [""]
     if check.do:
@@ -113,8 +113,8 @@ def check_lines(check: Check, is_colored: bool, width: int) -> list[str]:
 def closing_line(found: Sequence[Check]) -> str:
     """Return the last line: how many checks failed or warn."""
     counts = {level: sum(check.level == level for check in found) for level in ("fail", "warn")}
-    told = [f"{count} {word}" for count, word in ((counts["fail"], "failed"), (counts["warn"], "to look at")) if count]
-    return f"{len(found)} checks: {', '.join(told)}" if told else f"{len(found)} checks: all is well"
+    words = [f"{count} {word}" for count, word in ((counts["fail"], "failed"), (counts["warn"], "to look at")) if count]
+    return f"{len(found)} checks: {', '.join(words)}" if words else f"{len(found)} checks: all is well"
 
 
 def report(found: Sequence[Check], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -123,13 +123,13 @@ def report(found: Sequence[Check], environ: Mapping[str, str]) -> dict[str, Any]
         "checks": [{name: _clean(text) for name, text in asdict(check).items()} for check in found],
         "versions": versions(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "environment": {name: _masked(value) for name, value in redacted_settings(_telling(environ)).items()},
+        "environment": {name: _masked(value) for name, value in redacted_settings(_relevant(environ)).items()},
     }
 
 
-def _telling(environ: Mapping[str, str]) -> dict[str, str]:
+def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that change what a run does."""
-    names = [name for name in sorted(environ) if name.startswith(_TELLING) or name in _TELLING_NAMES]
+    names = [name for name in sorted(environ) if name.startswith(_RELEVANT) or name in _RELEVANT_NAMES]
     return {name: "is set" if name.startswith(_ACCOUNTS) else environ[name] for name in names}
 
 

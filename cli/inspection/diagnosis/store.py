@@ -89,7 +89,7 @@ def _drop(system: fs.FileSystem, path: str) -> None:
         if system.get_file_info(path).type == fs.FileType.File:
             system.delete_file(path)
     except OSError:
-        return  # what failed before is told; a store that cannot delete keeps the small file
+        return  # the step that failed is reported; a store that cannot delete keeps the small file
 
 
 def _help(uri: str) -> str:

@@ -14,5 +14,5 @@ def forecast_as_json(forecast: Forecast) -> dict[str, Any]:
     fields = asdict(forecast)
     problem, way = fields.pop("problem"), fields.pop("way")
     counts = {action: len(forecast.having(action)) for action in ("run", "may run", "skip", "gap", "stop")}
-    told = None if problem is None else redacted(str(problem))
-    return {"way": way, "counts": counts, **fields, "problem": told}
+    text = None if problem is None else redacted(str(problem))
+    return {"way": way, "counts": counts, **fields, "problem": text}

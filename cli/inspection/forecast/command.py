@@ -35,7 +35,7 @@ from .text import forecast_text, strategy_text
 if TYPE_CHECKING:
     from ...job.context import RunContext
     from ..effect.effect import Effect
-    from .foresee import Foreseen
+    from .foresee import JobForecast
 
 _WIDEST = 120
 
@@ -127,11 +127,11 @@ def _progress(mode: str, messages: Messages) -> Iterator[Show]:
 
 
 def print_plan(
-    foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages, effect: Effect | None = None
+    foreseen: JobForecast, choice: Choice, as_json: bool, messages: Messages, effect: Effect | None = None
 ) -> None:
     """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows.
 
-    ``effect``: what a range would change, for the JSON object; None where nobody has asked.
+    ``effect``: what a range would change, for the JSON object; None without ``--effect``.
     """
     if as_json:
         _print(_json_text(foreseen, choice, effect), messages)
@@ -151,7 +151,7 @@ def print_plan(
         _print(drawing, messages)
 
 
-def _json_text(foreseen: Foreseen, choice: Choice, effect: Effect | None) -> str:
+def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None) -> str:
     from .drawing.drawn import drawing_of  # noqa: PLC0415
     from .tasks import sample_job  # noqa: PLC0415
 
@@ -160,12 +160,12 @@ def _json_text(foreseen: Foreseen, choice: Choice, effect: Effect | None) -> str
         sampled = sample_job(foreseen.job)
         forecast = forecast.with_strategy(sampled.strategy)
         drawing = drawing_of(foreseen.job, sampled.source, choice, _WIDEST, is_coloured=False)
-    told = {**forecast_as_json(forecast), "drawing": drawing}
+    values = {**forecast_as_json(forecast), "drawing": drawing}
     if effect is not None:
         from ..effect.text import effect_json  # noqa: PLC0415
 
-        told["effect"] = effect_json(effect)
-    return json.dumps(told, indent=2, default=str)
+        values["effect"] = effect_json(effect)
+    return json.dumps(values, indent=2, default=str)
 
 
 def _print_effect(effect: Effect, messages: Messages) -> None:

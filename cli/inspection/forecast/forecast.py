@@ -119,7 +119,7 @@ class StageForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedTime:
     """The seconds that a run may take, from what earlier runs of the job took.
 
     ``seconds``: of all units that run, without those that may.
@@ -146,7 +146,7 @@ class Forecast:
     ``shown``: the label of the unit that input and stages are those of; None without units.
     ``input``: the input; None where there is none to look at.
     ``stages``: the stages, in order.
-    ``expected``: the seconds that it may take; None where no earlier run tells.
+    ``expected``: the seconds that it may take; None where no earlier run gives an estimate.
     ``notes``: what else the user should know.
     ``problem``: why the run would stop, at the first unit with the action ``stop`` or before it; None: it would not.
     """
@@ -159,7 +159,7 @@ class Forecast:
     shown: str | None = None
     input: InputForecast | None = None
     stages: tuple[StageForecast, ...] = ()
-    expected: Expected | None = None
+    expected: ExpectedTime | None = None
     notes: tuple[str, ...] = ()
     problem: WincliError | None = None
 

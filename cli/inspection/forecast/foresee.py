@@ -30,7 +30,7 @@ from .units.supposed_range import SupposedRun
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class JobForecast:
     """What a run would do, and the job that it would do.
 
     ``forecast``: what it would do.
@@ -41,7 +41,7 @@ class Foreseen:
     job: OpenJob | None = None
 
 
-def foresee(request: JobRequest, show: Show) -> Foreseen:
+def foresee(request: JobRequest, show: Show) -> JobForecast:
     """Find what a run of a job would do; write nothing, and start no Spark.
 
     ``show``: shows the progress of reading text files. Raises what a run raises before it computes anything, except
@@ -55,7 +55,7 @@ def foresee(request: JobRequest, show: Show) -> Foreseen:
     return _foresee_alone(request, show) if job.state is None else _foresee_next(request, job.state, show)
 
 
-def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
+def _foresee_alone(request: JobRequest, show: Show) -> JobForecast:
     files = files_of(request)
     size = size_of(files)
     if result_is_done(request):
@@ -69,7 +69,7 @@ def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
     return _of_one(request, unit, run_of_output(request), None, problem, show)
 
 
-def _foresee_next(request: JobRequest, path: str, show: Show) -> Foreseen:
+def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
     state = state_without_lock(path)
     check_kind([(record.label, record.ordinal) for record in state.records], None)
     files = files_of(request)
@@ -123,26 +123,26 @@ def _of_one(
     place: OnState | None,
     problem: WincliError | None,
     show: Show,
-) -> Foreseen:
-    found = _forecast(request, "run" if place is None else "next run", (unit,), runs)
+) -> JobForecast:
+    found = _make_forecast(request, "run" if place is None else "next run", (unit,), runs)
     return _with_job(replace(found, problem=problem, shown=unit.label), _to_plan(request), place, show)
 
 
-def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) -> Foreseen:
+def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) -> JobForecast:
     input_paths = find_input_paths(request, in_range[0], request.job.unit)
     state = None if request.job.state is None else state_without_lock(request.job.state)
     found = forecast_range(request, input_paths, in_range, state)
     records = None if state is None else state.records
     runs = runs_of_range(request, input_paths, in_range) if records is None else runs_on_state(request, records)
-    forecast = _forecast(request, "range", found.units, runs, found.notes)
+    forecast = _make_forecast(request, "range", found.units, runs, found.notes)
     forecast = replace(forecast, reach=found.reach, problem=found.problem)
     own_of = partial(_own_request, request, input_paths, in_range, state)
     for run in found.runs:
         if problem := _problem_of(own_of(run)):
-            forecast = _stopped(forecast, run.unit.label, problem)
+            forecast = _stop_at(forecast, run.unit.label, problem)
             break
     if found.first is None:
-        return Foreseen(forecast)
+        return JobForecast(forecast)
     place = None if state is None else OnState(state, found.first.unit, found.first.previous)
     return _with_job(replace(forecast, shown=found.first.unit.label), own_of(found.first), place, show)
 
@@ -157,7 +157,7 @@ def _own_request(
     return RangeOnState(request, state, in_range).own_request(own, run.unit)
 
 
-def _stopped(forecast: Forecast, label: str, problem: WincliError) -> Forecast:
+def _stop_at(forecast: Forecast, label: str, problem: WincliError) -> Forecast:
     """Return the forecast of a range that stops at a unit, whose output the run would refuse."""
     problem.what = f"{label}: {problem.what}"
     at = [unit.label for unit in forecast.units].index(label)
@@ -166,7 +166,7 @@ def _stopped(forecast: Forecast, label: str, problem: WincliError) -> Forecast:
     return replace(forecast, units=(*forecast.units[:at], first, *after), problem=problem, expected=None)
 
 
-def _forecast(
+def _make_forecast(
     request: JobRequest,
     way: Literal["run", "next run", "range"],
     found: tuple[UnitForecast, ...],
@@ -203,6 +203,6 @@ def _to_plan(request: JobRequest) -> JobRequest:
     return replace(request, stdout="stdout") if request.job.output == PIPE else request
 
 
-def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None, show: Show) -> Foreseen:
+def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None, show: Show) -> JobForecast:
     job = open_job(request, place, show)
-    return Foreseen(replace(forecast, input=job.input, stages=job.stages), job)
+    return JobForecast(replace(forecast, input=job.input, stages=job.stages), job)

@@ -41,8 +41,8 @@ class OpenJob:
 
     ``plan``: the plan, as a run makes it; its enrich tables are not read.
     ``mode``: how the run goes on from a state; None without one.
-    ``input``: the input, as it is told.
-    ``stages``: the stages, as they are told.
+    ``input``: the forecast of its input.
+    ``stages``: the forecasts of its stages.
     """
 
     plan: JobPlan
@@ -68,7 +68,7 @@ def open_job(request: JobRequest, place: OnState | None, show: Show) -> OpenJob:
 
 
 def output_name(path: str) -> str:
-    """Return an output as a plan tells it."""
+    """Return an output as a plan shows it: without secrets."""
     return "stdout" if path == PIPE else redacted_path(path)
 
 

@@ -19,7 +19,7 @@ from .stages import OpenJob
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class JobSample:
     """A job whose input was looked into.
 
     ``source``: the input, with enrich tables that are read; None where these are too large for this process.
@@ -30,15 +30,15 @@ class Sampled:
     strategy: StrategyForecast | None
 
 
-def sample_job(job: OpenJob) -> Sampled:
+def sample_job(job: OpenJob) -> JobSample:
     """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
 
     Raises `DataError` where the result would have more rows than the job allows, and what reading raises.
     """
-    asked = job.plan.request.job
-    driver = driver_of(asked.master, asked.spark_conf)
+    options = job.plan.request.job
+    driver = driver_of(options.master, options.spark_conf)
     source = _with_tables(job, driver)
-    return Sampled(source, None if source is None else _strategy(job, source, driver))
+    return JobSample(source, None if source is None else _strategy(job, source, driver))
 
 
 def _with_tables(job: OpenJob, driver: DriverExecutor) -> AnySource | None:

@@ -10,7 +10,7 @@ from ...console.counts import count_of, span
 from .forecast import (
     Action,
     ColumnForecast,
-    Expected,
+    ExpectedTime,
     Forecast,
     InputForecast,
     StageForecast,
@@ -33,26 +33,26 @@ _VERBS: Mapping[Action, tuple[str, str]] = {
 
 def forecast_text(forecast: Forecast, width: int) -> str:
     """Return the lines of a forecast, each of at most ``width`` characters where its words can be divided."""
-    return "\n".join(line for section in _sections(forecast) for line in _wrapped(section, width))
+    return "\n".join(line for section in _sections(forecast) for line in _wrap(section, width))
 
 
 def strategy_text(found: StrategyForecast, width: int) -> str:
     """Return the lines on how the first stage is computed."""
-    return "\n".join(_wrapped(("tasks", [_strategy(found)]), width))
+    return "\n".join(_wrap(("tasks", [_strategy(found)]), width))
 
 
-def _wrapped(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
+def _wrap(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
     """Yield the lines of a section, with its name at the left of the first; a line keeps the blanks it begins with."""
     name, lines = section
     for line in map(shown, lines):
         inner = len(line) - len(line.lstrip())
         first, rest = name.ljust(_LEFT) + " " * inner, " " * (_LEFT + inner + 2)
-        yield from _folded(line.strip(), first, rest, width)
+        yield from _fold(line.strip(), first, rest, width)
         name = ""
     yield ""
 
 
-def _folded(line: str, first: str, rest: str, width: int) -> Iterator[str]:
+def _fold(line: str, first: str, rest: str, width: int) -> Iterator[str]:
     """Yield a line in pieces of at most ``width`` characters, cut between words; blanks between cells stay."""
     head = first
     while len(head) + len(line) > width and (at := line.rfind(" ", 0, max(width - len(head), 1) + 1)) > 0:
@@ -99,7 +99,7 @@ def _counts(forecast: Forecast) -> str:
     return ", ".join(words)
 
 
-def _expected(expected: Expected) -> str:
+def _expected(expected: ExpectedTime) -> str:
     seconds = _seconds(expected.seconds)
     if expected.at_most > expected.seconds:
         most = _seconds(expected.at_most)

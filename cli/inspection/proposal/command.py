@@ -76,7 +76,7 @@ def _write(path: str, text: str) -> None:
 
 def _print(proposal: Proposal, target: str) -> None:
     width = min(terminal_width() or _WIDTH, _WIDTH)
-    typer.echo(redacted(f"{printable(proposal.inputs[0])}: {proposal.sample.said}"))
+    typer.echo(redacted(f"{printable(proposal.inputs[0])}: {proposal.sample.extent}"))
     for label, sentences in _sections(proposal):
         text = redacted(" ".join(sentences))
         if text:

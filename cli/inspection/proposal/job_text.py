@@ -24,14 +24,14 @@ def job_text(proposal: Proposal, name: str) -> str:
 def _lines(proposal: Proposal, name: str) -> Iterator[str]:
     times, options = proposal.times, proposal.sample.options
     what = "Sessions" if proposal.is_session else "Windows"
-    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.said}."])
+    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.extent}."])
     yield "#"
     yield f"#   wincli test {name}"
     yield f"#   wincli run {name}"
     yield "#"
     yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
     yield ""
-    yield from _listed("input", proposal.inputs)
+    yield from _list_lines("input", proposal.inputs)
     yield f"output: {scalar(proposal.output)}"
     if options.format != "auto":
         yield f"input_format: {options.format}"
@@ -39,17 +39,17 @@ def _lines(proposal: Proposal, name: str) -> Iterator[str]:
         yield f"delimiter: {scalar(options.delimiter)}"
     yield ""
     yield from comment(time_words(proposal))
-    yield from _mapping("schema", proposal.types)
+    yield from _mapping_lines("schema", proposal.types)
     yield from comment(type_words(proposal))
     if times is not None and times.let is not None:
-        yield from _mapping("let", {times.column: times.let})
+        yield from _mapping_lines("let", {times.column: times.let})
     if times is not None:
         yield from comment(order_words(proposal))
         yield f"order_by: {scalar(column_text(times.column))}"
     yield ""
     yield from comment(key_words(proposal))
     if proposal.key:
-        yield from _listed("key", [column_text(each) for each in proposal.key])
+        yield from _list_lines("key", [column_text(each) for each in proposal.key])
     yield ""
     yield from comment(window_words(proposal))
     yield f"window: {scalar(proposal.window)}"
@@ -77,7 +77,7 @@ def scalar(text: str) -> str:
     return text if is_plain and "\n" not in text and text.isprintable() else json.dumps(text)
 
 
-def _listed(key: str, values: Iterable[str]) -> Iterator[str]:
+def _list_lines(key: str, values: Iterable[str]) -> Iterator[str]:
     texts = [scalar(value) for value in values]
     if len(texts) == 1:
         yield f"{key}: {texts[0]}"
@@ -86,7 +86,7 @@ def _listed(key: str, values: Iterable[str]) -> Iterator[str]:
     yield from (f"  - {text}" for text in texts)
 
 
-def _mapping(key: str, values: Mapping[str, str]) -> Iterator[str]:
+def _mapping_lines(key: str, values: Mapping[str, str]) -> Iterator[str]:
     if values:
         yield f"{key}:"
         yield from (f"  {scalar(name)}: {scalar(text)}" for name, text in values.items())

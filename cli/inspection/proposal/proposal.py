@@ -17,7 +17,7 @@ from ....windowing.language.canonical import column_text
 from ....windowing.support.suggest import did_you_mean
 from .durations import GRID, spec_text
 from .keys import FILE, KeyColumn, find_keys, is_named_as_id, key_codes
-from .row_order import Gaps, Ordered, OrderFacts, look_at_gaps, look_at_order, order_rows
+from .row_order import Gaps, OrderFacts, RowsInOrder, look_at_gaps, look_at_order, order_rows
 from .sample import Sample
 from .sessions import SessionGap, find_session_gap
 from .times import RowTimes, find_times
@@ -62,7 +62,7 @@ class Proposal:
     session: SessionGap | None
     window: str
     measures: tuple[str, ...]
-    ordered: Ordered | None = None
+    ordered: RowsInOrder | None = None
     step: int = 1
 
     @property
@@ -114,7 +114,7 @@ def _with_window(plain: Proposal, times: RowTimes, codes: npt.NDArray[np.int64])
     return replace(plain, order=order, gaps=gaps, session=session, window=window, ordered=ordered, step=step)
 
 
-def _grid(gaps: Gaps, ordered: Ordered) -> int:
+def _grid(gaps: Gaps, ordered: RowsInOrder) -> int:
     """Return the length of windows on the clock that hold about a dozen rows of a key, and several ticks of it."""
     usual = gaps.usual
     if usual is None:

@@ -63,7 +63,7 @@ class Gaps:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class RowsInOrder:
     """The rows of a sample that have a time and a key, by key and time.
 
     ``micros``: int64 (M,), the times.
@@ -74,7 +74,7 @@ class Ordered:
     begins: npt.NDArray[np.bool_]
 
 
-def order_rows(sample: Sample, times: RowTimes, codes: npt.NDArray[np.int64]) -> Ordered:
+def order_rows(sample: Sample, times: RowTimes, codes: npt.NDArray[np.int64]) -> RowsInOrder:
     """Bring the rows of a sample into order by run, key and time. ``codes``: the key of each row; negative: none."""
     there = times.known & (codes >= 0)
     micros, key, piece = times.micros[there], codes[there], sample.piece[there]
@@ -82,10 +82,10 @@ def order_rows(sample: Sample, times: RowTimes, codes: npt.NDArray[np.int64]) ->
     micros, key, piece = micros[order], key[order], piece[order]
     begins = np.ones(len(micros), np.bool_)
     begins[1:] = (np.diff(key) != 0) | (np.diff(piece) != 0)
-    return Ordered(micros, begins)
+    return RowsInOrder(micros, begins)
 
 
-def look_at_order(sample: Sample, times: RowTimes, ordered: Ordered, by_file: bool) -> OrderFacts:
+def look_at_order(sample: Sample, times: RowTimes, ordered: RowsInOrder, by_file: bool) -> OrderFacts:
     """Look at the order in which rows arrived. ``by_file``: each file is a series, and has an order of its own."""
     runs = sample.file if by_file else sample.piece
     micros, piece = times.micros[times.known], runs[times.known]
@@ -99,7 +99,7 @@ def look_at_order(sample: Sample, times: RowTimes, ordered: Ordered, by_file: bo
     return OrderFacts(int(micros.min()), int(micros.max()), early, latest, ties, _repeats(sample, by_file), untimed)
 
 
-def look_at_gaps(ordered: Ordered) -> Gaps:
+def look_at_gaps(ordered: RowsInOrder) -> Gaps:
     """Look at the times between neighbouring rows of a key."""
     inside = ~ordered.begins[1:]
     between = np.diff(ordered.micros)[inside]

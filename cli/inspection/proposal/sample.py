@@ -48,7 +48,7 @@ class Sample:
     ``names``: the files, relative to the input.
     ``is_text``: whether the files hold texts, which have no types.
     ``is_whole``: whether these are all rows.
-    ``said``: which rows these are, in words.
+    ``extent``: which rows these are, in words.
     ``newest``: when the newest of the files was written, UTC; None: unknown.
     ``options``: how the files are read.
     """
@@ -62,7 +62,7 @@ class Sample:
     names: tuple[str, ...]
     is_text: bool
     is_whole: bool
-    said: str
+    extent: str
     newest: dt.datetime | None
     options: ReadOptions
 
@@ -77,7 +77,7 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     is_large = is_text and sum(map(_text_size, files)) > MOST_TEXT
     chosen = [files[at] for at in _evenly(len(files))] if is_large else files
     read_paths = _heads(chosen, folder) if is_large else list(paths)
-    source, options = _opened(read_paths, options, is_text)
+    source, options = _open(read_paths, options, is_text)
     lots = _read(source)
     table = pa.concat_tables([source.schema.empty_table(), *(lot.rows for lot in lots)])
     if not table.num_rows:
@@ -86,14 +86,14 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     return Sample(
         source,
         tuple(read_paths),
-        table.select([name for name in table.column_names if _is_sayable(name, source)]),
+        table.select([name for name in table.column_names if _can_be_named(name, source)]),
         np.concatenate([lot.pos for lot in lots]),
         np.concatenate([lot.numbers(0 if is_whole else lot.run) for lot in lots]),
         np.concatenate([lot.numbers(lot.file) for lot in lots]),
         source.names,
         is_text,
         is_whole,
-        _said(table.num_rows, source, files, chosen, is_large, is_whole),
+        _extent(table.num_rows, source, files, chosen, is_large, is_whole),
         _newest(files),
         options,
     )
@@ -121,7 +121,7 @@ def _plain(file: ListedFile) -> PurePosixPath:
     return PurePosixPath(name.stem) if name.suffix in COMPRESSIONS else name
 
 
-def _opened(paths: Sequence[str], options: ReadOptions, is_text: bool) -> tuple[FileSource, ReadOptions]:
+def _open(paths: Sequence[str], options: ReadOptions, is_text: bool) -> tuple[FileSource, ReadOptions]:
     """Open an input; CSV in one column is tried with other delimiters, if its name has one of them."""
     source = open_source(paths, options, LocalExecutor())
     if is_text and len(source.schema.names) == 1 and options.delimiter == ",":
@@ -183,7 +183,7 @@ def _evenly(count: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
 
 
-def _is_sayable(name: str, source: FileSource) -> bool:
+def _can_be_named(name: str, source: FileSource) -> bool:
     """Whether a job file can name a column, and it is none of those that wincli has written into a result."""
     return "\n" not in name and not (source.stream is not None and name.startswith("_"))
 
@@ -196,7 +196,7 @@ def _rows_of(source: FileSource, file: int) -> Iterator[tuple[pa.Table, Int64s]]
                 yield batch.rows, batch.pos
 
 
-def _said(
+def _extent(
     rows: int,
     source: FileSource,
     files: Sequence[ListedFile],

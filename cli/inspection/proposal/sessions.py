@@ -1,8 +1,8 @@
 """Sessions: the valley between the short times inside of them and the long ones between them.
 
 The times between rows of a key are counted by their logarithm. Where sessions are in the data there are two hills, and
-any gap in the valley between them cuts the rows alike. What a gap in the valley is worth is told in numbers: the share
-of rows that would change their session if it was a fifth longer or shorter.
+any gap in the valley between them cuts the rows alike. A number says how firm the gap is: the share of rows that would
+change their session if it was a fifth longer or shorter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .durations import NICE
-from .row_order import Ordered
+from .row_order import RowsInOrder
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class SessionGap:
     moved_shorter: float
 
 
-def find_session_gap(ordered: Ordered) -> SessionGap | None:
+def find_session_gap(ordered: RowsInOrder) -> SessionGap | None:
     """Find the gap in the deepest valley that makes sessions of the rows; None where there is no such valley."""
     between = np.diff(ordered.micros)[~ordered.begins[1:]]
     moving = between[between > 0]
@@ -73,7 +73,7 @@ def _is_fit(made: SessionGap, rows: int) -> bool:
     return is_firm and 1 < made.sessions <= rows / _ROWS_IN_A_SESSION
 
 
-def measure_gap(ordered: Ordered, micros: int, short: int = 0, long: int = 0) -> SessionGap:
+def measure_gap(ordered: RowsInOrder, micros: int, short: int = 0, long: int = 0) -> SessionGap:
     """Return what a gap makes of the rows: its sessions, and the rows that a fifth more or less would move."""
     first = session_starts(ordered, micros)
     longer, shorter = (session_starts(ordered, int(micros * factor)) for factor in (1.2, 0.8))
@@ -82,7 +82,7 @@ def measure_gap(ordered: Ordered, micros: int, short: int = 0, long: int = 0) ->
     return SessionGap(micros, short, long, len(np.unique(first)), *moved)
 
 
-def session_starts(ordered: Ordered, micros: int) -> npt.NDArray[np.int64]:
+def session_starts(ordered: RowsInOrder, micros: int) -> npt.NDArray[np.int64]:
     """Return int64 (M,), for each row the place of the first row of its session (semantics section 2, ``gap``)."""
     starts = ordered.begins.copy()
     starts[1:] |= np.diff(ordered.micros) > micros

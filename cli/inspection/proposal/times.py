@@ -60,14 +60,14 @@ def find_times(sample: Sample, named: str | None) -> list[RowTimes]:
     ``named``: the column that the user says it is; None: any.
     """
     names = [name for name in sample.rows.column_names if named in (None, name)]
-    found = [*_typed(sample, names), *_guessed(sample, names), *(_pairs(sample) if named is None else ())]
+    found = [*_typed(sample, names), *_guessed(sample, names), *(_joined_times(sample) if named is None else ())]
     return sorted((each for each in found if each.known.mean() >= _ENOUGH), key=lambda one: _rank(one, sample))
 
 
 def _rank(times: RowTimes, sample: Sample) -> tuple[bool, float, float, int, bool]:
     """Rank as: no bare dates; times that are there; rows nearly in order; fine times; a name that says so.
 
-    A log is written as things happen, so its own time is in order, and one of several times that it tells of is not.
+    A log is written as things happen, so its own time is in order, and the other times in it are often not.
     """
     fineness = len(np.unique(times.micros[times.known][:100_000]))
     in_order = round(ordered_share(times, sample.piece), 1)
@@ -122,7 +122,7 @@ def _guessed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
             yield RowTimes(guess.column, types, None, (guess.column,), micros, known, guess.is_date, others)
 
 
-def _pairs(sample: Sample) -> Iterator[RowTimes]:
+def _joined_times(sample: Sample) -> Iterator[RowTimes]:
     """Yield the time of a date and a time of day in two columns, as a new column."""
     guesses = list(time_guesses(sample.source, sample.rows.column_names))
     clocks = [guess for guess in guesses if guess.lacks == "date"]

@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 
 from support.in_process import wincli_here
 from wincli.cli.inspection.diagnosis import command, machine, software, spark, store
-from wincli.cli.inspection.diagnosis.check import Check, guarded
+from wincli.cli.inspection.diagnosis.check import Check, run_check
 from wincli.windowing.errors import SparkError
 from wincli.windowing.spark import java as javas
 from wincli.windowing.spark.java import find_java
@@ -104,14 +104,14 @@ def test_a_check_that_cannot_look_is_a_fail_and_the_others_go_on() -> None:
         yield FINE
         raise OSError("disk on fire\nand more")
 
-    assert list(guarded("disk", broken)) == [
+    assert list(run_check("disk", broken)) == [
         FINE, Check("disk", "fail", "OSError: disk on fire", "mend it, or report what wincli doctor --json prints"),
     ]  # fmt: skip
 
     def refused() -> Check:
         raise SparkError("no Java", "install one")
 
-    assert list(guarded("java", refused)) == [Check("java", "fail", "no Java", "install one")]
+    assert list(run_check("java", refused)) == [Check("java", "fail", "no Java", "install one")]
 
 
 # Software

@@ -24,7 +24,7 @@ from support.in_process import wincli_here
 from wincli.cli.inspection.proposal import sample as sampling
 from wincli.cli.inspection.proposal.durations import in_words
 from wincli.cli.inspection.proposal.proposal import Proposal, propose
-from wincli.cli.inspection.proposal.row_order import Ordered
+from wincli.cli.inspection.proposal.row_order import RowsInOrder
 from wincli.cli.inspection.proposal.sample import take_sample
 from wincli.cli.inspection.proposal.sessions import find_session_gap, measure_gap
 from wincli.conf.job_files.parser import read_job_file
@@ -392,7 +392,7 @@ def session_of(times: Sequence[Sequence[int]], gap: int) -> list[int]:
 )
 def test_rows_that_would_move_are_those_whose_session_begins_elsewhere(times: list[list[int]], gap: int) -> None:
     begins = np.array([at == 0 for key in times for at in range(len(key))])
-    ordered = Ordered(np.array([t for key in times for t in key], np.int64), begins)
+    ordered = RowsInOrder(np.array([t for key in times for t in key], np.int64), begins)
     made = measure_gap(ordered, gap)
     own = session_of(times, gap)
     assert made.sessions == len(set(own))
@@ -416,7 +416,7 @@ def test_the_gap_is_in_the_valley_between_two_hills(
         inside[::size] = rng.lognormal(np.log(short * ratio), 0.3, count)
         micros.append(np.cumsum(inside * 1e6).astype(np.int64))
         begins.append(np.arange(size * count) == 0)
-    found = find_session_gap(Ordered(np.concatenate(micros), np.concatenate(begins)))
+    found = find_session_gap(RowsInOrder(np.concatenate(micros), np.concatenate(begins)))
     assert found is not None
     assert short < found.micros / 1e6 < short * ratio
     assert found.sessions == pytest.approx(keys * count, rel=0.1)
@@ -425,7 +425,7 @@ def test_the_gap_is_in_the_valley_between_two_hills(
 @pytest.mark.parametrize("seed", range(8))
 def test_times_without_two_hills_have_no_sessions(seed: int) -> None:
     micros = np.cumsum(np.random.default_rng(seed).exponential(3e7, 5000)).astype(np.int64)
-    assert find_session_gap(Ordered(micros, np.arange(5000) == 0)) is None
+    assert find_session_gap(RowsInOrder(micros, np.arange(5000) == 0)) is None
 
 
 # The page of the docs

@@ -45,11 +45,11 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
         return f"{_NOT}: they depend on {', '.join(sorted(virtual))}, which only a run knows"
     head = read_head(source, _columns(stage, source.schema), _apart(stage, source, only))
     if not head.rows.num_rows and only:
-        raise ConfigError(f"--only: no key has {_told(choice)}", "look at the values of the key columns")
+        raise ConfigError(f"--only: no key has {_choice_text(choice)}", "look at the values of the key columns")
     if not head.rows.num_rows:
         return None
     lines = [*_lines(stage, head, only, choice.rows, width), *_notes(job, head, bool(only))]
-    return "\n".join(map(_coloured, lines) if is_coloured else lines)
+    return "\n".join(map(_colour, lines) if is_coloured else lines)
 
 
 def _lines(stage: StagePlan, head: HeadRows, only: Mapping[str, list[Any]], rows: int, width: int) -> list[str]:
@@ -143,7 +143,7 @@ def _marks(stage: StagePlan, head: HeadRows) -> Any:
     return list(head.ends) if stage.marks == FILES else []
 
 
-def _told(choice: Choice) -> str:
+def _choice_text(choice: Choice) -> str:
     return ", ".join(shown(f"{name}={value}") for name, value in choice.only)
 
 
@@ -156,11 +156,11 @@ def _notes(job: OpenJob, head: HeadRows, is_chosen: bool) -> Iterator[str]:
         yield f"... drawn over {of}{seen} as they arrive; a run sees all, so windows at the end may go on"
 
 
-def _coloured(line: str) -> str:
-    """Return a line of a drawing in colours: neighbouring panes differ, and what is told of them stands back."""
+def _colour(line: str) -> str:
+    """Return a line of a drawing in colours: neighbouring panes differ, and the words on them are dim."""
     if found := _PANE.match(line):
-        label, bar, told = found[1], found[3], found[4]
-        return f"{_DIM}{label}{_PLAIN}{_COLOURS[int(found[2]) % 2]}{bar}{_PLAIN}{_DIM}{told}{_PLAIN}"
+        label, bar, words = found[1], found[3], found[4]
+        return f"{_DIM}{label}{_PLAIN}{_COLOURS[int(found[2]) % 2]}{bar}{_PLAIN}{_DIM}{words}{_PLAIN}"
     if line.startswith("..."):
         return f"{_DIM}{line}{_PLAIN}"
     return f"{_BOLD}{line}{_PLAIN}" if line.startswith("rows") else line

@@ -15,7 +15,7 @@ from ....backfill.rerun_choice import differences_of
 from ....backfill.unit_paths import InputPaths, outputs_of
 from ....request.fingerprint import same_job
 from ....request.request import JobRequest
-from ..forecast import Expected, UnitForecast
+from ..forecast import ExpectedTime, UnitForecast
 
 _MOST_RUNS = 50  # the newest: machines and versions change
 _FAR = 4
@@ -60,10 +60,10 @@ def _runs(found: Iterable[tuple[int, Mapping[str, Any]]]) -> list[EarlierRun]:
     return [EarlierRun(nbytes, float(seconds["total"])) for nbytes, seconds in found if "total" in seconds]
 
 
-def expect_seconds(runs: Sequence[EarlierRun], units: Sequence[UnitForecast]) -> Expected | None:
-    """Return the seconds that the units may take; None where no earlier run tells, or nothing runs.
+def expect_seconds(runs: Sequence[EarlierRun], units: Sequence[UnitForecast]) -> ExpectedTime | None:
+    """Return the seconds that the units may take; None without an earlier run, or where nothing runs.
 
-    Runs of one size tell nothing of units that are far larger.
+    Runs of one size do not say how long units take that are far larger: that is None, too.
     """
     sure = [unit.nbytes for unit in units if unit.action == "run"]
     maybe = [unit.nbytes for unit in units if unit.action == "may run"]
@@ -74,7 +74,7 @@ def expect_seconds(runs: Sequence[EarlierRun], units: Sequence[UnitForecast]) ->
         return None
     fixed, rate = line_of(runs)
     seconds, more = (sum(fixed + rate * nbytes for nbytes in lot) for lot in (sure, maybe))
-    return Expected(seconds, seconds + more, len(runs), is_far)
+    return ExpectedTime(seconds, seconds + more, len(runs), is_far)
 
 
 def line_of(runs: Sequence[EarlierRun]) -> tuple[float, float]:

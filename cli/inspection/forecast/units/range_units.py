@@ -14,7 +14,7 @@ from ....backfill.plain_backfill import finished_records
 from ....backfill.unit_paths import InputPaths, UnitInput
 from ....request.request import JobRequest
 from ..forecast import UnitForecast
-from .supposed_range import Finder, Supposed, SupposedRun, suppose_apart, suppose_on_state
+from .supposed_range import Finder, SupposedRange, SupposedRun, suppose_apart, suppose_on_state
 
 _LATE = "rows of later units may belong to it (--late redo)"
 
@@ -68,14 +68,14 @@ def forecast_range(
     return RangeForecast(units, _first(sure, in_range, finder), reach, sure.problem, notes, runs)
 
 
-def _late(request: JobRequest, sure: Supposed, done: set[int]) -> set[int]:
+def _late(request: JobRequest, sure: SupposedRange, done: set[int]) -> set[int]:
     """Return the finished units that late rows may make run again: all before the last unit that runs."""
     if request.job.late != "redo" or not sure.runs:
         return set()
     return {ordinal for ordinal in done if ordinal < max(sure.runs)} - sure.runs.keys()
 
 
-def _stopped_at(sure: Supposed, ordinals: set[int], kind: Kind) -> int | None:
+def _stopped_at(sure: SupposedRange, ordinals: set[int], kind: Kind) -> int | None:
     """Return the unit at which the run stops, with whose label the error begins; None where it does not stop."""
     if sure.problem is None:
         return None
@@ -85,7 +85,7 @@ def _stopped_at(sure: Supposed, ordinals: set[int], kind: Kind) -> int | None:
 
 
 def _unit(
-    unit: Unit, finder: Finder, sure: Supposed, may_run: bool, is_late: bool, is_done: bool, stop: int | None
+    unit: Unit, finder: Finder, sure: SupposedRange, may_run: bool, is_late: bool, is_done: bool, stop: int | None
 ) -> UnitForecast:
     label = unit.label
     if stop is not None and unit.ordinal >= stop:
@@ -120,7 +120,7 @@ def _size(found: UnitInput | None) -> tuple[int, int]:
     return size_of(() if found is None else found.files)
 
 
-def _first(sure: Supposed, in_range: Sequence[Unit], finder: Finder) -> SupposedRun | None:
+def _first(sure: SupposedRange, in_range: Sequence[Unit], finder: Finder) -> SupposedRun | None:
     if sure.runs:
         return sure.runs[min(sure.runs)]
     if sure.problem is not None:

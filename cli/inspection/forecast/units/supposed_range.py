@@ -55,7 +55,7 @@ class SupposedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class SupposedRange:
     """What the loop of a range has come to.
 
     ``runs``: ordinal to the unit that ran.
@@ -131,19 +131,19 @@ class _SupposedState:
 
 def suppose_apart(
     units: Sequence[Unit], kind: Kind, records: Sequence[ResultRecord], finder: Finder, redo: bool
-) -> Supposed:
+) -> SupposedRange:
     """Go through a range in which no unit depends on another. ``records``: those of the units that are done."""
 
     def suppose(run: SupposedRun) -> ResultRecord:
         return ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ())
 
     mode: _SupposedMode[ResultRecord] = _SupposedMode(NoChain(), lambda _: None, finder, suppose)
-    return _gone_through(units, kind, records, mode, redo)
+    return _go_through(units, kind, records, mode, redo)
 
 
 def suppose_on_state(
     request: JobRequest, state: State, units: Sequence[Unit], finder: Finder, leaves_same: bool
-) -> Supposed:
+) -> SupposedRange:
     """Go through a range on a state.
 
     ``leaves_same``: whether a unit that runs again is supposed to leave the window state that it left before. Raises
@@ -163,7 +163,7 @@ def suppose_on_state(
         return record
 
     mode: _SupposedMode[UnitRecord] = _SupposedMode(on_state.chain, on_state.why_rerun, finder, suppose)
-    return _gone_through(units, request.job.unit, state.records, mode, request.job.redo)
+    return _go_through(units, request.job.unit, state.records, mode, request.job.redo)
 
 
 def _record(run: SupposedRun, own: JobRequest, records: _SupposedState, former: UnitRecord | None) -> UnitRecord:
@@ -193,12 +193,12 @@ def _record(run: SupposedRun, own: JobRequest, records: _SupposedState, former: 
     )
 
 
-def _gone_through(
+def _go_through(
     units: Sequence[Unit], kind: Kind, records: Sequence[R], mode: _SupposedMode[R], redo: bool
-) -> Supposed:
+) -> SupposedRange:
     problem = None
     try:
         run_backfill(units, kind, records, mode, redo)
     except WincliError as error:
         problem = error
-    return Supposed(mode.runs, mode.whys, problem)
+    return SupposedRange(mode.runs, mode.whys, problem)
