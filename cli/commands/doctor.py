@@ -17,6 +17,6 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for bug reports; without secrets.")] = False,
 ) -> int:
     """Check what runs need: Python, packages, Java, Spark, memory, space, limits, cache, clock and stores."""
-    from ..inspection.diagnosis.command import diagnose  # noqa: PLC0415 - loads pyarrow and numba
+    from ..inspection.diagnosis.command import diagnose  # noqa: PLC0415 - only doctor needs it
 
     return diagnose(store or (), master, not no_spark, as_json)

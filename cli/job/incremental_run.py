@@ -17,7 +17,7 @@ from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.planning.identity import check_goes_on
 from ...windowing.ports import Executor, InputFile
-from ...writers.output.manifest import versions
+from ...writers.output.versions import versions
 from ...writers.state.journal import commit_together
 from ...writers.state.stage_files import ParquetStateFiles, same_tables
 from ...writers.state.staging import StateStaging

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pyarrow as pa
@@ -13,10 +11,10 @@ import pyarrow as pa
 from ...windowing.columns.row_hashes import RowDigest
 from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from ..formats.types import plain
+from .versions import versions
 
 FORMAT = 1
 """Goes up when a key of the manifest changes its meaning."""
-_PACKAGES = ("wincli", "pyspark", "pyarrow", "numpy", "numba")
 
 
 def build_manifest(
@@ -79,21 +77,6 @@ def stage_entry(
         "counts": asdict(counts),
         "output": output,
     }
-
-
-def versions() -> dict[str, str | None]:
-    """Return the versions of wincli, of Python and of the packages that can influence a result.
-
-    The version is None for a package that is not installed, such as wincli when run from its source folder.
-    """
-    return {**{name: _version(name) for name in _PACKAGES}, "python": platform.python_version()}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _order(columns: Sequence[str], why: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ...windowing.state.read_table import StateRows, check_columns, job_of, keys
 from ...windowing.state.state_tables import BASELINE, BEGIN, FULL, POS, ROWS, SHOWN, WINDOWS
 from ...windowing.streaming.kept_state import FORMAT, no_such_format
 from ..folders.lock import Owner
-from ..output.manifest import versions
+from ..output.versions import versions
 from .journal import commit_together
 from .stage_files import ParquetStateFiles
 from .staging import StateStaging

@@ -27,6 +27,12 @@ class Check:
     do: str = ""
 
 
+def warn_of(name: str, note: str, do: str = "") -> Check:
+    """Return a note, ``what; do``, as a check that warns. ``do``: what to do where the note does not say it."""
+    what, _, advice = note.partition("; ")
+    return Check(name, "warn", what, advice or do)
+
+
 def run_check(name: str, look: Callable[[], Check | Iterator[Check]]) -> Iterator[Check]:
     """Yield what ``look`` finds, as it is found; where it cannot look, that is a fail."""
     try:
@@ -37,7 +43,7 @@ def run_check(name: str, look: Callable[[], Check | Iterator[Check]]) -> Iterato
             yield from found
     except WincliError as error:
         yield Check(name, "fail", error.what, error.do or "")
-    except (OSError, ImportError, ValueError) as error:
+    except Exception as error:  # whatever a broken machine raises is an answer, and other checks go on
         text = (str(error).splitlines() or [""])[0]
         yield Check(
             name, "fail", f"{type(error).__name__}: {text}", "mend it, or report what wincli doctor --json prints"

@@ -16,11 +16,11 @@ import typer
 
 from ....windowing.errors import shown
 from ....windowing.support.redaction import MASK, is_secret, redacted, redacted_settings
-from ....writers.output.manifest import versions
+from ....writers.output.versions import versions
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, UNEXPECTED
 from ...console.pager import has_colour, terminal_width
-from .check import Check, run_check
+from .check import Check, run_check, warn_of
 from .machine import (
     check_cache,
     check_clock,
@@ -32,7 +32,6 @@ from .machine import (
 )
 from .software import check_packages, check_python, check_text, check_windows, check_zones
 from .spark import check_java, check_spark
-from .store import check_store
 
 _COLOURS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m\x1b[1m"}
 _OPTION = re.compile(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S+)")
@@ -89,13 +88,18 @@ def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: 
     yield from run_check("time zones", check_zones)
     yield from run_check("encoding", check_text)
     for note in strange_variables(environ):
-        what, _, do = note.partition("; ")
-        yield Check("variables", "warn", what, do or "unset it")
+        yield warn_of("variables", note, "unset it")
     yield from run_check("java", partial(check_java, environ))
     if starts_spark:
         yield from run_check("spark", partial(check_spark, master))
     for uri in stores:
-        yield from run_check("store", partial(check_store, uri))
+        yield from run_check("store", partial(_check_store, uri))
+
+
+def _check_store(uri: str) -> Check:
+    from .store import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
+
+    return check_store(uri)
 
 
 def check_lines(check: Check, is_coloured: bool, width: int) -> list[str]:

@@ -18,7 +18,7 @@ from ....windowing.spark.setup import temporary_place
 from ....windowing.spark.temporary_folders import PREFIX
 from ....windowing.support.trusted_folders import way_in
 from ...console.counts import count_of
-from .check import Check, Level
+from .check import Check, Level, warn_of
 
 _GB = 1 << 30
 _USUAL_FILES = 1024
@@ -68,7 +68,7 @@ def _quota() -> float | None:
 def check_temporary(environ: Mapping[str, str]) -> Iterator[Check]:
     """Check the folders for temporary files: the blocks of an exchange take about the bytes of its columns."""
     place, notes = temporary_place()
-    yield from (_note("temporary", note) for note in notes)
+    yield from (warn_of("temporary", note) for note in notes)
     named = [part.strip() for part in environ.get("SPARK_LOCAL_DIRS", "").split(",") if part.strip()]
     for folder in dict.fromkeys([place, *named]):
         yield _space(folder)
@@ -76,11 +76,6 @@ def check_temporary(environ: Mapping[str, str]) -> Iterator[Check]:
     if left:
         what = f"{count_of(len(left), 'folder')} of runs that run now, or were killed, in {place}"
         yield Check("temporary", "ok", f"{what}; the next run removes those of killed ones")
-
-
-def _note(name: str, note: str) -> Check:
-    what, _, do = note.partition("; ")
-    return Check(name, "warn", what, do)
 
 
 def _space(folder: str) -> Check:

@@ -1,4 +1,7 @@
-"""Python, wincli and the packages that it needs, as they are installed."""
+"""Python, wincli and the packages that it needs, as they are installed.
+
+Packages are imported by the checks of them: one that is broken fails its check, and no other.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from ....windowing.in_memory import aggregate
-from ....windowing.support.jit import REFUSED, refusals
-from .check import Check
+from ....writers.output.versions import version_of
+from .check import Check, warn_of
 
 _OLDEST_PYTHON = (3, 11)
 _EXTRAS = {"sketch": "approximate aggregates", "java": "a Java runtime, where the machine has none"}
@@ -97,15 +96,8 @@ _HOLDS = {
 }
 
 
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def _wrong(required: Requirement) -> Check | None:
-    version = _version(required.name)
+    version = version_of(required.name)
     wanted = ",".join(f"{sign}{limit}" for sign, limit in sorted(required.limits, reverse=True))
     do = f"run: pip install '{required.name}{wanted}'"
     if version is None:
@@ -119,7 +111,7 @@ def _extras(required: list[Requirement]) -> Iterator[Check]:
     """Yield a line for each extra: one that is not installed is no fault."""
     for extra, purpose in _EXTRAS.items():
         needed = [each.name for each in required if each.extra == extra]
-        found = [f"{name} {version}" for name in needed if (version := _version(name))]
+        found = [f"{name} {version}" for name in needed if (version := version_of(name))]
         missing = f"{extra} is not installed: {purpose}; pip install 'wincli[{extra}]'"
         is_there = found and len(found) == len(needed)
         yield Check("extras", "ok", f"{extra}: {', '.join(found)}" if is_there else missing)
@@ -127,14 +119,18 @@ def _extras(required: list[Requirement]) -> Iterator[Check]:
 
 def check_windows() -> Check:
     """Check that a window over three rows comes out right: kernels load or compile, and are kept."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    from ....windowing.in_memory import aggregate  # noqa: PLC0415
+    from ....windowing.support.jit import REFUSED, refusals  # noqa: PLC0415
+
     found = aggregate(pa.table({"t": [0, 1, 100]}), "delta(t, 60)")
     if found.num_rows != 2:
         return Check(
             "windows", "fail", "delta(t, 60) over 0, 1, 100 gives other windows than two", "install wincli again"
         )
     if notes := refusals():
-        what, _, do = notes[0].partition("; ")
-        return Check("windows", "warn", what, do)
+        return warn_of("windows", notes[0])
     kept = next(iter(REFUSED), None)
     return Check(
         "windows", "ok", "a window over three rows is right" + (f"; kernels are kept in {kept}" if kept else "")
@@ -152,6 +148,9 @@ def check_text() -> Check:
 
 def check_zones() -> Check:
     """Check that rules of time zones are there, for Python and for Arrow."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
     try:
         zoneinfo.ZoneInfo("Europe/Paris")
         pc.assume_timezone(pa.array([0], pa.timestamp("s")), "Europe/Paris")

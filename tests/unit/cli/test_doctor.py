@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from support.in_process import wincli_here
+from support.processes import wincli
 from wincli.cli.inspection.diagnosis import command, machine, software, spark, store
 from wincli.cli.inspection.diagnosis.check import Check, run_check
 from wincli.windowing.errors import SparkError
@@ -112,6 +113,17 @@ def test_a_check_that_cannot_look_is_a_fail_and_the_others_go_on() -> None:
         raise SparkError("no Java", "install one")
 
     assert list(run_check("java", refused)) == [Check("java", "fail", "no Java", "install one")]
+
+
+@pytest.mark.parametrize("package", ["pyarrow", "numba"])
+def test_a_package_that_cannot_be_imported_fails_its_checks_alone(package: str, tmp_path: Path) -> None:
+    (tmp_path / f"{package}.py").write_text("raise RuntimeError('it is broken')\n")
+    ran = wincli("doctor", "--no-spark", "--json", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert (ran.code, ran.err) == (1, "")
+    found = {check["name"]: check for check in json.loads(ran.out)["checks"]}
+    assert found["windows"]["level"] == "fail"
+    assert found["windows"]["what"] == "RuntimeError: it is broken"
+    assert (found["python"]["level"], found["open files"]["level"]) == ("ok", "ok")
 
 
 # Software
