@@ -1,4 +1,4 @@
-"""Output on stderr for people and machines: messages, progress, counts in words, row accounting; and signals.
+"""Output for people and machines: messages, progress, counts in words, row accounting, tables, texts; and signals.
 
 Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`, `cli.main`.
 """

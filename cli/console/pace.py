@@ -30,14 +30,14 @@ class Stopwatch:
     """Measures the pace of each phase from the moment at which it is first seen."""
 
     def __init__(self, now: float) -> None:
-        self._label, self._began, self._had = "", now, 0
+        self._label, self._began, self._done_before = "", now, 0
 
     def pace(self, seen: Progress, now: float) -> Pace:
         """Return the pace at a time, in seconds as ``now`` of the beginning."""
         if seen.label != self._label:
-            self._label, self._began, self._had = seen.label, now, seen.done
+            self._label, self._began, self._done_before = seen.label, now, seen.done
         rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
-        done, seconds = seen.done - self._had, now - self._began
+        done, seconds = seen.done - self._done_before, now - self._began
         if done <= 0 or seconds <= 0:
             return Pace(rows, seen.rows or None, None, None)
         rate = None if rows is None else seen.rows * done / seen.total / seconds

@@ -116,13 +116,14 @@ def _json_scalar(value: Scalar) -> str:
     if value.kind in ("integer", "number"):
         if _JSON_NUMBER.fullmatch(value.text):
             return value.text
-        number = _float(value.text)
+        number = float_of(value.text)
         if number is not None and math.isfinite(number):
             return repr(number)
     return json.dumps(value.text, ensure_ascii=False)
 
 
-def _float(text: str) -> float | None:
+def float_of(text: str) -> float | None:
+    """Return the number that a text is; None where it is none."""
     try:
         return float(text)
     except ValueError:

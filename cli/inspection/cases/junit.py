@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from xml.etree import ElementTree
 
-from ....windowing.errors import OutputError, printable
 from ....windowing.support.redaction import redacted
+from ...console.text_file import write_text
 from .outcome import CaseOutcome
 from .text import difference, headline
 
@@ -22,10 +21,7 @@ def write_junit(path: str, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
     for outcome in outcomes:
         _case(suite, cases, outcome)
     text = ElementTree.tostring(root, encoding="unicode")
-    try:
-        Path(path).write_text(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{printable(path)} cannot be written: {error.strerror}", "name another file") from None
+    write_text(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
 
 
 def _suite(cases: str, outcomes: Sequence[CaseOutcome]) -> dict[str, str]:

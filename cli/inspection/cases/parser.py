@@ -18,6 +18,7 @@ from ....windowing.errors import ConfigError
 from ....windowing.support.formats import SUFFIXES
 from ....windowing.support.suggest import did_you_mean, short
 from .case import Case, CaseFile, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value
+from .given_files import float_of
 
 T = TypeVar("T")
 
@@ -222,7 +223,7 @@ class _Reader:
         return bool(yaml.SafeLoader.bool_values[node.value.lower()])
 
     def _number(self, node: yaml.Node, what: str) -> float:
-        found = _or_none(float, str(node.value)) if isinstance(node, yaml.ScalarNode) else None
+        found = float_of(str(node.value)) if isinstance(node, yaml.ScalarNode) else None
         if found is None or not 0 <= found < 1:
             raise self._error(node, f"{what} must be a share from 0 to 1, not {describe(node)}", "write 0.01 for 1 %")
         return found
@@ -233,10 +234,3 @@ class _Reader:
 
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
-
-
-def _or_none(read: Callable[[str], T], text: str) -> T | None:
-    try:
-        return read(text)
-    except ValueError:
-        return None

@@ -12,10 +12,11 @@ import typer
 
 from ....conf.job import PIPE
 from ....readers.options import ReadOptions
-from ....windowing.errors import ConfigError, OutputError, printable, shown
+from ....windowing.errors import ConfigError, printable, shown
 from ....windowing.support.redaction import redacted
 from ...console.messages import OK
 from ...console.pager import terminal_width
+from ...console.text_file import write_text
 from ..cases.command import cases_beside
 from .case_text import case_text
 from .findings import key_words, order_words, time_words, window_words
@@ -48,30 +49,27 @@ def init_job(
         folder = Path(name)
         (folder / "heads").mkdir()
         proposal = propose(paths, take_sample(paths, options, folder / "heads"), time, key)
-        file_name = Path(target).name if target is not None else _NAME
-        job, draft = job_text(proposal, file_name), folder / _NAME
-        draft.write_text(job, encoding="utf-8")
-        cases = case_text(proposal, draft, file_name)
+        job, cases = _texts(proposal, folder / _NAME, Path(target).name if target is not None else _NAME)
     if target is None:
         typer.echo(job, nl=False)
         return OK
-    _write(target, job)
-    _write(cases_beside(target), cases)
+    write_text(target, job)
+    write_text(cases_beside(target), cases)
     _print(proposal, target)
     return OK
+
+
+def _texts(proposal: Proposal, draft: Path, name: str) -> tuple[str, str]:
+    """Return the texts of a job and of its cases. ``draft``: where the job is written to be run; ``name``: its name."""
+    job = job_text(proposal, name)
+    draft.write_text(job, encoding="utf-8")
+    return job, case_text(proposal, draft, name)
 
 
 def _refuse(*paths: str) -> None:
     for path in paths:
         if os.path.exists(path):  # noqa: PTH110 - no error for a name that no file can have
             raise ConfigError(f"{printable(path)} is there already", "name another file with -o, or say --force")
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{printable(path)} cannot be written: {error.strerror}", "name another file") from None
 
 
 def _print(proposal: Proposal, target: str) -> None:

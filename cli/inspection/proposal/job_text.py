@@ -22,30 +22,11 @@ def job_text(proposal: Proposal, name: str) -> str:
 
 
 def _lines(proposal: Proposal, name: str) -> Iterator[str]:
-    times, options = proposal.times, proposal.sample.options
-    what = "Sessions" if proposal.is_session else "Windows"
-    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.extent}."])
-    yield "#"
-    yield f"#   wincli test {name}"
-    yield f"#   wincli run {name}"
-    yield "#"
-    yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
+    yield from _head_lines(proposal, name)
     yield ""
-    yield from _list_lines("input", proposal.inputs)
-    yield f"output: {scalar(proposal.output)}"
-    if options.format != "auto":
-        yield f"input_format: {options.format}"
-    if options.delimiter != ",":
-        yield f"delimiter: {scalar(options.delimiter)}"
+    yield from _place_lines(proposal)
     yield ""
-    yield from comment(time_words(proposal))
-    yield from _mapping_lines("schema", proposal.types)
-    yield from comment(type_words(proposal))
-    if times is not None and times.let is not None:
-        yield from _mapping_lines("let", {times.column: times.let})
-    if times is not None:
-        yield from comment(order_words(proposal))
-        yield f"order_by: {scalar(column_text(times.column))}"
+    yield from _time_lines(proposal)
     yield ""
     yield from comment(key_words(proposal))
     if proposal.key:
@@ -55,6 +36,39 @@ def _lines(proposal: Proposal, name: str) -> Iterator[str]:
     yield f"window: {scalar(proposal.window)}"
     yield "agg:"
     yield from (f"  {scalar(each)}: {scalar(call)}" for each, call in aggregates(proposal).items())
+
+
+def _head_lines(proposal: Proposal, name: str) -> Iterator[str]:
+    what = "Sessions" if proposal.is_session else "Windows"
+    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.extent}."])
+    yield "#"
+    yield f"#   wincli test {name}"
+    yield f"#   wincli run {name}"
+    yield "#"
+    yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
+
+
+def _place_lines(proposal: Proposal) -> Iterator[str]:
+    options = proposal.sample.options
+    yield from _list_lines("input", proposal.inputs)
+    yield f"output: {scalar(proposal.output)}"
+    if options.format != "auto":
+        yield f"input_format: {options.format}"
+    if options.delimiter != ",":
+        yield f"delimiter: {scalar(options.delimiter)}"
+
+
+def _time_lines(proposal: Proposal) -> Iterator[str]:
+    times = proposal.times
+    yield from comment(time_words(proposal))
+    yield from _mapping_lines("schema", proposal.types)
+    yield from comment(type_words(proposal))
+    if times is None:
+        return
+    if times.let is not None:
+        yield from _mapping_lines("let", {times.column: times.let})
+    yield from comment(order_words(proposal))
+    yield f"order_by: {scalar(column_text(times.column))}"
 
 
 def aggregates(proposal: Proposal) -> dict[str, str]:

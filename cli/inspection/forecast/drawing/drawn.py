@@ -24,7 +24,7 @@ from .choice import Choice
 from .head_rows import HeadRows, read_head
 
 _KEYS, _PANES = 3, 12
-_NOT = "the windows are not drawn"
+_NO_DRAWING = "the windows are not drawn"
 _NOT_DRAWN = frozenset({"emit", "group_by", "sort_by", "operator"})  # a drawing has panes with all their rows
 _BOLD, _DIM, _COLOURS, _PLAIN = "\x1b[1m", "\x1b[2m", ("\x1b[36m", "\x1b[33m"), "\x1b[0m"
 _PANE = re.compile(r"^( *pane (\d+): )(.*?[\]>…])(.*)$")
@@ -40,9 +40,9 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
         return None
     only = _values(stage, choice.only)
     if source is None:
-        return f"{_NOT}: an enrich table is too large to be read here"
+        return f"{_NO_DRAWING}: an enrich table is too large to be read here"
     if virtual := stage.plan.projection.virtual:
-        return f"{_NOT}: they depend on {', '.join(sorted(virtual))}, which only a run knows"
+        return f"{_NO_DRAWING}: they depend on {', '.join(sorted(virtual))}, which only a run knows"
     head = read_head(source, _columns(stage, source.schema), _apart(stage, source, only))
     if not head.rows.num_rows and only:
         raise ConfigError(f"--only: no key has {_choice_text(choice)}", "look at the values of the key columns")
@@ -59,7 +59,7 @@ def _lines(stage: StagePlan, head: HeadRows, only: Mapping[str, list[Any]], rows
     except WincliError as error:
         if only:
             raise
-        return [f"{_NOT}: {shown(error.what)}"]
+        return [f"{_NO_DRAWING}: {shown(error.what)}"]
     return picture_text(drawing.picture, width).split("\n")
 
 
