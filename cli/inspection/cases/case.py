@@ -88,7 +88,7 @@ class Case:
     ``tables``: the rows of enrich tables that all units share, by the name of the enrichment.
     ``error``: a text in the error that the job ends with; None: it does not fail.
     ``is_ordered``: whether windows must come in the order in which they are expected.
-    ``asks_expectations``: whether ``expect`` and ``max_rejects`` of the job hold in this case.
+    ``checks_expectations``: whether ``expect`` and ``max_rejects`` of the job hold in this case.
     ``tolerance``: how far a float may be from what is expected, as a share of it.
     """
 
@@ -99,7 +99,7 @@ class Case:
     tables: Mapping[str, GivenRows] = field(default_factory=dict)
     error: str | None = None
     is_ordered: bool = False
-    asks_expectations: bool = False
+    checks_expectations: bool = False
     tolerance: float = 1e-9
 
     @property

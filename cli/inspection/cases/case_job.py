@@ -84,7 +84,7 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
 def _in_folder(file: JobFile, case: Case, places: Sequence[str]) -> JobFile:
     """Return a job file without what a case decides, whose stages write to the folders of the case."""
     left_out = {"start", "end", "mode", "partition_by", "redo", "input", "output"}
-    left_out |= set() if case.asks_expectations else {"expect", "max_rejects"}
+    left_out |= set() if case.checks_expectations else {"expect", "max_rejects"}
     values: dict[str, Any] = {key: value for key, value in file.values.items() if key not in left_out}
     if "stages" in values:
         *before, last = [{k: v for k, v in stage.items() if k != "partition_by"} for stage in values["stages"]]

@@ -264,8 +264,8 @@ def test_a_case_passes_iff_its_windows_are_those_of_the_rows(
         {"name": "more", "given": rows, "expect": [*windows, windows[0]]},
     ]
     ran = checked(folder, yaml.safe_dump({"cases": cases}), JOB + "order_by: ts\n")
-    told = re.findall(r"^(ok|FAIL) +(\w+)", ran.out, re.MULTILINE)
-    assert told == [("ok", "right"), ("FAIL", "wrong"), ("FAIL", "less"), ("FAIL", "more")], ran.out
+    found = re.findall(r"^(ok|FAIL) +(\w+)", ran.out, re.MULTILINE)
+    assert found == [("ok", "right"), ("FAIL", "wrong"), ("FAIL", "less"), ("FAIL", "more")], ran.out
     assert f"windows: 1 differs, {len(windows) - 1} as expected" in ran.out
 
 
@@ -380,7 +380,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_a_mistake_in_the_cases_is_told_with_its_line(text: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_cases_is_reported_with_its_line(text: str, tmp_path: Path) -> None:
     ran = checked(tmp_path, text)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"wincli: error: {MISTAKES[text]}")
@@ -436,7 +436,7 @@ JOBS = {
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_a_mistake_in_the_job_is_told_by_the_command_or_by_each_case(job: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_job_is_reported_by_the_command_or_by_each_case(job: str, tmp_path: Path) -> None:
     case = "cases:\n - name: a\n   units: {2026-11-01: {given: {a.csv: [{ts: 1, user: a, x: 1}]}}}\n"
     ran = checked(tmp_path, case, job)
     code, words = JOBS[job]

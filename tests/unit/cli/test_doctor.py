@@ -91,9 +91,9 @@ SECRETS = {
 def test_no_secret_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    told = ("--store", "s3://me:hush-j@bucket/x?access_key=hush-k")
+    store_args = ("--store", "s3://me:hush-j@bucket/x?access_key=hush-k")
     for args in ((), ("--json",)):
-        ran = wincli_here("doctor", "--no-spark", *told, *args, cwd=tmp_path)
+        ran = wincli_here("doctor", "--no-spark", *store_args, *args, cwd=tmp_path)
         assert "hush-" not in ran.out + ran.err
     found = json.loads(ran.out)["environment"]
     assert set(SECRETS) <= set(found)
@@ -172,7 +172,7 @@ def test_packages_are_compared_with_their_ranges(
     assert (first.level, what in first.what, bool(first.do)) == (level, True, level != "ok"), first
 
 
-def test_an_old_python_and_an_odd_encoding_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python_and_an_odd_encoding_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(software.sys, "version_info", (3, 10, 1))
     assert software.check_python().level == "fail"
     monkeypatch.setattr(software.sys, "stdout", SimpleNamespace(encoding="latin-1"))
@@ -226,7 +226,7 @@ def test_the_cache_of_classes(tmp_path: Path) -> None:
     assert "chown" in machine.check_cache({"HOME": str(tmp_path)}).do
 
 
-def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_wrong_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.check_clock().level in ("ok", "warn")
     now = machine.time.time()
     monkeypatch.setattr(machine.time, "time", lambda: now + 100)
@@ -238,7 +238,7 @@ def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 # Java
 
 
-def test_java_is_told_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "jdk"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "java").write_text("#!/bin/sh\n")
@@ -278,7 +278,7 @@ def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("step", "word"), [("_list", "listed"), ("_put", "written"), ("_read", "read")])
-def test_the_step_that_fails_is_told_and_nothing_is_left(
+def test_the_step_that_fails_is_reported_and_nothing_is_left(
     step: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

@@ -183,7 +183,7 @@ def test_a_log_without_a_time_gets_windows_of_rows(tmp_path: Path) -> None:
     assert "3 windows out" in wincli_here("run", "job.yaml", cwd=tmp_path).err
 
 
-def test_the_reading_that_keeps_rows_in_order_is_taken_and_the_other_one_is_told(tmp_path: Path) -> None:
+def test_the_reading_that_keeps_rows_in_order_is_taken_and_the_other_one_is_reported(tmp_path: Path) -> None:
     """From the 1st to the 12th of May both orders of day and month can be read, and only one is in order of days."""
     days = [dt.date(2026, 5, day) for day in range(1, 13)]
     for layout in ("%d/%m/%Y", "%m/%d/%Y"):
@@ -202,7 +202,7 @@ def test_of_readings_that_order_days_alike_the_newest_that_is_not_later_than_the
         assert read_job_file(str(tmp_path / "job.yaml")).values["schema"] == f"when:timestamp({layout} %H:%M)"
 
 
-def test_rows_that_are_broken_are_told_and_do_not_hide_the_time(tmp_path: Path) -> None:
+def test_rows_that_are_broken_are_reported_and_do_not_hide_the_time(tmp_path: Path) -> None:
     lines = [f"2026-01-01 00:00:{second:02},a" for second in range(10)]
     lines[3], lines[6] = "soon,a", ",a"
     (tmp_path / "log.csv").write_text("ts,user\n" + "\n".join(lines) + "\n")
@@ -213,7 +213,7 @@ def test_rows_that_are_broken_are_told_and_do_not_hide_the_time(tmp_path: Path) 
     assert "2 rejected (null_order 1, unparsable 1)" in done.err
 
 
-def test_a_time_that_lacks_its_year_is_told(tmp_path: Path) -> None:
+def test_a_time_that_lacks_its_year_is_reported(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("when,x\nNov 22 10:00:01,1\nNov 22 10:00:02,2\n")
     ran = wincli_here("init", "log.csv", cwd=tmp_path)
     assert "column 'when' has times without a year, as 'Nov 22 10:00:01': put the year into the" in ran.out.replace(
@@ -334,7 +334,7 @@ MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
 
 
 @pytest.mark.parametrize("args", MISTAKES)
-def test_a_mistake_is_told_in_one_line(args: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_mistake_is_reported_in_one_line(args: tuple[str, ...], tmp_path: Path) -> None:
     as_jsonl(tmp_path, sessions())
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "head.csv").write_text("ts,x\n")

@@ -47,7 +47,7 @@ def plan(folder: Path, *args: str, code: int = 0) -> Ran:
     return ran
 
 
-def told(folder: Path, *args: str, code: int = 0) -> dict[str, Any]:
+def forecast_of(folder: Path, *args: str, code: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(plan(folder, *args, "--json", code=code).out)
     return found
 
@@ -81,10 +81,10 @@ JOBS = {
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_a_plan_tells_the_columns_rows_and_strategy_of_the_run(job: str, tmp_path: Path) -> None:
+def test_a_plan_has_the_columns_rows_and_strategy_of_the_run(job: str, tmp_path: Path) -> None:
     write(tmp_path / "in", a__csv=LOG, b__csv="ts,user,x\n2026-11-02T00:00:00,b,7\n")
     write(tmp_path, users__csv="user,age\na,30\nb,40\n")
-    found = told(tmp_path, *JOBS[job])
+    found = forecast_of(tmp_path, *JOBS[job])
     stage = found["stages"][-1]
     ran = run(tmp_path, *JOBS[job], "-v")
     made = manifest(tmp_path / "out")
@@ -111,7 +111,7 @@ def test_stages_are_planned_as_they_run(tmp_path: Path) -> None:
       {name: two, window: "count(2)", agg: [m=sum(n)], output_format: csv}]}
     """
     write(tmp_path, job__yaml=job)
-    found = told(tmp_path, "job.yaml")
+    found = forecast_of(tmp_path, "job.yaml")
     run(tmp_path, "job.yaml")
     for stage, out in zip(found["stages"], ("own", "out"), strict=True):
         made = manifest(tmp_path / out)
@@ -120,11 +120,11 @@ def test_stages_are_planned_as_they_run(tmp_path: Path) -> None:
     assert [stage["strategy"] is None for stage in found["stages"]] == [False, True]
 
 
-def test_where_types_come_from_is_told(tmp_path: Path) -> None:
+def test_where_types_come_from_is_reported(tmp_path: Path) -> None:
     write(tmp_path / "in" / "dt=2026-11-01", a__csv="ts,user,x,amount\n2026-11-01T08:00:00,a,-,1.50\n")
     write(tmp_path, users__csv="user,age\na,30\n")
     flags = ("--schema", "amount:decimal(9,2)", "--enrich", "u=users.csv on user", "--let", "y=u_age + 1")
-    found = told(tmp_path, "-w", "count(2)", "-a", "max(y)", "-a", "collect(x)", *flags, "in", "out")
+    found = forecast_of(tmp_path, "-w", "count(2)", "-a", "max(y)", "-a", "collect(x)", *flags, "in", "out")
     assert {column["name"]: (column["type"], column["origin"]) for column in found["input"]["columns"]} == {
         "ts": ("timestamp[us]", "csv, by all values"),
         "user": ("string", "csv, by all values"),
@@ -136,11 +136,11 @@ def test_where_types_come_from_is_told(tmp_path: Path) -> None:
     }
 
 
-def test_a_column_that_some_files_lack_is_told(tmp_path: Path) -> None:
+def test_a_column_that_some_files_lack_is_reported(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "in/a.parquet")
     pq.write_table(pa.table({"a": [2]}), tmp_path / "in/b.parquet")
-    columns = told(tmp_path, "-w", "count(2)", "in", "out")["input"]["columns"]
+    columns = forecast_of(tmp_path, "-w", "count(2)", "in", "out")["input"]["columns"]
     assert [column["origin"] for column in columns] == ["parquet", "parquet; 1 of 2 files lack it"]
 
 
@@ -150,16 +150,16 @@ def test_a_column_that_some_files_lack_is_told(tmp_path: Path) -> None:
 def test_a_result_that_is_there_is_done_or_stops_the_run(tmp_path: Path) -> None:
     write(tmp_path / "in", a__csv=LOG)
     job = (*SESSIONS, "in", "out")
-    assert told(tmp_path, *job)["units"][0]["action"] == "run"
+    assert forecast_of(tmp_path, *job)["units"][0]["action"] == "run"
     run(tmp_path, *job)
-    done = told(tmp_path, *job)
+    done = forecast_of(tmp_path, *job)
     assert done["units"][0]["action"] == "skip"
     assert done["units"][0]["why"] == "out holds the result of this job and input"
     other = plan(tmp_path, "-w", "count(2)", "in", "out", code=2)
     refused = "output out already holds a result; nothing was touched"
     assert other.out.startswith(f"run        it stops: {refused}; output out\n")
     assert other.err == f"wincli: error: {refused}; choose another output, or replace it with --mode overwrite\n"
-    again = told(tmp_path, *job, "--mode", "overwrite")
+    again = forecast_of(tmp_path, *job, "--mode", "overwrite")
     assert (again["units"][0]["action"], again["units"][0]["is_again"]) == ("run", True)
     assert again["units"][0]["why"] == "the result that is there is replaced"
     assert again["expected"]["runs"] == 1
@@ -168,16 +168,16 @@ def test_a_result_that_is_there_is_done_or_stops_the_run(tmp_path: Path) -> None
 def test_the_next_run_on_a_state_is_foreseen(tmp_path: Path) -> None:
     write(tmp_path, a__csv=LOG, b__csv="ts,user,x\n2026-11-02T00:00:00,b,7\n")
     flags = (*SESSIONS, "--state", "st")
-    first = told(tmp_path, *flags, "a.csv", "out")
+    first = forecast_of(tmp_path, *flags, "a.csv", "out")
     assert [(unit["label"], unit["action"]) for unit in first["units"]] == [("run-000001", "run")]
     run(tmp_path, *flags, "a.csv", "out")
-    same = told(tmp_path, *flags, "a.csv", "out")
+    same = forecast_of(tmp_path, *flags, "a.csv", "out")
     assert [(unit["label"], unit["action"], unit["why"]) for unit in same["units"]] == [
         ("run-000001", "skip", "run-000001 of st has read this input")
     ]
-    flushed = told(tmp_path, *flags, "a.csv", "out", "--at-end", "flush")
+    flushed = forecast_of(tmp_path, *flags, "a.csv", "out", "--at-end", "flush")
     assert [(unit["action"], unit["is_again"]) for unit in flushed["units"]] == [("run", True)]
-    later = told(tmp_path, *flags, "b.csv", "later")
+    later = forecast_of(tmp_path, *flags, "b.csv", "later")
     assert [(unit["label"], unit["action"]) for unit in later["units"]] == [("run-000002", "run")]
     assert "drawn from nothing: windows that run-000001 left open are not in it" in later["drawing"]
     other = plan(tmp_path, "-w", "count(3)", "--state", "st", "b.csv", "later", code=2)
@@ -188,7 +188,7 @@ def test_a_state_at_work_is_planned_without_its_lock(tmp_path: Path) -> None:
     write(tmp_path, a__csv=LOG, b__csv="ts,user,x\n2026-11-02T00:00:00,b,7\n")
     run(tmp_path, *SESSIONS, "--state", "st", "a.csv", "out")
     with open_state(str(tmp_path / "st"), owner()):
-        found = told(tmp_path, *SESSIONS, "--state", "st", "b.csv", "later")
+        found = forecast_of(tmp_path, *SESSIONS, "--state", "st", "b.csv", "later")
     assert [unit["action"] for unit in found["units"]] == ["run"]
     assert found["notes"] == [
         f"process {os.getpid()} on {socket.gethostname()} works on the state now, and may change it"
@@ -200,7 +200,7 @@ def test_an_output_of_a_unit_that_is_taken_stops_the_range_there(tmp_path: Path)
         write(tmp_path / "in" / f"dt=2026-11-0{n}", a__csv=LOG)
     write(tmp_path / "out" / "dt=2026-11-02", mine__txt="x")
     job = (*SESSIONS, "in", "out", "--start", "2026-11-01", "--end", "2026-11-04")
-    found = told(tmp_path, *job, code=2)
+    found = forecast_of(tmp_path, *job, code=2)
     assert [unit["action"] for unit in found["units"]] == ["run", "stop", "stop"]
     ran = wincli_here("run", *job, cwd=tmp_path)
     assert ran.code == 2
@@ -310,14 +310,14 @@ def test_the_first_rows_are_the_first_of_the_input(
 
 
 @given(st.integers(0, 50), st.integers(0, 5), st.lists(st.integers(0, 10**9), min_size=2, max_size=9, unique=True))
-def test_times_that_lie_on_a_line_are_foretold(fixed: int, rate: int, sizes: list[int]) -> None:
+def test_times_that_lie_on_a_line_give_that_line(fixed: int, rate: int, sizes: list[int]) -> None:
     assume(max(sizes) >= 2 * max(min(sizes), 1))
     found = line_of([EarlierRun(nbytes, fixed + rate * nbytes / 10**6) for nbytes in sizes])
     assert found == pytest.approx((fixed, rate / 10**6), rel=1e-6, abs=1e-6)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0, 1e5)), min_size=1, max_size=9))
-def test_no_time_is_foretold_as_less_than_none(runs: list[tuple[int, float]]) -> None:
+def test_no_estimate_is_below_zero(runs: list[tuple[int, float]]) -> None:
     fixed, rate = line_of([EarlierRun(*run) for run in runs])
     assert fixed >= 0
     assert rate >= 0

@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return stands
 
 
-def told(clock: Clock, seen: list[tuple[float, Progress]], as_json: bool = False) -> list[str]:
+def lines_of(clock: Clock, seen: list[tuple[float, Progress]], as_json: bool = False) -> list[str]:
     """The lines of a run whose progress is seen at these seconds."""
     stream = io.StringIO()
     with show_progress("plain", Messages(0, as_json, stream)) as show:
@@ -50,7 +50,7 @@ def scan(done: int, rows: int = 8_000_000) -> Progress:
 
 
 def test_progress_lines_show_rows_and_the_remaining_time(clock: Clock) -> None:
-    assert told(clock, [(0, scan(0)), (2, scan(1)), (10, scan(2)), (30, scan(6))]) == [
+    assert lines_of(clock, [(0, scan(0)), (2, scan(1)), (10, scan(2)), (30, scan(6))]) == [
         "scanning windows: 2 of 8 tasks, about 2,000,000 of 8,000,000 rows, 200,000 rows/s, about 30 s left",
         "scanning windows: 6 of 8 tasks, about 6,000,000 of 8,000,000 rows, 200,000 rows/s, about 10 s left",
     ]
@@ -58,28 +58,28 @@ def test_progress_lines_show_rows_and_the_remaining_time(clock: Clock) -> None:
 
 def test_a_line_that_would_say_the_same_is_not_printed(clock: Clock) -> None:
     seen = [(float(second), scan(0)) for second in range(0, 60)] + [(61.0, scan(1))]
-    assert told(clock, seen) == [
+    assert lines_of(clock, seen) == [
         "scanning windows: 0 of 8 tasks, about 0 of 8,000,000 rows",
         "scanning windows: 1 of 8 tasks, about 1,000,000 of 8,000,000 rows, 16,393 rows/s, about 7 min 7 s left",
     ]
 
 
 def test_lines_are_seconds_apart(clock: Clock) -> None:
-    assert len(told(clock, [(second / 10, scan(second // 20)) for second in range(0, 160)])) == 3
+    assert len(lines_of(clock, [(second / 10, scan(second // 20)) for second in range(0, 160)])) == 3
 
 
 def test_a_short_job_prints_nothing(clock: Clock) -> None:
-    assert told(clock, [(0, scan(0)), (2, scan(4)), (4.9, scan(8))]) == []
+    assert lines_of(clock, [(0, scan(0)), (2, scan(4)), (4.9, scan(8))]) == []
 
 
 def test_time_left_is_of_the_phase_and_rows_may_be_unknown(clock: Clock) -> None:
     seen = [(0, scan(0)), (50, Progress("read types", 0, 4, 1, 1)), (60, Progress("read types", 1, 4, 1, 1))]
     finding = "finding the types of text columns"
-    assert told(clock, seen) == [f"{finding}: 0 of 4 tasks", f"{finding}: 1 of 4 tasks, about 30 s left"]
+    assert lines_of(clock, seen) == [f"{finding}: 0 of 4 tasks", f"{finding}: 1 of 4 tasks, about 30 s left"]
 
 
 def test_machines_get_numbers(clock: Clock) -> None:
-    (line,) = told(clock, [(0, scan(0)), (10, scan(2))], as_json=True)
+    (line,) = lines_of(clock, [(0, scan(0)), (10, scan(2))], as_json=True)
     found = json.loads(line)
     assert {name: found[name] for name in ("phase", "done", "total", "rows", "rows_total", "seconds_left")} == {
         "phase": "scan", "done": 2, "total": 8, "rows": 2_000_000, "rows_total": 8_000_000, "seconds_left": 30.0,
@@ -108,7 +108,7 @@ def test_spans(seconds: float, text: str) -> None:
         ("something new", 2, "something new"),
     ],
 )
-def test_phases_are_told_in_words(label: str, stage: int, words: str) -> None:
+def test_phases_in_words(label: str, stage: int, words: str) -> None:
     assert phase_of(Progress(label, 1, 4, stage, 2)) == words
 
 

@@ -86,7 +86,7 @@ CLAUSES = {
     "within 5m every 1m retain 3 with unique k": [
         "The window holds the last 3 rows among the rows of the last 5 min on the clock.",
         "Rows enter and leave only every 1 min of the clock.",
-        "Of rows with one k, only the newest is seen.",
+        "Of rows with the same k, only the newest is visible.",
         "It comes out whenever what it holds changes.",
     ],
     "partition by a retain 2 every 3": [
@@ -148,13 +148,13 @@ def test_options_have_sentences_where_they_change_something() -> None:
     )
 
 
-def test_a_lag_and_a_gap_of_the_watermark_are_told() -> None:
+def test_a_lag_and_a_gap_of_the_watermark_are_reported() -> None:
     spec = parse_window("timeInterval, intervalDuration(1h), creationPeriod(2h), intervalOffset(5m)")
     found = sentences_of(spec, (), None, Options(event_time="at", lag=Fraction(90), min_gap=Fraction(10)), TIMES)
     assert found[1:6] == (
         "Windows are the intervals of 1 h of at, one every 2 h, 5 min after the grid.",
         "Rows between windows are in none.",
-        "The watermark is the latest time that any row had so far less 1 min 30 s.",
+        "The watermark is the latest time that any row had so far, less 1 min 30 s.",
         "It moves when it has risen by 10 s or more.",
         "A window comes out when the watermark reaches its end; later rows are rejected.",
     )

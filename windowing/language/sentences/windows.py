@@ -70,7 +70,7 @@ def _time_interval(spec: TimeInterval, options: Options, _: Times) -> list[str]:
         found.append("A row is in each window that its time is in.")
     if spec.period > spec.duration:
         found.append("Rows between windows are in none.")
-    lag = f" less {duration(options.lag)}" if options.lag else ""
+    lag = f", less {duration(options.lag)}" if options.lag else ""
     found.append(f"The watermark is the latest time that any row had so far{lag}.")
     if options.min_gap:
         found.append(f"It moves when it has risen by {duration(options.min_gap)} or more.")
@@ -88,7 +88,7 @@ def _batched(spec: Batched, _: Options, __: Times) -> list[str]:
     elif spec.every is not None:
         found.append(f"Rows enter in lots of {spec.every:,}{by}.")
     if spec.unique is not None:
-        found.append(f"Of rows with one {spec.unique}, only the newest is seen.")
+        found.append(f"Of rows with the same {spec.unique}, only the newest is visible.")
     return [*found, "It comes out whenever what it holds changes."]
 
 
