@@ -72,7 +72,8 @@ def test_a_failed_overwrite_leaves_the_old_result(run: Run, fails: Fails, tmp_pa
 
 def test_an_output_that_cannot_be_there(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path, notes__txt="mine")
-    text = "cannot write notes.txt/out: a part of the path is a file, not a folder; nothing was written"
+    what = "cannot write notes.txt/out: a part of the path is a file, not a folder; nothing was written"
+    text = f"{what}; write to another path, or move that file away"
     fails(3, text, *COUNT, "log", "notes.txt/out")
     ran_name = "x" * 300
     text = f"cannot write {ran_name}: the name is too long; nothing was written; choose a shorter name for the output"

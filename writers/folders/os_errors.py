@@ -15,6 +15,7 @@ _REMEDIES = {
     errno.EACCES: "get the right to write there, or write to another folder",
     errno.EPERM: "get the right to write there, or write to another folder",
     errno.EROFS: "write to a disk that is not mounted read-only",
+    errno.ENOTDIR: "write to another path, or move that file away",
     errno.ENAMETOOLONG: "choose a shorter name for the output",
     errno.EXDEV: "write to a folder that can be renamed (not a mount point or an image layer)",
 }

@@ -52,8 +52,8 @@ def put_json(path: Path, value: Mapping[str, Any]) -> None:
 def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
     """Return the value that `put_json` has written, None where the file does not exist.
 
-    Raises `DamagedError` where the content is not what was written, or its keys are not ``keys``. ``do``: what the user
-    can do then.
+    Raises `DamagedError` where the content is not what was written, or its keys are not ``keys``, and
+    `NotADirectoryError` where a folder of the path is a file. ``do``: what the user can do about damage.
     """
     try:
         value = unseal(read_object(path.read_bytes()))
@@ -61,6 +61,8 @@ def read_json(path: Path, keys: Set[str], do: str) -> dict[str, Any] | None:
             raise ValueError("its keys are others")
     except FileNotFoundError:
         return None
+    except NotADirectoryError:  # a folder above the state is a file: there is no state that could be damaged
+        raise
     except OSError as error:
         raise DamagedError(f"cannot read {path}: {reason(error)}", do) from error
     except ValueError as error:

@@ -250,6 +250,15 @@ def test_what_a_run_refuses_a_plan_refuses_with_the_same_words(args: tuple[str, 
     assert planned.err == wincli_here("run", *args, cwd=tmp_path).err.replace("; nothing was written", "")
 
 
+def test_a_state_below_a_file_is_refused_by_a_plan_and_its_run(tmp_path: Path) -> None:
+    write(tmp_path, a__csv=LOG)
+    args = (*SESSIONS, "--state", "a.csv/st", "a.csv", "out")
+    why = "cannot write the state a.csv/st: a part of the path is a file, not a folder; nothing was written"
+    refused = f"wincli: error: {why}; write to another path, or move that file away\n"
+    assert plan(tmp_path, *args, code=3).err == refused
+    assert wincli_here("run", *args, cwd=tmp_path).err == refused
+
+
 def test_stdin_is_left_to_the_run(tmp_path: Path) -> None:
     assert plan(tmp_path, "-w", "count(2)", "-", "out", code=2).err == (
         "wincli: error: stdin can be read only once, and the run has to read it; plan with a file in its place\n"
