@@ -15,10 +15,10 @@ from ....windowing.projection.source import ProjectionSource
 from ..results.result import ResultFolder
 from .explanation import MissingWindow
 from .facts.fact import Fact
-from .facts.row_values import scalar_text
 from .windows.key_rows import KeyCondition, Span, is_of_key, only_panes, parts_with, read_key
 from .windows.panes_of_key import KeyPanes, panes_of
 from .windows.recorded_stage import RecordedStage
+from .windows.row_values import scalar_text
 from .windows.sought import Sought, count_windows
 
 

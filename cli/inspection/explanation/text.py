@@ -13,7 +13,7 @@ from ....windowing.support.redaction import redacted
 from ...console.counts import count_of
 from ...console.pager import bold
 from ...console.table import head_line, lay_out, row_lines, texts_of
-from .explanation import Explanation, MissingWindow, ToldRows
+from .explanation import Explanation, InputRows, MissingWindow
 from .facts.fact import Fact
 
 _TITLES = {"opened": "opened", "closed": "closed", "near": "close by", "late": "outputs", "other": "also"}
@@ -21,36 +21,37 @@ _PLACE = "where"
 _INDENT = " " * 11
 
 
-def explanation_lines(told: Explanation, width: int | None) -> Iterator[str]:
+def explanation_lines(explanation: Explanation, width: int | None) -> Iterator[str]:
     """Yield the lines that explain a window. ``width``: characters of a line; None: as many as there are."""
-    yield bold(_title(told.key, f"window {told.window}"))
-    yield from _told("spec", shown(told.spec), width)
-    says = ", ".join(f"{name} {text}" for name, text in told.pane.items() if name not in dict(told.key))
-    yield from _told("result", shown(says), width)
-    for fact in told.facts:
-        yield from _told(_TITLES[fact.kind], _sentence(fact), width)
+    yield bold(_title(explanation.key, f"window {explanation.window}"))
+    yield from _folded("spec", shown(explanation.spec), width)
+    key = dict(explanation.key)
+    says = ", ".join(f"{name} {text}" for name, text in explanation.pane.items() if name not in key)
+    yield from _folded("result", shown(says), width)
+    for fact in explanation.facts:
+        yield from _folded(_TITLES[fact.kind], _sentence(fact), width)
     yield ""
-    yield bold(f"its {count_of(len(told.rows.pos), 'row')}")
-    yield from _row_lines(told.rows, width)
-    if len(told.others.pos):
+    yield bold(f"its {count_of(len(explanation.rows.pos), 'row')}")
+    yield from _row_lines(explanation.rows, width)
+    if len(explanation.others.pos):
         yield ""
         yield bold("rows named above that are not in it")
-        yield from _row_lines(told.others, width)
+        yield from _row_lines(explanation.others, width)
 
 
-def missing_lines(told: MissingWindow, width: int | None) -> Iterator[str]:
+def missing_lines(missing: MissingWindow, width: int | None) -> Iterator[str]:
     """Yield the lines that say where the rows of a key went. ``width``: as of `explanation_lines`."""
-    yield bold(_title(told.key, f"there is no {told.asked}"))
-    yield from _told("spec", shown(told.spec), width)
-    yield f"  rows     {count_of(told.rows, 'row')} of this key in the input"
-    for what, count in told.counts.items():
+    yield bold(_title(missing.key, f"there is no {missing.window}"))
+    yield from _folded("spec", shown(missing.spec), width)
+    yield f"  rows     {count_of(missing.rows, 'row')} of this key in the input"
+    for what, count in missing.counts.items():
         yield f"           {count:,} {what}"
-    yield f"  windows  {count_of(told.windows, 'window')} came out"
-    for fact in told.facts:
-        yield from _told(_TITLES[fact.kind], _sentence(fact), width)
+    yield f"  windows  {count_of(missing.windows, 'window')} came out"
+    for fact in missing.facts:
+        yield from _folded(_TITLES[fact.kind], _sentence(fact), width)
 
 
-def _told(title: str, text: str, width: int | None) -> Iterator[str]:
+def _folded(title: str, text: str, width: int | None) -> Iterator[str]:
     """Yield a text behind its title, folded where a terminal has no room for it."""
     room = len(text) + 1 if width is None else max(width - len(_INDENT), 20)
     lines = wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
@@ -58,32 +59,32 @@ def _told(title: str, text: str, width: int | None) -> Iterator[str]:
     yield from (f"{_INDENT}{line}" for line in lines[1:])
 
 
-def explanation_json(told: Explanation) -> dict[str, Any]:
-    """Return an explanation as plain JSON values; of the rows those that are told."""
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as plain JSON values; of the rows those that are explanation."""
     return {
-        "result": redacted(told.result),
-        "spec": told.spec,
-        "key": dict(told.key),
-        "window": told.window,
-        "pane": dict(told.pane),
-        "facts": [_fact(each) for each in told.facts],
-        "rows": len(told.rows.pos),
-        "told": _json_rows(told.rows),
-        "others": _json_rows(told.others),
+        "result": redacted(explanation.result),
+        "spec": explanation.spec,
+        "key": dict(explanation.key),
+        "window": explanation.window,
+        "pane": dict(explanation.pane),
+        "facts": [_fact(each) for each in explanation.facts],
+        "rows": len(explanation.rows.pos),
+        "shown": _json_rows(explanation.rows),
+        "others": _json_rows(explanation.others),
     }
 
 
-def missing_json(told: MissingWindow) -> dict[str, Any]:
+def missing_json(missing: MissingWindow) -> dict[str, Any]:
     """Return where the rows of a key went as plain JSON values."""
     return {
-        "result": redacted(told.result),
-        "spec": told.spec,
-        "key": dict(told.key),
-        "missing": told.asked,
-        "rows": told.rows,
-        "windows": told.windows,
-        "counts": dict(told.counts),
-        "facts": [_fact(each) for each in told.facts],
+        "result": redacted(missing.result),
+        "spec": missing.spec,
+        "key": dict(missing.key),
+        "missing": missing.window,
+        "rows": missing.rows,
+        "windows": missing.windows,
+        "counts": dict(missing.counts),
+        "facts": [_fact(each) for each in missing.facts],
     }
 
 
@@ -101,23 +102,23 @@ def _fact(fact: Fact) -> dict[str, Any]:
     return {"kind": fact.kind, "text": fact.text, "row": fact.row, "rule": fact.rule, "numbers": dict(fact.numbers)}
 
 
-def _row_lines(rows: ToldRows, width: int | None) -> Iterator[str]:
+def _row_lines(rows: InputRows, width: int | None) -> Iterator[str]:
     table = rows.table.add_column(0, _PLACE, pa.array(rows.places, pa.string()))
     layout = lay_out(table, None if width is None else width - 2)
     yield f"  {head_line(layout)}"
-    gap = next((at for at in range(1, len(rows.told)) if rows.told[at] != rows.told[at - 1] + 1), None)
+    gap = next((at for at in range(1, len(rows.at)) if rows.at[at] != rows.at[at - 1] + 1), None)
     for at, line in enumerate(row_lines(layout, table)):
         if at == gap:
             yield f"  ... {count_of(rows.left_out, 'more row')}; --rows says how many to show"
         yield f"  {line}"
 
 
-def _json_rows(rows: ToldRows) -> list[dict[str, Any]]:
+def _json_rows(rows: InputRows) -> list[dict[str, Any]]:
     names = rows.table.column_names
     texts = [_texts(rows.table, name) for name in names]
     return [
         {"where": place, "arrival": int(rows.pos[at]), "row": dict(zip(names, values, strict=True))}
-        for place, at, *values in zip(rows.places, rows.told.tolist(), *texts, strict=True)
+        for place, at, *values in zip(rows.places, rows.at.tolist(), *texts, strict=True)
     ]
 
 

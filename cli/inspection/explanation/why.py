@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....windowing.errors import ConfigError
-from ....windowing.language.spec import Tumbling
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ...console.messages import Messages
 from ...console.pager import print_lines, terminal_width
@@ -17,28 +16,27 @@ from ..results.result import ResultFolder
 from ..results.shown_rows import results_at
 from .explanation import Explanation, MissingWindow
 from .facts.fact import Fact
-from .facts.overlapping import ToldPane, overlapping_facts
-from .facts.row_values import scalar_text
-from .facts.told_window import Told
-from .facts.tumbling import tumbling_facts
+from .facts.facts import facts_of
+from .input_rows import read_ends
 from .missing import missing_window
 from .text import explanation_json, explanation_lines, missing_json, missing_lines
-from .told_rows import told_rows
-from .windows.recompute import ComputedWindow, compute_window
+from .windows.panes_of_key import KeyPane
+from .windows.recompute import compute_window
 from .windows.recorded_stage import RecordedStage, recorded_stage
+from .windows.row_values import scalar_text
 from .windows.sought import FoundWindow, Sought, find_window, sought_window
 
 
 @dataclass(frozen=True, slots=True)
 class WhyRequest:
-    """What is asked.
+    """What is requested.
 
     ``path``: the result, or the outputs of a range.
     ``only``: the key, ``NAME=VALUE`` for each of its columns.
     ``window``: the number of the window; None: ``at`` says which.
-    ``at``: a time in the window.
+    ``at``: a time in the window; None: ``window`` says which.
     ``unit``: the unit of a range.
-    ``rows``: how many rows of the window are told.
+    ``rows``: how many rows of the window are shown.
     ``as_json``: whether the answer is JSON.
     """
 
@@ -54,7 +52,7 @@ class WhyRequest:
 def print_why(request: WhyRequest, messages: Messages) -> None:
     """Print to stdout why a window is as it is; for a key without it, where its rows went.
 
-    Raises `ConfigError` where the question does not fit the result, `InputError` where the result or its input is not
+    Raises `ConfigError` where the request does not fit the result, `InputError` where the result or its input is not
     there, or not as it was.
     """
     block_pandas()
@@ -79,8 +77,8 @@ def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingW
         found = find_window(result.rows, sought)
         if found is None:
             return missing_window(result, recorded, sought)
-        computed = compute_window(recorded, sought.key, found)
-        return _explanation(result, recorded, sought, found, computed, request.rows)
+        pane = compute_window(recorded, sought.key, found)
+        return _explanation(result, recorded, sought, found, pane, request.rows)
 
 
 def _result(request: WhyRequest) -> ResultFolder:
@@ -102,15 +100,13 @@ def _explanation(
     recorded: RecordedStage,
     sought: Sought,
     found: FoundWindow,
-    computed: ComputedWindow,
+    pane: KeyPane,
     most: int,
 ) -> Explanation:
-    panes, at = computed.panes, computed.at
-    mine = panes.rows_of(at)
-    facts = facts_of(computed)
+    facts = facts_of(pane)
     if recorded.note is not None:
         facts = (*facts, Fact("other", recorded.note))
-    pos = panes.sequences.pos[mine]
+    pos = pane.panes.sequences.pos[pane.rows]
     named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
     others = np.array([each for each in named if not (pos == each).any()], np.int64)
     return Explanation(
@@ -120,16 +116,7 @@ def _explanation(
         found.number,
         {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
         facts,
-        told_rows(recorded.source, pos, most),
-        told_rows(recorded.source, others, len(others)),
+        read_ends(recorded.source, pos, most),
+        read_ends(recorded.source, others, len(others)),
         found.also,
     )
-
-
-def facts_of(computed: ComputedWindow) -> tuple[Fact, ...]:
-    """Return what is told of a window."""
-    panes, at = computed.panes, computed.at
-    mine = panes.rows_of(at)
-    if isinstance(panes.plan.spec, Tumbling):
-        return tuple(tumbling_facts(Told(panes, at, mine, computed.before)))
-    return tuple(overlapping_facts(ToldPane(panes, at, mine)))

@@ -73,7 +73,7 @@ def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:00:20", "--json", "--rows", "2")
     found = json.loads(out)
     assert (found["window"], found["key"], found["rows"]) == (0, {"user": "ann"}, 3)
-    assert [each["where"] for each in found["told"]] == ["log.csv:2", "log.csv:6"]
+    assert [each["where"] for each in found["shown"]] == ["log.csv:2", "log.csv:6"]
     (closed,) = [each for each in found["facts"] if each["kind"] == "closed"]
     assert (closed["rule"], closed["row"], closed["numbers"]) == ("gap", 5, {"distance": "239.75", "limit": "120"})
 

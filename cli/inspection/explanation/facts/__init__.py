@@ -1,4 +1,4 @@
-"""What is told of a window: facts with their numbers, for windows that follow one another and for those that keep rows.
+"""The facts of a window, with their numbers, for each kind of window.
 
 Imports `cli.console`, `cli.inspection.explanation.windows`, `windowing`. Imported by
 `cli.inspection.explanation.explanation`, `cli.inspection.explanation.missing`, `cli.inspection.explanation.text`,

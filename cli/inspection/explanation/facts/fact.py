@@ -1,4 +1,4 @@
-"""One thing that is told of a window, as a value."""
+"""One thing that is known of a window, as a value."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Kind = Literal["opened", "closed", "near", "late", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that is told of a window.
+    """One thing that is known of a window.
 
     ``kind``: what it says.
-    ``text``: it in words.
+    ``text``: the same in words.
     ``row``: the arrival position of the row that it is about; None: about none.
     ``rule``: the word of the rule, as ``closed_by`` has it; None: there is none.
     ``numbers``: its numbers by name, as texts that are exact.

@@ -1,4 +1,4 @@
-"""The panes of one key, computed once more by the plan of the job, and what its result says of each."""
+"""The panes of one key, computed once more by the plan of the job, and one of them with its rows."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .....windowing.planning.plan import Plan
 from .....windowing.sequences.marks import Marks
 from .....windowing.sequences.sequence import Sequences
 from .key_rows import KeyRows
+from .row_values import RowValues, scalar_text
 
 BEFORE = frozenset({"delta", "gap", "change", "when", "while"})
 """Close reasons of windows that end before a row, which may open the next."""
@@ -58,6 +59,58 @@ class KeyPanes:
         is_end = self.panes.closed_by == reason("end")
         shown = np.ones(len(self.panes), np.bool_) if self.plan.options.at_end == "flush" else ~is_end
         return np.flatnonzero(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPane:
+    """One of the panes of a key, as `pane_at` makes it.
+
+    ``panes``: all panes of the key.
+    ``at``: which of these it is.
+    ``rows``: its rows among those of the key, int64, in the order of the pane.
+    ``before``: why the window before it was closed; None: there is none, or windows do not follow one another.
+    """
+
+    panes: KeyPanes
+    at: int
+    rows: Ints
+    before: str | None
+
+    @property
+    def values(self) -> RowValues:
+        """The rows of the key."""
+        return RowValues(self.panes.sequences)
+
+    @property
+    def closed_by(self) -> str:
+        """Its close reason."""
+        return self.panes.closed_by(self.at)
+
+    @property
+    def cause(self) -> int:
+        """What brought it out, as `windowing.panes.panes.Panes.cause` numbers it."""
+        return int(self.panes.panes.cause[self.at])
+
+    @property
+    def cause_row(self) -> int | None:
+        """The row of the key that brought it out; None: no such row did."""
+        return self.cause if 0 <= self.cause < len(self.panes.sequences) else None
+
+    @property
+    def next_row(self) -> int | None:
+        """The row of the key behind its last row; None: there is none."""
+        after = int(self.rows[-1]) + 1 if len(self.rows) else len(self.panes.sequences)
+        return after if after < len(self.panes.sequences) else None
+
+    def text(self, name: str) -> str:
+        """Return a column of the result as text; ``-`` where it has no such column."""
+        head = self.panes.head
+        return scalar_text(combined(head.column(name))[self.at]) if name in head.column_names else "-"
+
+
+def pane_at(panes: KeyPanes, at: int, before: str | None = None) -> KeyPane:
+    """Return pane ``at`` with its rows. ``before``: as of `KeyPane`."""
+    return KeyPane(panes, at, panes.rows_of(at), before)
 
 
 def panes_of(rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:

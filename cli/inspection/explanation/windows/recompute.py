@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from .....windowing.planning.plan import Plan
 from .....windowing.planning.result_schema import POS
 from .....windowing.sequences.sequence import Sequences
 from .key_rows import KeyRows, Span, only_panes, read_key
-from .panes_of_key import AFTER, CLOCK, KeyPanes, matching, panes_of
+from .panes_of_key import AFTER, CLOCK, KeyPane, matching, pane_at, panes_of
 from .recorded_stage import RecordedStage
 from .sought import FoundWindow
 
@@ -31,21 +31,7 @@ _NUMBER = frozenset({"window"})
 Row = Mapping[str, pa.Scalar]
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedWindow:
-    """A window that was computed once more.
-
-    ``panes``: panes of its key, it among them.
-    ``at``: which of them it is.
-    ``before``: why the window before it was closed; None: there is none.
-    """
-
-    panes: KeyPanes
-    at: int
-    before: str | None
-
-
-def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found: FoundWindow) -> ComputedWindow:
+def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found: FoundWindow) -> KeyPane:
     """Compute a window that a result has once more.
 
     Where windows follow one another, only the rows between the window before and the window after are read; where a
@@ -58,21 +44,19 @@ def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found:
     return quick or _from_first_row(recorded, plan, key, found)
 
 
-def _from_first_row(
-    recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow
-) -> ComputedWindow:
+def _from_first_row(recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow) -> KeyPane:
     panes = panes_of(read_key(plan, recorded.source, recorded.stage.marks, key, Span()))
     numbers = panes.panes.number
     for at in matching(panes.head, found.row)[:1]:
         before = np.flatnonzero(numbers == found.number - 1)
-        return ComputedWindow(panes, int(at), panes.closed_by(int(before[0])) if len(before) else None)
+        return pane_at(panes, int(at), panes.closed_by(int(before[0])) if len(before) else None)
     what = f"the files of the manifest do not give window {found.number} of this key any more"
     raise InputError(what, "the result may be older than they are; run the job again")
 
 
 def _from_window_before(
     recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow
-) -> ComputedWindow | None:
+) -> KeyPane | None:
     """Compute a tumbling window from the end of the one before it; None where that does not give what the result says.
 
     The end of a tumbling window leaves nothing behind that the next one depends on, unless its amounts or expressions
@@ -85,12 +69,12 @@ def _from_window_before(
     rows = replace(rows, sequences=_behind(plan, rows.sequences, found.before))
     panes = panes_of(rows, _clock(plan, rows, found.row))
     before = None if found.before is None else str(found.before["closed_by"])
-    return next((ComputedWindow(panes, int(at), before) for at in matching(panes.head, found.row, _NUMBER)), None)
+    return next((pane_at(panes, int(at), before) for at in matching(panes.head, found.row, _NUMBER)), None)
 
 
 def _from_oldest_row(
     recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow
-) -> ComputedWindow | None:
+) -> KeyPane | None:
     """Compute a pane from its oldest row on; None where that does not give what the result says.
 
     What a policy evicts depends on the rows behind alone. So does whether a pane comes out, where each row or the clock
@@ -109,7 +93,7 @@ def _from_oldest_row(
     panes = panes_of(rows, _clock(plan, rows, found.row))
     mine, ahead = (matching(panes.head, row, _NUMBER) for row in (found.row, before))
     both = np.intersect1d(mine, ahead + 1)
-    return next((ComputedWindow(panes, int(at), str(before["closed_by"])) for at in both), None)
+    return next((pane_at(panes, int(at), str(before["closed_by"])) for at in both), None)
 
 
 def _forgets(plan: Plan) -> bool:

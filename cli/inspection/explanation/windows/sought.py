@@ -1,4 +1,4 @@
-"""The window that a user asks about, found in the result: what the result says of it and of those next to it."""
+"""The window that a user names, found in the result: what the result says of it and of those next to it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from .....windowing.support.suggest import did_you_mean
 from ...results.key_values import value_of
 from ...results.result import StoredRows
 from .key_rows import KeyCondition, Span, is_of_key
+from .row_values import scalar_text
 
 WINDOW = "window"
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Which window is asked for.
+    """The window that a user names.
 
     ``key``: value by key column, in the types of the result; empty without a key.
     ``window``: its number; None: ``at`` says which.
@@ -36,8 +37,8 @@ class Sought:
 
     @property
     def words(self) -> str:
-        """What is asked for, in words."""
-        return f"window {self.window}" if self.at is None else f"a window at {self.at}"
+        """The window in words: ``window 7``, ``window at 2026-11-01 10:00:00``."""
+        return f"window {self.window}" if self.at is None else f"window at {scalar_text(self.at)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class FoundWindow:
     ``number``: its number.
     ``row``: its row by column, or the first of its rows.
     ``before``, ``after``: the rows of the windows with the numbers before and after it; None: the result has none.
-    ``also``: the numbers of other windows that hold the value that was asked for.
+    ``also``: the numbers of other windows that hold the order value that the user named.
     """
 
     number: int
@@ -58,7 +59,7 @@ class FoundWindow:
 
 
 def sought_window(plan: Plan, schema: pa.Schema, only: Mapping[str, str], window: int | None, at: str | None) -> Sought:
-    """Return what is asked for. ``only``: texts by column.
+    """Return the window that a user names. ``only``: texts by column.
 
     Raises `ConfigError` where they are not exactly the key columns, values of other types, or not one of window and at.
     """

@@ -10,19 +10,19 @@ import pyarrow as pa
 
 from ....windowing.columns.arrays import Ints
 from ....windowing.ports import Source, Split
-from .explanation import ToldRows
+from .explanation import InputRows
 
 
-def told_rows(source: Source, pos: Ints, most: int) -> ToldRows:
+def read_ends(source: Source, pos: Ints, most: int) -> InputRows:
     """Read the first and the last of some rows.
 
-    ``pos``: int64 (n,), arrival positions in the order of the window. ``most``: how many rows are told.
+    ``pos``: int64 (n,), arrival positions in the order of the window. ``most``: how many rows are read.
     """
     count = len(pos)
     head = count if count <= most else most - most // 2
-    told = np.concatenate([np.arange(head), np.arange(count - (0 if head == count else most // 2), count)])
-    table, places = read_at(source, pos[told])
-    return ToldRows(pos, table, tuple(places), told)
+    at = np.concatenate([np.arange(head), np.arange(count - (0 if head == count else most // 2), count)])
+    table, places = read_at(source, pos[at])
+    return InputRows(pos, table, tuple(places), at)
 
 
 def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
