@@ -68,6 +68,29 @@ rows named above that are not in it
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("delta(a, 5) or delta(b, 3)", "b 9 of the row at 2 is 9 above the window's first row, b 0 of the row at 1"),
+        ("gap(a, 5) or gap(b, 3)", "b 9 of the row at 2 is 9 above the row before it, b 0 of the row at 1"),
+        ("change(c) or change(b)", "in the row at 2 b goes from 0 to 9"),
+        ("punct(a > 5) or punct(b > 5)", "b > 5 is true for the row at 2, its last row"),
+        ("reaches(sum(a), 50) or reaches(range(b), 9)", "with the row at 2 range(b) is 9, and 0 before it"),
+        ("count(c + 4) or count(2)", "the row at 2 was its row number 2; count is 2"),
+    ],
+)
+def test_of_two_policies_of_one_name_the_one_that_ended_the_window_is_explained(
+    tmp_path: Path, spec: str, says: str
+) -> None:
+    (tmp_path / "log.csv").write_text("id,a,b,c\n1,0,0,0\n2,1,9,0\n3,2,9,0\n")
+    run(tmp_path, "--window", spec, "--order-by", "id", "log.csv", "out")
+    code, out, err = why(tmp_path, "out", "--window", "0")
+    assert (code, err) == (0, "")
+    assert says in out
+    assert "with a delta of 1 " not in out
+    assert "with a gap of 1 " not in out
+
+
 def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:00:20", "--json", "--rows", "2")
@@ -87,6 +110,8 @@ def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) 
     assert "1 rejected, null_order" in told
     _, out, _ = why(folder, "out", "--only", "user=eve", "--window", "0")
     assert "rows     0 rows of this key in the input" in out
+    _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-02")
+    assert out.splitlines()[0] == "there is no window at 2026-11-02 00:00:00 of user=ann"
 
 
 @pytest.mark.parametrize("kept", ["visits", None])
@@ -213,6 +238,8 @@ def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_f
     folder: Path, whole_reads: list[key_rows.Span]
 ) -> None:
     run(folder, "--window", "gap(ts, 10 + previous(count(), 50))", "--key", "user", "log.csv", "out")
+    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")
+    assert "the row before it, 2026-11-01 10:01:00.25; the gap follows from the window before (gap)" in out
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "1")
-    assert "the gap is that of this window" in out or "the end of the data" in out
-    assert whole_reads == [key_rows.Span()]
+    assert "the end of the data brought it out" in out
+    assert whole_reads == [key_rows.Span(), key_rows.Span()]

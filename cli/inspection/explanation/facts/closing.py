@@ -13,17 +13,17 @@ from .....windowing.columns.amounts import amounts_in
 from .....windowing.columns.arrays import Ints
 from .....windowing.columns.numeric import scale_of
 from .....windowing.language.calls import Policy
-from .....windowing.language.conditions.operands import operand_column
+from .....windowing.language.conditions.operands import Operand, operand_column
 from .....windowing.language.conditions.policies import From, Reaches, When, While
 from .....windowing.language.row_policies import Change, Changing, Count, Punct
 from ..windows.panes_of_key import CLOCK, KeyPane
-from ..windows.row_values import Amount, amount_text, exact_text, scalar_text
+from ..windows.row_values import Amount, amount_text, apart_of, exact_text, scalar_text
 from .fact import Fact
 from .policy_words import Distance, attribute_of, name_of, reason_of
 
 
-def closing_fact(pane: KeyPane, policies: Sequence[Policy]) -> Fact:
-    """Return what brought a window out. ``policies``: those of its spec."""
+def closing_fact(pane: KeyPane, policy: Policy | None) -> Fact:
+    """Return what brought a window out. ``policy``: as `closing_policy` returns it."""
     reason, row = pane.closed_by, pane.cause_row
     if reason == "end":
         return Fact("closed", "the end of the data brought it out: it was still open", None, reason)
@@ -33,8 +33,20 @@ def closing_fact(pane: KeyPane, policies: Sequence[Policy]) -> Fact:
         return _closed_by_clock(pane)
     if row is None:
         return Fact("closed", f"a mark behind {_mark_row(pane)} ended it", None, reason)
-    policy = next(each for each in policies if reason_of(each) == reason)
+    assert policy is not None
     return _CLOSED[name_of(policy)](pane, policy, row)
+
+
+def closing_policy(pane: KeyPane, policies: Sequence[Policy]) -> Policy | None:
+    """Return the policy that ended a window; None: none did.
+
+    Of several with the close reason of the window, such as two of ``delta``, it is the first that ends it at this row.
+    """
+    alike = [each for each in policies if reason_of(each) == pane.closed_by]
+    row = pane.cause_row
+    if len(alike) < 2 or row is None:
+        return next(iter(alike), None)
+    return next((each for each in alike if _ENDS[name_of(each)](pane, each, row)), alike[0])
 
 
 def _mark_row(pane: KeyPane) -> str:
@@ -57,11 +69,16 @@ def _closed_by_clock(pane: KeyPane) -> Fact:
 
 
 def _closed_by_count(pane: KeyPane, policy: Count | Changing, row: int) -> Fact:
-    amount = _changing_amount(pane, policy, int(pane.rows[0])) if isinstance(policy, Changing) else policy.n
+    amount = _count(pane, policy)
     held = len(pane.rows)
     says = "" if amount is None else f"; count is {amount}"
     text = f"{pane.values.name(row)} was its row number {held:,}{says}"
     return Fact("closed", text, pane.values.pos(row), "count", {"rows": str(held)})
+
+
+def _count(pane: KeyPane, policy: Count | Changing) -> Amount | None:
+    """Return how many rows a window may hold; None where the window before decides it."""
+    return _changing_amount(pane, policy, int(pane.rows[0])) if isinstance(policy, Changing) else policy.n
 
 
 def _closed_by_delta(pane: KeyPane, policy: Distance, row: int) -> Fact:
@@ -77,12 +94,23 @@ def _too_far(pane: KeyPane, policy: Distance, row: int, other: int, what: str) -
     name, word = attribute_of(policy), reason_of(policy)
     values, kind = pane.values, pane.values.column(name).type
     apart = values.distance(name, row, other)
-    limit = _changing_amount(pane, policy, other) if isinstance(policy, Changing) else policy.amount
+    limit = _limit(pane, policy, other)
     how = "after" if pa.types.is_temporal(kind) else "above"
     text = f"{_value_of(pane, name, row)} is {amount_text(kind, apart)} {how} {what}, {_value_of(pane, name, other)}"
-    text += f"; {word} is {amount_text(kind, limit)}" if limit is not None else f"; the {word} is that of this window"
+    known = f"the {word} follows from the window before" if limit is None else f"{word} is {amount_text(kind, limit)}"
+    text += f"; {known}"
     numbers = {"distance": exact_text(apart), **({} if limit is None else {"limit": exact_text(limit)})}
     return Fact("closed", text, values.pos(row), word, numbers)
+
+
+def _is_too_far(pane: KeyPane, policy: Distance, row: int, other: int) -> bool:
+    limit = _limit(pane, policy, other)
+    return limit is not None and pane.values.distance(attribute_of(policy), row, other) > limit
+
+
+def _limit(pane: KeyPane, policy: Distance, other: int) -> Amount | None:
+    """Return how far rows of a window may be apart; None where the window before decides it."""
+    return _changing_amount(pane, policy, other) if isinstance(policy, Changing) else policy.amount
 
 
 def _value_of(pane: KeyPane, name: str, row: int) -> str:
@@ -125,14 +153,22 @@ def _by_row(pane: KeyPane, text: str, row: int) -> Fact:
     return Fact("closed", text, pane.values.pos(row), pane.closed_by)
 
 
+def _is_true(pane: KeyPane, operand: Operand | None, row: int) -> bool:
+    return operand is not None and pane.values.column(operand_column(operand))[row].as_py() is True
+
+
 def _closed_by_change(pane: KeyPane, policy: Change, row: int) -> Fact:
+    return _by_row(pane, f"in {pane.values.name(row)} {' and '.join(_changes(pane, policy, row))}", row)
+
+
+def _changes(pane: KeyPane, policy: Change, row: int) -> list[str]:
+    """Return what is distinct in a row from the last row of the window, in words."""
     values, last = pane.values, int(pane.rows[-1])
-    changes = [
+    return [
         f"{operand} goes from {values.text(name, last)} to {values.text(name, row)}"
         for operand, name in ((each, operand_column(each)) for each in policy.columns)
         if not _same(pane, name, last, row)
     ]
-    return _by_row(pane, f"in {values.name(row)} {' and '.join(changes)}", row)
 
 
 def _same(pane: KeyPane, name: str, one: int, other: int) -> bool:
@@ -144,25 +180,29 @@ def _same(pane: KeyPane, name: str, one: int, other: int) -> bool:
 
 
 def _closed_by_reaches(pane: KeyPane, policy: Reaches, row: int) -> Fact:
-    now, was = _reached(pane, policy, pane.rows), _reached(pane, policy, pane.rows[:-1])
+    now, before = _reached(pane, policy, pane.rows), _reached(pane, policy, pane.rows[:-1])
     what = str(policy).removeprefix("reaches(").rpartition(", ")[0]
+    was = f", and {_text(before)} before it" if len(pane.rows) > 1 else ""
     limit = exact_text(policy.amount)
-    before = f", and {was} before it" if len(pane.rows) > 1 else ""
-    text = f"with {pane.values.name(row)} {what} is {now}{before}; it closes at {limit}"
-    return Fact("closed", text, pane.values.pos(row), "reaches", {"reached": now, "limit": limit})
+    text = f"with {pane.values.name(row)} {what} is {_text(now)}{was}; it closes at {limit}"
+    return Fact("closed", text, pane.values.pos(row), "reaches", {"reached": _text(now), "limit": limit})
 
 
-def _reached(pane: KeyPane, policy: Reaches, rows: Ints) -> str:
-    """Return the aggregate of ``reaches`` over rows as text."""
+def _text(amount: Amount | None) -> str:
+    return "-" if amount is None else exact_text(amount)
+
+
+def _reached(pane: KeyPane, policy: Reaches, rows: Ints) -> Amount | None:
+    """Return the aggregate of ``reaches`` over rows, the range of times in seconds; None: of no value."""
     if policy.argument is None:
-        return str(len(rows))
+        return Fraction(len(rows))
     column = pane.values.column(operand_column(policy.argument)).take(pa.array(rows))
     if policy.function == "range":
         ends = pc.min_max(column)
-        pair = pa.array([ends["max"].as_py(), ends["min"].as_py()], column.type)
-        return str(pc.subtract(pair[0], pair[1]))
-    found = {"sum": pc.sum, "min": pc.min, "max": pc.max, "count": pc.count}[policy.function](column)
-    return scalar_text(found)
+        pair = pa.concat_arrays([pa.repeat(ends[name], 1) for name in ("max", "min")])
+        return apart_of(pair) if ends["max"].is_valid else None
+    found = {"sum": pc.sum, "min": pc.min, "max": pc.max, "count": pc.count}[policy.function](column).as_py()
+    return found if found is None or isinstance(found, float) else Fraction(found)
 
 
 _CLOSED: Final[Mapping[str, Callable[[KeyPane, Any, int], Fact]]] = {
@@ -171,3 +211,13 @@ _CLOSED: Final[Mapping[str, Callable[[KeyPane, Any, int], Fact]]] = {
     "reaches": _closed_by_reaches,
 }  # fmt: skip
 """By the name of the policy that a row made close the window."""
+
+_ENDS: Final[Mapping[str, Callable[[KeyPane, Any, int], bool]]] = {
+    "count": lambda pane, policy, _: len(pane.rows) == _count(pane, policy),
+    "delta": lambda pane, policy, row: _is_too_far(pane, policy, row, int(pane.rows[0])),
+    "gap": lambda pane, policy, row: _is_too_far(pane, policy, row, int(pane.rows[-1])),
+    "change": lambda pane, policy, row: bool(_changes(pane, policy, row)),
+    "punct": lambda pane, policy, row: _is_true(pane, policy.column, row),
+    "reaches": lambda pane, policy, _: (_reached(pane, policy, pane.rows) or 0) >= policy.amount,
+}
+"""Whether a row makes a policy close the window, by the name of the policy, of those that a window may have twice."""

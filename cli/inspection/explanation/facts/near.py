@@ -13,14 +13,17 @@ from .fact import Fact
 from .policy_words import Distance, attribute_of, name_of
 
 
-def near_facts(pane: KeyPane, policy: Policy) -> Iterator[Fact]:
-    """Yield what came close for one policy: within the window, and the row next in line."""
+def near_facts(pane: KeyPane, policy: Policy, ended: bool) -> Iterator[Fact]:
+    """Yield what came close for one policy: within the window, and the row next in line.
+
+    ``ended``: whether this policy ended the window.
+    """
     facts = _NEAR.get(name_of(policy))
     if facts is not None:
-        yield from facts(pane, policy)
+        yield from facts(pane, policy, ended)
 
 
-def _near_gap(pane: KeyPane, policy: Distance) -> Iterator[Fact]:
+def _near_gap(pane: KeyPane, policy: Distance, ended: bool) -> Iterator[Fact]:
     name = attribute_of(policy)
     kind = pane.values.column(name).type
     widest = pane.values.widest(name, pane.rows)
@@ -28,13 +31,13 @@ def _near_gap(pane: KeyPane, policy: Distance) -> Iterator[Fact]:
         row, apart = widest
         text = f"the widest gap inside is {amount_text(kind, apart)}, before {pane.values.name(row)}: "
         yield _near_fact(pane, text + "with a smaller one the window ends there", row, "gap", apart)
-    if pane.closed_by == "gap" and pane.cause_row is not None:
+    if ended and pane.cause_row is not None:
         apart = pane.values.distance(name, pane.cause_row, int(pane.rows[-1]))
         text = f"with a gap of {amount_text(kind, apart)} or more {pane.values.name(pane.cause_row)} is in it, too"
         yield _near_fact(pane, text, pane.cause_row, "gap", apart)
 
 
-def _near_delta(pane: KeyPane, policy: Distance) -> Iterator[Fact]:
+def _near_delta(pane: KeyPane, policy: Distance, ended: bool) -> Iterator[Fact]:
     name, first = attribute_of(policy), int(pane.rows[0])
     kind = pane.values.column(name).type
     farthest = pane.values.farthest(name, pane.rows)
@@ -42,7 +45,7 @@ def _near_delta(pane: KeyPane, policy: Distance) -> Iterator[Fact]:
         row, apart = farthest
         text = f"{pane.values.name(row)} is farthest from the first row, by {amount_text(kind, apart)}: "
         yield _near_fact(pane, text + "with a smaller delta it is in the next window", row, "delta", apart)
-    if pane.closed_by == "delta" and pane.cause_row is not None:
+    if ended and pane.cause_row is not None:
         apart = pane.values.distance(name, pane.cause_row, first)
         text = f"with a delta of {amount_text(kind, apart)} or more {pane.values.name(pane.cause_row)} is in it, too"
         yield _near_fact(pane, text, pane.cause_row, "delta", apart)
@@ -52,19 +55,19 @@ def _near_fact(pane: KeyPane, text: str, row: int, rule: str, apart: Amount) -> 
     return Fact("near", text, pane.values.pos(row), rule, {"distance": exact_text(apart)})
 
 
-def _near_count(pane: KeyPane, policy: Count | Changing) -> Iterator[Fact]:
-    if pane.closed_by == "count" and pane.next_row is not None:
+def _near_count(pane: KeyPane, policy: Count | Changing, ended: bool) -> Iterator[Fact]:
+    if ended and pane.next_row is not None:
         row = pane.next_row
         text = f"{pane.values.name(row)} is next in line: with one more row allowed it is in it, too"
         yield Fact("near", text, pane.values.pos(row), "count")
-    elif not isinstance(policy, Changing) and pane.closed_by != "count":
+    elif not isinstance(policy, Changing) and not ended:
         missing = policy.n - len(pane.rows)
         yield Fact(
             "near", f"it holds {len(pane.rows):,} of {policy.n:,} rows", None, "count", {"missing": str(missing)}
         )
 
 
-def _near_clock(pane: KeyPane, _: Policy) -> Iterator[Fact]:
+def _near_clock(pane: KeyPane, _policy: Policy, _ended: bool) -> Iterator[Fact]:
     values, order = pane.values, pane.panes.sequences.order[0]
     last = int(pane.rows[-1])
     yield Fact("near", f"its last row is at {values.text(order, last)}", values.pos(last), "time")
@@ -75,7 +78,7 @@ def _near_clock(pane: KeyPane, _: Policy) -> Iterator[Fact]:
         yield _near_fact(pane, text, pane.next_row, "time", apart)
 
 
-_NEAR: Final[Mapping[str, Callable[[KeyPane, Any], Iterator[Fact]]]] = {
+_NEAR: Final[Mapping[str, Callable[[KeyPane, Any, bool], Iterator[Fact]]]] = {
     "gap": _near_gap, "delta": _near_delta, "count": _near_count,
     "time": _near_clock, "calendar": _near_clock, "cron": _near_clock,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from .....windowing.language.calls import Policy
 from .....windowing.language.conditions.policies import OPENERS, AnyOf, From, While
 from .....windowing.language.spec import Tumbling
 from ..windows.panes_of_key import BEFORE, CLOCK, KeyPane
-from .closing import closing_fact
+from .closing import closing_fact, closing_policy
 from .fact import Fact
 from .near import near_facts
 
@@ -20,9 +20,10 @@ def tumbling_facts(pane: KeyPane, spec: Tumbling) -> Iterator[Fact]:
         return
     policies = spec.policy.policies if isinstance(spec.policy, AnyOf) else (spec.policy,)
     yield _opened(pane, policies)
-    yield closing_fact(pane, policies)
+    ending = closing_policy(pane, policies)
+    yield closing_fact(pane, ending)
     for policy in policies:
-        yield from near_facts(pane, policy)
+        yield from near_facts(pane, policy, policy is ending)
 
 
 def _opened(pane: KeyPane, policies: Sequence[Policy]) -> Fact:

@@ -49,13 +49,13 @@ class RowValues:
 
     def distance(self, name: str, new: int, old: int) -> Amount:
         """Return by how much the value of one row is above that of another."""
-        return _apart(self.column(name).take(pa.array([new, old])))
+        return apart_of(self.column(name).take(pa.array([new, old])))
 
     def before(self, instant: Any, name: str, row: int) -> Amount:
         """Return by how much an instant, a scalar of any type of time or number, is above the value of a row."""
         own = self.column(name).slice(row, 1)
         finer = own.cast(instant.type) if pa.types.is_temporal(own.type) else own
-        return _apart(pa.concat_arrays([pa.repeat(instant.cast(finer.type), 1), finer]))
+        return apart_of(pa.concat_arrays([pa.repeat(instant.cast(finer.type), 1), finer]))
 
     def widest(self, name: str, rows: Ints) -> tuple[int, Amount] | None:
         """Return the row that is farthest above the row before it, and how far; None where none is above."""
@@ -75,7 +75,7 @@ class RowValues:
         return (int(new[at]), self.distance(name, int(new[at]), int(old[at]))) if above[at] else None
 
 
-def _apart(pair: pa.Array) -> Amount:
+def apart_of(pair: pa.Array) -> Amount:
     """Return by how much the first of two values is above the second."""
     values, per_second = measures(pair), scale_of(pair.type).per_second
     if per_second is None:
