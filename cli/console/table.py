@@ -44,7 +44,7 @@ def lay_out(sample: pa.Table, room: int | None) -> TableLayout:
     texts = [texts_of(column) for column in sample.columns]
     names = [shown(name) for name in sample.column_names]
     widths = [max([cell_width(name), *_widths(column)]) for name, column in zip(names, texts, strict=True)]
-    right = [_is_number(field.type) for field in sample.schema]
+    right = [is_number(field.type) for field in sample.schema]
     if room is not None:
         widths = _fitting([min(width, _LONGEST) for width in widths], right, room)
     count = len(widths)
@@ -82,6 +82,12 @@ def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     return _safe(_as_text(array)).fill_null("-")
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def cell_width(text: str) -> int:
@@ -142,11 +148,6 @@ def _shrunk(widths: list[int], least: Sequence[int], free: int) -> list[int]:
             return [min(widths[0], free)] if len(widths) == 1 else widths
         widths[max(able, key=widths.__getitem__)] -= 1
     return widths
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _as_text(array: pa.Array) -> pa.Array:

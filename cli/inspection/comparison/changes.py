@@ -15,6 +15,7 @@ import pyarrow as pa
 from ....windowing.columns.arrays import combined
 from ....windowing.columns.row_hashes import RowHasher
 from ....windowing.columns.value_words import words_of
+from ...console.table import is_number
 from .leftovers import ranks_of
 
 Kind = Literal["only in A", "only in B", "changed"]
@@ -168,11 +169,6 @@ def order_of(difference: Difference) -> tuple[Any, ...]:
     """Return what differences are sorted by: the largest effect first, then unit and identity."""
     identity = [(value.is_valid, _comparable(value)) for value in difference.identity.values()]
     return tuple(-each for each in difference.effect), difference.unit, tuple(identity)
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether values of a type can be summed up."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _comparable(value: pa.Scalar) -> Any:

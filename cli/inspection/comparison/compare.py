@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError
 from ....windowing.planning.result_schema import MARK
+from ...console.table import is_number
 from ..results.result import ResultFolder, StoredRows
-from .changes import Comparison, Difference, Tally, changes_of, is_number, largest, order_of, tally_of
+from .changes import Comparison, Difference, Tally, changes_of, largest, order_of, tally_of
 from .leftovers import WAITING, leftovers
 from .result_pairs import Columns, ResultPair, columns_of, pairs_of
 

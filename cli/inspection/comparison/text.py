@@ -12,7 +12,8 @@ import pyarrow as pa
 from ....windowing.errors import shown
 from ....windowing.support.redaction import redacted, redacted_path
 from ...console.counts import count_of
-from .changes import Difference, Number, Tally, is_number
+from ...console.table import is_number
+from .changes import Difference, Number, Tally
 from .compare import Diff, UnitDiff
 
 _SIGNS = {"only in A": "-", "only in B": "+", "changed": "~"}

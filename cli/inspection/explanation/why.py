@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from ....windowing.errors import ConfigError
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ...console.messages import Messages
 from ...console.pager import print_lines, terminal_width
+from ..results.key_values import split_only
 from ..results.result import ResultFolder
 from ..results.shown_rows import results_at
 from .explanation import Explanation, MissingWindow
@@ -73,7 +73,7 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
 def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
     """Explain a window of a result, or say where the rows of its key went. Raises as `print_why` does."""
     with recorded_stage(result) as recorded:
-        sought = sought_window(recorded.stage.plan, result.schema, _only(request.only), request.window, request.at)
+        sought = sought_window(recorded.stage.plan, result.schema, split_only(request.only), request.window, request.at)
         found = find_window(result.rows, sought)
         if found is None:
             return missing_window(result, recorded, sought)
@@ -86,13 +86,6 @@ def _result(request: WhyRequest) -> ResultFolder:
     if len(found) > 1:
         raise ConfigError(f"{request.path} holds {len(found)} results", f"say --unit, such as --unit {found[0][0]}")
     return found[0][1]
-
-
-def _only(texts: Sequence[str]) -> dict[str, str]:
-    for text in texts:
-        if "=" not in text:
-            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
-    return {name.strip(): value for name, _, value in (text.partition("=") for text in texts)}
 
 
 def _explanation(

@@ -19,7 +19,7 @@ from ....windowing.expressions.syntax import Expression
 from ...console.counts import count_of
 from ...console.messages import Messages
 from ...console.pager import bold, print_lines, terminal_width
-from ...console.table import cell_width, cut_to, texts_of
+from ...console.table import cell_width, cut_to, is_number, texts_of
 from .shown_rows import ShownRows
 
 BOUNDS = ("window_start", "window_end")
@@ -59,7 +59,7 @@ class Bars:
     ``low``, ``high``: the ends of the axis, as numbers.
     ``first``, ``last``: the ends of the axis, as texts.
     ``aggregate``: the column of the line; None: there is no number.
-    ``more``: how many windows are not drawn, besides those of keys that are not.
+    ``more``: whether there are windows that are not drawn.
     """
 
     lanes: tuple[BarLane, ...]
@@ -154,17 +154,13 @@ def _key_of(rows: ShownRows) -> Iterator[str]:
 def _aggregate(schema: pa.Schema, columns: Sequence[str]) -> str | None:
     """Return the first column that is a number: of those that the user names, or of the aggregates."""
     for name in columns:
-        if name not in schema.names or not _is_number(schema.field(name).type):
+        if name not in schema.names or not is_number(schema.field(name).type):
             raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
     after = schema.names[schema.names.index("window") :]
     own = (
-        name for name in after if name not in _OWN and not name.startswith("_") and _is_number(schema.field(name).type)
+        name for name in after if name not in _OWN and not name.startswith("_") and is_number(schema.field(name).type)
     )
     return next(iter(columns), None) or next(own, None)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _lane(table: pa.Table, labels: Any, label: str, aggregate: str | None) -> BarLane:

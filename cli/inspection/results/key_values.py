@@ -11,18 +11,24 @@ from ....windowing.expressions.syntax import Expression, parse_expression
 from ....windowing.support.suggest import did_you_mean
 
 
+def split_only(texts: Sequence[str]) -> dict[str, str]:
+    """Return the values of ``NAME=VALUE`` texts by name. Raises `ConfigError` for a text without ``=``."""
+    for text in texts:
+        if "=" not in text:
+            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
+    return {name.strip(): value for name, _, value in (text.partition("=") for text in texts)}
+
+
 def parse_only(texts: Sequence[str], schema: pa.Schema) -> dict[str, pa.Scalar]:
     """Return the values of ``NAME=VALUE`` texts in the types of their columns.
 
-    Raises `ConfigError` for another form, an unknown column, and a value that is none of its column.
+    Raises `ConfigError` as `split_only` does, for an unknown column, and for a value that is none of its column.
     """
-    pairs = [(name.strip(), value) for name, _, value in (text.partition("=") for text in texts)]
-    for text, (name, _) in zip(texts, pairs, strict=True):
-        if "=" not in text:
-            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
+    found = split_only(texts)
+    for name in found:
         if name not in schema.names:
             raise ConfigError(f"--only: there is no column {name!r}", did_you_mean(name, schema.names))
-    return {name: value_of(text, schema.field(name).type, f"--only {name}") for name, text in pairs}
+    return {name: value_of(text, schema.field(name).type, f"--only {name}") for name, text in found.items()}
 
 
 def value_of(text: str, kind: pa.DataType, option: str) -> pa.Scalar:

@@ -17,6 +17,8 @@ from ....writers.state.stage_files import ParquetStateFiles
 from ....writers.state.state import read_state, stage_files
 from ....writers.state.table_reader import record_of, stage_of
 
+WINDOW = "window"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenWindowRows:
@@ -64,9 +66,6 @@ def open_windows(path: str, unit: str | None, stage: str | None) -> OpenWindowRo
         return OpenWindowRows(files, key, order, nothing)
     keys, rows = map(files.read_part, pairs[0])
     return OpenWindowRows(files, key, order, _lines(keys, rows, key, order).schema)
-
-
-WINDOW = "window"
 
 
 def _lines(keys: pa.Table, rows: pa.Table, key: Sequence[str], order: str | None) -> pa.Table:
