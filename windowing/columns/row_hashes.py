@@ -23,6 +23,9 @@ from .value_words import has_words, in_type, is_plain, salt_of, valid_of, words_
 ROWS = 1 << 15
 """Rows of a block: their sums stay in the cache while one column after the other is added."""
 
+_SCHEME = "rows1"
+"""What texts of digests begin with: another way of hashing has another name."""
+
 Add = Callable[[Words, int], None]
 """Adds the hashes of a column, from a row on, to as many sums."""
 
@@ -50,9 +53,6 @@ class RowDigest:
         if scheme != _SCHEME or len(digits) != 32:
             return None
         return cls(int(digits[16:], 16), int(digits[:16], 16))
-
-
-_SCHEME = "rows1"
 
 
 @dataclass(slots=True)

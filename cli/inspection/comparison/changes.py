@@ -194,7 +194,7 @@ def _others(size: int, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     """Return where two columns differ: bool (n,)."""
-    one, other = (_whole(column) for column in (before, after))
+    one, other = (combined(column) for column in (before, after))
     (words, valid), (others, other_valid) = words_of(one, False), words_of(other, False)
     full = np.ones(len(words), np.uint8)
     valid, other_valid = full if valid is None else valid, full if other_valid is None else other_valid
@@ -208,10 +208,6 @@ def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedA
     return found & ~(is_near & (valid == 1) & (other_valid == 1))
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return combined(column)
-
-
 def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
     """Return numbers as floats, 0 for null."""
     wide = column.cast(pa.float64(), safe=False)
@@ -223,7 +219,7 @@ def _effects(comparison: Comparison, a: pa.Table | None, b: pa.Table | None) -> 
     """Return the size of the change of each numeric column: float64 (n,) each; what is no number counts as 0."""
     found = []
     for name in comparison.numeric:
-        x, y = (0.0 if table is None else np.nan_to_num(_floats(_whole(table[name]))) for table in (a, b))
+        x, y = (0.0 if table is None else np.nan_to_num(_floats(combined(table[name]))) for table in (a, b))
         found.append(np.abs(np.asarray(y - x, np.float64)))
     return found
 
@@ -253,7 +249,7 @@ def _values(
 
 def _sum(column: pa.ChunkedArray) -> Number:
     """Return the exact sum of integers and decimals, the nearest float of floats; null and NaN count as 0."""
-    values = _whole(column).drop_null()
+    values = combined(column).drop_null()
     if pa.types.is_decimal(values.type):
         return sum((value.as_py() for value in values), Decimal(0))
     if pa.types.is_floating(values.type):

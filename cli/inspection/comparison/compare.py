@@ -44,7 +44,7 @@ class UnitDiff:
 
     ``unit``: its label; empty where each side is one result.
     ``windows_a``, ``windows_b``: the rows of each side, mark-only rows included; None where a side has no result.
-    ``by_digest``: whether the digests of the manifests told that they are equal, and no row was read.
+    ``by_digest``: whether the digests of the manifests are equal, and no row was read.
     ``has_digests``: whether both have digests, and the same columns.
     ``tally``: what differs.
     ``columns``: the columns that were compared; None where nothing was.

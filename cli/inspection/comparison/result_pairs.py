@@ -49,7 +49,7 @@ class ResultPair:
 
     @property
     def is_alike(self) -> bool:
-        """Whether manifests alone tell that both have the same rows: their columns and digests are equal."""
+        """Whether manifests alone show that both have the same rows: their columns and digests are equal."""
         return self.has_digests and self.a.manifest["digest"] == self.b.manifest["digest"]  # type: ignore[union-attr]
 
     @property
@@ -161,7 +161,7 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
 def schema_of(result: ResultFolder) -> pa.Schema:
     """Return the columns of a result in the types of its manifest, without dictionaries.
 
-    A type that the manifest tells in words alone, such as a list, is that of the files.
+    A type that the manifest has in words alone, such as a list, is that of the files.
     """
     read = result.schema
     fields = []

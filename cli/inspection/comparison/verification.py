@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
-from ....windowing.columns.row_hashes import RowDigest, hasher_of, type_text
+from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
 from ....windowing.errors import DamagedError, InputError, WincliError
 from ....writers.commit.tables import table_of
 from ....writers.folders.place import SUCCESS, Place
@@ -20,8 +20,9 @@ from ....writers.state.layout import has_data
 from ....writers.state.state import is_state, read_state, stage_files
 from ....writers.state.unit_record import UnitRecord
 from ...backfill.lost_outputs import loss_of
+from ...console.counts import count_of
 from ...console.row_accounts import account_of
-from ..results.result import ResultFolder, open_result_folder
+from ..results.result import ResultFolder, StoredRows, open_result_folder
 from .compare import without_files
 from .result_pairs import schema_of
 
@@ -164,31 +165,38 @@ def _verify_rows(place: Place, path: str, manifest: Mapping[str, Any], found: Ve
 
 
 def _damage_of_rows(place: Place, result: ResultFolder, found: Verification) -> Iterator[str]:
+    """Yield the parts whose rows are not those that were written."""
     schema, parts = schema_of(result), result.manifest["parts"]
-    told = {part["name"]: RowDigest.parse(part.get("digest")) for part in parts}
-    hasher = hasher_of(schema) if _has_types(result, schema) else None
-    has_digests = hasher is not None and None not in told.values()
-    found.undigested += not has_digests
+    digests = [RowDigest.parse(part.get("digest")) for part in parts]
+    hasher = hasher_of(schema) if _has_types(result, schema) and None not in digests else None
+    found.undigested += hasher is None
     names = [part["name"] for part in parts]
     for part in parts:
         only = without_files(result.rows, [name for name in names if name != part["name"]])
-        rows, digest = 0, RowDigest()
-        try:
-            for table in only.tables(schema.names):
-                rows += table.num_rows
-                if hasher is not None and has_digests:
-                    digest += hasher.digest(table.cast(schema))
-        except (WincliError, OSError, pa.ArrowException) as error:
-            what = error.what if isinstance(error, WincliError) else str(error).partition("\n")[0]
-            yield f"{place.shown}/{part['name']}: it cannot be read ({what})"
-            continue
-        if rows != part["rows"]:
-            yield f"{place.shown}/{part['name']}: it has {rows:,} rows, not {part['rows']:,}"
-        elif has_digests and digest != told[part["name"]]:
-            yield f"{place.shown}/{part['name']}: its rows are not those that were written: their digest is {digest}"
-    whole = sum(filter(None, told.values()), RowDigest())
-    if has_digests and whole != RowDigest.parse(result.manifest["digest"]):
+        yield from _damage_of_part(f"{place.shown}/{part['name']}", part, only, schema, hasher)
+    whole = sum(filter(None, digests), RowDigest())
+    if hasher is not None and whole != RowDigest.parse(result.manifest["digest"]):
         yield f"{place.shown}/{MANIFEST}: its digest is not the sum of those of its parts"
+
+
+def _damage_of_part(
+    file: str, part: Mapping[str, Any], only: StoredRows, schema: pa.Schema, hasher: RowHasher | None
+) -> Iterator[str]:
+    """Yield how the rows of a part differ from those that were written. ``hasher``: None: they are only counted."""
+    rows, digest = 0, RowDigest()
+    try:
+        for table in only.tables(schema.names):
+            rows += table.num_rows
+            if hasher is not None:
+                digest += hasher.digest(table.cast(schema))
+    except (WincliError, OSError, pa.ArrowException) as error:
+        what = error.what if isinstance(error, WincliError) else str(error).partition("\n")[0]
+        yield f"{file}: it cannot be read ({what})"
+        return
+    if rows != part["rows"]:
+        yield f"{file}: it has {rows:,} rows, not {part['rows']:,}"
+    elif hasher is not None and digest != RowDigest.parse(part["digest"]):
+        yield f"{file}: its rows are not those that were written: their digest is {digest}"
 
 
 def _has_types(result: ResultFolder, schema: pa.Schema) -> bool:
@@ -213,13 +221,13 @@ def verification_text(found: Verification) -> str:
     """Return what was found, as lines for people."""
     many = [(found.results, "result"), (found.files, "file"), (found.rows, "row")]
     many += [(found.states, "window state")] if found.states else []
-    words = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in many)
+    words = ", ".join(count_of(count, name) for count, name in many)
     lines = [f"damaged: {each}" for each in found.damage]
     if found.undigested:
-        count = f"{found.undigested:,} result{'' if found.undigested == 1 else 's'}"
-        lines.append(f"{count} of an older wincli, or of types without a digest: the rows were only counted")
-    told = f"{len(found.damage):,} damaged" if found.damage else "all as it was written"
-    return "\n".join([*lines, f"{found.path}: {words}: {told}"])
+        results = count_of(found.undigested, "result")
+        lines.append(f"{results} of an older wincli, or of types without a digest: the rows were only counted")
+    outcome = f"{len(found.damage):,} damaged" if found.damage else "all as it was written"
+    return "\n".join([*lines, f"{found.path}: {words}: {outcome}"])
 
 
 def verification_json(found: Verification) -> dict[str, Any]:

@@ -26,7 +26,7 @@ BOUNDS = ("window_start", "window_end")
 _OWN = frozenset({"window", *BOUNDS, "closed_by", "timing", "index"})
 _KEYS = 5
 _ROWS = 100_000
-"""Windows that are drawn at most: more of them are no longer to be told apart."""
+"""Windows that are drawn at most: nobody can tell more of them apart."""
 _LANES = 4
 """Lines of bars for windows that overlap."""
 _WIDTH = 100
@@ -76,8 +76,8 @@ def print_bars(
 ) -> None:
     """Draw the windows of the first keys for which ``where`` is true.
 
-    ``columns``: the first of them that is a number is the line. ``head``: how many windows; None: as many as can be
-    told apart. Raises `ConfigError` where the rows are no windows with bounds.
+    ``columns``: the first of them that is a number is the line. ``head``: how many windows; None: as many as can
+    be seen apart. Raises `ConfigError` where the rows are no windows with bounds.
     """
     if not set(BOUNDS) <= set(rows.schema.names):
         raise ConfigError("--draw: these rows are no windows with bounds", "draw the result itself")

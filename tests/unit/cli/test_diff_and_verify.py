@@ -41,10 +41,10 @@ def test_windows_that_differ_are_named_with_both_values(two: Path) -> None:
     assert ran.code == 1
     assert ran.out.splitlines()[2] == "2 windows differ: 1 changed, 1 only in A, 0 only in B"
     assert "(+1,000)" in ran.out
-    told = json.loads(_diff(two, "a", "b", "--json").out)
-    found = {(each["kind"], each["window"]["user"]) for each in told["listed"]}
-    assert found == {("changed", "a"), ("only in A", "b")}
-    assert told["change_of_sums"]["spent"] == 1000 - sum(n for m, u, n in ROWS if m >= 180 and u == "b")
+    found = json.loads(_diff(two, "a", "b", "--json").out)
+    windows = {(each["kind"], each["window"]["user"]) for each in found["listed"]}
+    assert windows == {("changed", "a"), ("only in A", "b")}
+    assert found["change_of_sums"]["spent"] == 1000 - sum(n for m, u, n in ROWS if m >= 180 and u == "b")
 
 
 def test_equal_results_are_told_by_digests_whatever_their_format(tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_the_results_of_a_range_are_compared_unit_by_unit(tmp_path: Path) -> Non
     assert wincli_here(*run, *span(1, 3), "in", "a", cwd=tmp_path).code == 0
     (tmp_path / "in" / f"dt={day(2)}" / "x.csv").write_text(_log([(0, "c", 1), *ROWS], day(2)))
     assert wincli_here(*run, *span(1, 2), "in", "b", cwd=tmp_path).code == 0
-    told = json.loads(_diff(tmp_path, "a", "b", "--json").out)
-    assert [unit["by_digest"] for unit in told["units"]] == [True, False, False]
-    assert [(unit["only_in_a"], unit["only_in_b"]) for unit in told["units"]] == [(0, 0), (0, 1), (8, 0)]
+    found = json.loads(_diff(tmp_path, "a", "b", "--json").out)
+    assert [unit["by_digest"] for unit in found["units"]] == [True, False, False]
+    assert [(unit["only_in_a"], unit["only_in_b"]) for unit in found["units"]] == [(0, 0), (0, 1), (8, 0)]
     text = _diff(tmp_path, "a", "b").out
     assert f"{day(3)}: only A has it, with 8 rows" in text
     assert "1 unit is equal" in text

@@ -70,8 +70,8 @@ def _brute(a: list[Row], b: list[Row]) -> dict[tuple[str, Row], int]:
 )
 def test_differences_are_those_of_a_brute_force_comparison(a: list[Row], b: list[Row], waiting: int, cut: int) -> None:
     listed = [each for changes in _found(a, b, waiting, cut) for each in largest(changes, "", None)]
-    told = Counter((each.kind, tuple(value.as_py() for value in each.identity.values())) for each in listed)
-    assert told == _brute(a, b)
+    found = Counter((each.kind, tuple(value.as_py() for value in each.identity.values())) for each in listed)
+    assert found == _brute(a, b)
 
 
 @given(a=st.lists(_ROW, max_size=12), b=st.lists(_ROW, max_size=12), waiting=st.sampled_from([1, 1000]))
@@ -93,12 +93,12 @@ def test_each_changed_value_is_named_with_both(rows: list[Row], data: st.DataObj
         for name, one, two in zip(VALUES, row[2:], new[2:], strict=True)
         if _value(one) != _value(two)
     }
-    told = {}
+    found = {}
     for changes in _found(rows, data.draw(st.permutations(other)), 3, 2):
         for each in largest(changes, "", None):
             window = tuple(value.as_py() for value in each.identity.values())
-            told |= {(window, name): (_value(x.as_py()), _value(y.as_py())) for name, (x, y) in each.values.items()}
-    assert told == expected
+            found |= {(window, name): (_value(x.as_py()), _value(y.as_py())) for name, (x, y) in each.values.items()}
+    assert found == expected
 
 
 @given(a=st.lists(_ROW, max_size=12), b=st.lists(_ROW, max_size=12), most=st.integers(1, 4))

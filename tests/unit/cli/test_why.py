@@ -1,4 +1,4 @@
-"""``wincli why``: what a user is told, of results of all kinds of jobs, and what a mistake or a changed file gives."""
+"""``wincli why``: what a user reads of results of all kinds of jobs, and what a mistake or a changed file gives."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) 
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "--where", "amount > 3", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "7")
     assert out.splitlines()[0] == "there is no window 7 of user=ann"
-    told = [line.strip() for line in out.splitlines()]
-    assert {"rows     5 rows of this key in the input", "2 in windows", "2 left out by --where"} <= set(told)
-    assert "1 rejected, null_order" in told
+    lines = [line.strip() for line in out.splitlines()]
+    assert {"rows     5 rows of this key in the input", "2 in windows", "2 left out by --where"} <= set(lines)
+    assert "1 rejected, null_order" in lines
     _, out, _ = why(folder, "out", "--only", "user=eve", "--window", "0")
     assert "rows     0 rows of this key in the input" in out
     _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-02")
