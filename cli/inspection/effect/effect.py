@@ -10,8 +10,9 @@ from typing import Any
 
 from ....conf.recorded_job import paths_of, recorded
 from ....conf.units import Kind, Unit, unit_at, units
-from ....windowing.errors import ConfigError, DataError, WincliError
+from ....windowing.errors import ConfigError, DataError, InputError
 from ....writers.commit.tables import table_of
+from ....writers.folders.os_errors import reason
 from ....writers.state.state import open_state
 from ...backfill.finished_results import ResultRecord, result_record
 from ...backfill.incremental_backfill import IncrementalBackfill
@@ -28,7 +29,7 @@ from ...request.fingerprint import UnitSummary, same_inputs
 from ...request.request import JobRequest
 from ..comparison.compare import Diff, DiffRequest, compare_pairs
 from ..comparison.result_pairs import ResultPair, Side
-from .scratch import Scratch, make_scratch
+from .scratch import in_scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -
     in_range = units(job.start, job.end, job.unit)
     paths = find_input_paths(request, in_range[0], job.unit)
     with tempfile.TemporaryDirectory(prefix="wincli-effect-") as folder:
-        scratch = make_scratch(request, Path(folder))
+        scratch = in_scratch(request, Path(folder))
         outcome = _run(request, scratch, paths, in_range, _silent(context))
         _check_inputs(paths, outcome.done, job.unit)
         return _effect(request, scratch, paths, outcome, head)
@@ -104,14 +105,14 @@ def _silent(context: RunContext) -> RunContext:
 
 
 def _run(
-    request: JobRequest, scratch: Scratch, paths: InputPaths, in_range: Sequence[Unit], context: RunContext
+    request: JobRequest, scratch: JobRequest, paths: InputPaths, in_range: Sequence[Unit], context: RunContext
 ) -> BackfillOutcome[Any]:
-    job = scratch.request.job
+    job = scratch.job
     if job.state is None:
         plain = PlainBackfill(request, context, paths)
         return run_backfill(in_range, job.unit, plain.records(in_range), _ScratchBackfill(plain, scratch), job.redo)
     with open_state(job.state, owner(), paths_of(request.job)) as state:
-        mode = IncrementalBackfill(scratch.request, context, paths, state, in_range)
+        mode = IncrementalBackfill(scratch, context, paths, state, in_range)
         mode.range.check_same_job()
         return run_backfill(in_range, job.unit, state.records, mode, job.redo)
 
@@ -121,10 +122,11 @@ class _ScratchBackfill:
     """A `BackfillMode` without a state that knows what was published, and writes to the scratch folder.
 
     ``published``: the backfill that would publish.
+    ``scratch``: the job in the scratch folder.
     """
 
     published: PlainBackfill
-    scratch: Scratch
+    scratch: JobRequest
 
     @property
     def chain(self) -> NoChain:
@@ -134,7 +136,7 @@ class _ScratchBackfill:
         return self.published.find(unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
-        request, paths = self.scratch.request, self.published.input_paths
+        request, paths = self.scratch, self.published.input_paths
         run_job(unit_job(request, paths, unit, found), PlainRun(self.published.context.started), self.published.context)
         record = result_record(unit, outputs_of(request, paths, unit), recorded(request.job))
         assert record is not None
@@ -157,14 +159,14 @@ def _check_inputs(paths: InputPaths, done: Sequence[UnitSummary], kind: Kind) ->
 
 
 def _effect(
-    request: JobRequest, scratch: Scratch, paths: InputPaths, outcome: BackfillOutcome[Any], head: int | None
+    request: JobRequest, scratch: JobRequest, paths: InputPaths, outcome: BackfillOutcome[Any], head: int | None
 ) -> Effect:
     named = [each.stage.name for each in request.stages[:-1] if each.stage.output is not None]
     ran = [unit_at(record.ordinal, request.job.unit) for record in outcome.done]
     stages = []
     for at, stage in enumerate([*named, request.stages[-1].stage.name]):
         there = {unit: outputs_of(request, paths, unit)[at] for unit in ran}
-        computed = {unit: outputs_of(scratch.request, paths, unit)[at] for unit in ran}
+        computed = {unit: outputs_of(scratch, paths, unit)[at] for unit in ran}
         pairs = [ResultPair(unit.label, _side(there[unit]), _side(computed[unit])) for unit in ran]
         diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
         new = tuple((pair.unit, pair.b.manifest["rows_out"]) for pair in pairs if pair.a is None and pair.b is not None)
@@ -180,10 +182,10 @@ def _effect(
 
 
 def _side(path: str) -> Side | None:
-    """Return the result at a path; None where there is none that is whole."""
+    """Return the result at a path; None where there is none that is whole. Raises `InputError` where nobody can say."""
+    table = table_of(path)
     try:
-        table = table_of(path)
         manifest = table.manifest()
         return None if manifest is None or table.missing(manifest) else Side(path, manifest)
-    except (OSError, WincliError):
-        return None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}", "make it readable, then run again") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ....conf.path_templates import has_date
@@ -16,20 +16,11 @@ from ....writers.state.state import read_state
 from ...request.request import JobRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Scratch:
-    """The scratch folder of a job of a range.
+def in_scratch(request: JobRequest, folder: Path) -> JobRequest:
+    """Return a job with its outputs and its state in an empty ``folder``.
 
-    ``request``: the job with its outputs and its state in that folder.
-    """
-
-    request: JobRequest
-
-
-def make_scratch(request: JobRequest, folder: Path) -> Scratch:
-    """Make the scratch of a job in an empty ``folder``: the state is copied, as hard links where the system has them.
-
-    Raises `ConfigError` where a run on the state was killed in its commit, so that the state has to be recovered first.
+    The state is copied, as hard links where the system has them. Raises `ConfigError` where a run on the state was
+    killed in its commit, so that the state has to be recovered first.
     """
     outputs = [_moved(path, folder, at) for at, path in enumerate(request.outputs)]
     moved = request.with_stage_outputs(outputs[:-1])
@@ -37,7 +28,7 @@ def make_scratch(request: JobRequest, folder: Path) -> Scratch:
     if request.job.state is not None:
         _copy_state(request.job.state, folder / "state")
         changed["state"] = str(folder / "state")
-    return Scratch(replace(moved, job=moved.job.model_copy(update=changed)))
+    return replace(moved, job=moved.job.model_copy(update=changed))
 
 
 def _moved(path: str, folder: Path, at: int) -> str:

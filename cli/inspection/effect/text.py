@@ -27,6 +27,7 @@ def _reach(effect: Effect) -> Iterator[str]:
         yield "nothing runs, so nothing changes"
         return
     again = f", {len(effect.again):,} of them again" if effect.again else ""
+    again = " again" if len(effect.again) == len(effect.runs) else again
     yield f"{count_of(len(effect.runs), 'unit')} would run{again}: {_few(effect.runs)}"
     if not effect.has_state or effect.reached is None:
         return

@@ -136,13 +136,14 @@ def test_an_effect_says_what_changes_where_and_how_far_it_reaches(folder: Path) 
     effect = _effect(folder, 2, 2)
     assert (effect.runs, effect.reached, effect.unaffected) == ((day(2), day(3)), day(3), ())
     text = effect_text(effect)
-    assert text.startswith(f"2 units would run, 2 of them again: {day(2)}, {day(3)}\n")
+    assert text.startswith(f"2 units would run again: {day(2)}, {day(3)}\n")
     assert "stage one: " in text
-    told = effect_json(effect)
-    assert told["changed"] == sum(
-        stage["changed"] + stage["only_in_a"] + stage["only_in_b"] for stage in told["stages"]
+    found = effect_json(effect)
+    assert found["changed"] > 0
+    assert found["changed"] == sum(
+        stage["changed"] + stage["only_in_a"] + stage["only_in_b"] for stage in found["stages"]
     )
-    json.dumps(told)
+    json.dumps(found)
 
 
 def test_a_unit_that_is_not_done_is_new_and_no_change(folder: Path) -> None:
@@ -204,9 +205,9 @@ def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
     plan = ("plan", "job.yaml", *span(2, 2), "--redo", "--effect", "--rows", "0")
     ran = wincli_here(*plan, cwd=folder)
     assert (ran.code, ran.err) == (0, "")
-    assert "2 units would run, 2 of them again" in ran.out
-    told = json.loads(wincli_here(*plan, "--json", cwd=folder).out)
-    assert told["effect"] == effect_json(_effect(folder, 2, 2))
+    assert "2 units would run again" in ran.out
+    found = json.loads(wincli_here(*plan, "--json", cwd=folder).out)
+    assert found["effect"] == effect_json(_effect(folder, 2, 2))
     assert _content(folder) == before
 
 
