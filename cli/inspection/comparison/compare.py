@@ -69,6 +69,7 @@ class UnitDiff:
 class Diff:
     """How two results, or those of two ranges, differ.
 
+    ``request``: what was compared, and how.
     ``units``: each unit that a side has, by label.
     ``tally``: what differs in all of them.
     ``listed``: the differences with the largest effect, the largest first.

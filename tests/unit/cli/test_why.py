@@ -91,6 +91,12 @@ def test_of_two_policies_of_one_name_the_one_that_ended_the_window_is_explained(
     assert "with a gap of 1 " not in out
 
 
+def test_the_range_of_times_is_in_seconds(folder: Path) -> None:
+    run(folder, "--window", "reaches(range(ts), 1m)", "--key", "user", "log.csv", "out")
+    _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")
+    assert "range(ts) is 60.05 s, and 59.8 s before it; it closes at 60 s (reaches)" in out
+
+
 def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--at", "2026-11-01T10:00:20", "--json", "--rows", "2")

@@ -71,14 +71,19 @@ def _closed_by_clock(pane: KeyPane) -> Fact:
 def _closed_by_count(pane: KeyPane, policy: Count | Changing, row: int) -> Fact:
     amount = _count(pane, policy)
     held = len(pane.rows)
-    says = "" if amount is None else f"; count is {amount}"
+    says = "" if amount is None else f"; count is {amount_text(pa.int64(), amount)}"
     text = f"{pane.values.name(row)} was its row number {held:,}{says}"
     return Fact("closed", text, pane.values.pos(row), "count", {"rows": str(held)})
 
 
 def _count(pane: KeyPane, policy: Count | Changing) -> Amount | None:
     """Return how many rows a window may hold; None where the window before decides it."""
-    return _changing_amount(pane, policy, int(pane.rows[0])) if isinstance(policy, Changing) else policy.n
+    return _changing_amount(pane, policy, int(pane.rows[0])) if isinstance(policy, Changing) else Fraction(policy.n)
+
+
+def _is_full(pane: KeyPane, policy: Count | Changing) -> bool:
+    amount = _count(pane, policy)
+    return amount is not None and len(pane.rows) + 1 > amount
 
 
 def _closed_by_delta(pane: KeyPane, policy: Distance, row: int) -> Fact:
@@ -182,14 +187,20 @@ def _same(pane: KeyPane, name: str, one: int, other: int) -> bool:
 def _closed_by_reaches(pane: KeyPane, policy: Reaches, row: int) -> Fact:
     now, before = _reached(pane, policy, pane.rows), _reached(pane, policy, pane.rows[:-1])
     what = str(policy).removeprefix("reaches(").rpartition(", ")[0]
-    was = f", and {_text(before)} before it" if len(pane.rows) > 1 else ""
-    limit = exact_text(policy.amount)
-    text = f"with {pane.values.name(row)} {what} is {_text(now)}{was}; it closes at {limit}"
-    return Fact("closed", text, pane.values.pos(row), "reaches", {"reached": _text(now), "limit": limit})
+    was = f", and {_text(pane, policy, before)} before it" if len(pane.rows) > 1 else ""
+    limit = _text(pane, policy, policy.amount)
+    text = f"with {pane.values.name(row)} {what} is {_text(pane, policy, now)}{was}; it closes at {limit}"
+    numbers = {"limit": exact_text(policy.amount), **({} if now is None else {"reached": exact_text(now)})}
+    return Fact("closed", text, pane.values.pos(row), "reaches", numbers)
 
 
-def _text(amount: Amount | None) -> str:
-    return "-" if amount is None else exact_text(amount)
+def _text(pane: KeyPane, policy: Reaches, amount: Amount | None) -> str:
+    """Return a value of the aggregate as text; the range of times is in seconds."""
+    if amount is None:
+        return "-"
+    if policy.argument is None or policy.function != "range":
+        return amount_text(pa.float64(), amount)
+    return amount_text(pane.values.column(operand_column(policy.argument)).type, amount)
 
 
 def _reached(pane: KeyPane, policy: Reaches, rows: Ints) -> Amount | None:
@@ -213,7 +224,7 @@ _CLOSED: Final[Mapping[str, Callable[[KeyPane, Any, int], Fact]]] = {
 """By the name of the policy that a row made close the window."""
 
 _ENDS: Final[Mapping[str, Callable[[KeyPane, Any, int], bool]]] = {
-    "count": lambda pane, policy, _: len(pane.rows) == _count(pane, policy),
+    "count": lambda pane, policy, _: _is_full(pane, policy),
     "delta": lambda pane, policy, row: _is_too_far(pane, policy, row, int(pane.rows[0])),
     "gap": lambda pane, policy, row: _is_too_far(pane, policy, row, int(pane.rows[-1])),
     "change": lambda pane, policy, row: bool(_changes(pane, policy, row)),
