@@ -31,6 +31,10 @@ class _Side:
     """One side: rows that wait, with their hashes; how many were read, of how many.
 
     ``tables``: the rows to come.
+    ``total``: about how many rows there are.
+    ``schema``: their columns.
+    ``read``: how many were read. ``is_done``: whether all were.
+    ``waiting``, ``hashes``: the rows that wait, and the hash of each, uint64 (n,).
     """
 
     tables: Iterator[pa.Table]
@@ -42,10 +46,11 @@ class _Side:
     hashes: Words = field(init=False)
 
     def __post_init__(self) -> None:
-        self.take_none()
+        self.drop_all()
 
     @property
     def share(self) -> float:
+        """Which share of its rows has been read; 2 at its end, so that the other side is read on."""
         return 2.0 if self.is_done else self.read / max(1, self.total)
 
     def advance(self, hasher: RowHasher) -> None:
@@ -59,9 +64,11 @@ class _Side:
         self.hashes = np.concatenate([self.hashes, hasher.hashes(table)])
 
     def keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        """Drop the rows that wait and are not among ``kept``, bool (n,)."""
         self.waiting, self.hashes = self.waiting.filter(pa.array(kept)), self.hashes[kept]
 
-    def take_none(self) -> None:
+    def drop_all(self) -> None:
+        """Drop all rows that wait."""
         self.waiting, self.hashes = self.schema.empty_table(), np.empty(0, np.uint64)
 
 
@@ -91,13 +98,17 @@ def leftovers(
             yield sides[0].waiting, sides[1].waiting
             return
         buckets.put(sides)
-        for pair in buckets.pairs():
-            found = tuple(_Side(iter([table]), 0, schema) for table in pair)
-            for side in found:
-                while not side.is_done:
-                    side.advance(hasher)
-            _cancel(*found)
-            yield found[0].waiting, found[1].waiting
+        for one, other in buckets.pairs():
+            yield _without_equals(one, other, schema, hasher)
+
+
+def _without_equals(one: pa.Table, other: pa.Table, schema: pa.Schema, hasher: RowHasher) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of two tables without those that are in both."""
+    a, b = _Side(iter([one]), 0, schema), _Side(iter([other]), 0, schema)
+    a.advance(hasher)
+    b.advance(hasher)
+    _cancel(a, b)
+    return a.waiting, b.waiting
 
 
 def _steps(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -112,8 +123,8 @@ def _cancel(a: _Side, b: _Side) -> None:
     if not len(a.hashes) or not len(b.hashes):
         return
     if np.array_equal(a.hashes, b.hashes):
-        a.take_none()
-        b.take_none()
+        a.drop_all()
+        b.drop_all()
         return
     of_a, of_b = _ranked(a.hashes), _ranked(b.hashes)
     common, in_a, in_b = np.intersect1d(of_a.values, of_b.values, assume_unique=True, return_indices=True)
@@ -191,7 +202,7 @@ class _Buckets:
                 low, high = int(bounds[bucket]), int(bounds[bucket + 1])
                 if low < high:
                     self._write(bucket, number, rows.slice(low, high - low))
-            side.take_none()
+            side.drop_all()
 
     def pairs(self) -> Iterator[tuple[pa.Table, pa.Table]]:
         """Yield the rows of both sides, bucket by bucket, each in the order in which they were read."""

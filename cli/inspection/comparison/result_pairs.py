@@ -133,10 +133,8 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
     schemas = [schema_of(each) for each in results]
     first, last = schemas[0], schemas[-1]
     common = [name for name in first.names if name in last.names]
-    for flag, names in (("--by", by), ("--columns", chosen)):
-        for name in names:
-            if name not in common:
-                raise ConfigError(f"{flag}: not both results have a column {name!r}", did_you_mean(name, common))
+    _check_named("--by", by, common)
+    _check_named("--columns", chosen, common)
     types = {name: (str(first.field(name).type), str(last.field(name).type)) for name in common}
     retyped = {name: both for name, both in types.items() if both[0] != both[1]}
     stream = {name for each in results for name in _stream_names(each.manifest)}
@@ -156,6 +154,13 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
         retyped,
         pa.schema([first.field(name) for name in (*identity, *values)]),
     )
+
+
+def _check_named(option: str, names: Sequence[str], common: Sequence[str]) -> None:
+    """Raise `ConfigError` for a name that is not among those that both results have."""
+    for name in names:
+        if name not in common:
+            raise ConfigError(f"{option}: not both results have a column {name!r}", did_you_mean(name, common))
 
 
 def schema_of(result: ResultFolder) -> pa.Schema:

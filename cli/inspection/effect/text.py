@@ -26,9 +26,7 @@ def _reach(effect: Effect) -> Iterator[str]:
     if not effect.runs:
         yield "nothing runs, so nothing changes"
         return
-    again = f", {len(effect.again):,} of them again" if effect.again else ""
-    again = " again" if len(effect.again) == len(effect.runs) else again
-    yield f"{count_of(len(effect.runs), 'unit')} would run{again}: {_few(effect.runs)}"
+    yield f"{count_of(len(effect.runs), 'unit')} would run{_again(effect)}: {_few(effect.runs)}"
     if not effect.has_state or effect.reached is None:
         return
     beyond = "no unit was done after it"
@@ -36,6 +34,12 @@ def _reach(effect: Effect) -> Iterator[str]:
         stay = "stays as it is" if len(effect.unaffected) == 1 else "stay as they are"
         beyond = f"{_few(effect.unaffected)} {stay}"
     yield f"the correction converges after {effect.reached}: {beyond}"
+
+
+def _again(effect: Effect) -> str:
+    if len(effect.again) == len(effect.runs):
+        return " again"
+    return f", {len(effect.again):,} of them again" if effect.again else ""
 
 
 def _few(labels: tuple[str, ...]) -> str:
