@@ -91,6 +91,14 @@ def test_of_two_policies_of_one_name_the_one_that_ended_the_window_is_explained(
     assert "with a gap of 1 " not in out
 
 
+def test_a_window_of_two_grids_is_explained_by_its_clock(folder: Path) -> None:
+    spec = "time(40) or calendar(day)"
+    run(folder, "--window", spec, "--closed", "right", "--key", "user", "log.csv", "out")
+    code, out, err = why(folder, "out", "--only", "user=ann", "--window", "0")
+    assert (code, err) == (0, "")
+    assert "(time)" in out
+
+
 def test_the_range_of_times_is_in_seconds(folder: Path) -> None:
     run(folder, "--window", "reaches(range(ts), 1m)", "--key", "user", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")

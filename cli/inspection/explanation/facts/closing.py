@@ -44,7 +44,7 @@ def closing_policy(pane: KeyPane, policies: Sequence[Policy]) -> Policy | None:
     """
     alike = [each for each in policies if reason_of(each) == pane.closed_by]
     row = pane.cause_row
-    if len(alike) < 2 or row is None:
+    if len(alike) < 2 or row is None or pane.closed_by in CLOCK:
         return next(iter(alike), None)
     return next((each for each in alike if _ENDS[name_of(each)](pane, each, row)), alike[0])
 
