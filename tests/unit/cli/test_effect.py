@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import json
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +21,13 @@ from support.in_process import wincli_here
 from wincli.cli.console.messages import Messages
 from wincli.cli.inspection.comparison.changes import Difference
 from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
+from wincli.cli.inspection.effect import effect as effect_module
 from wincli.cli.inspection.effect.effect import Effect, effect_of
 from wincli.cli.inspection.effect.text import effect_json, effect_text
 from wincli.cli.launch.in_process import local_context
 from wincli.cli.launch.run_modes import run_request
 from wincli.cli.request.request import JobRequest, parse_request
-from wincli.windowing.errors import ConfigError
+from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json
 
 DAYS = 4
@@ -162,6 +165,15 @@ def test_a_redo_of_the_same_input_has_no_effect(tmp_path: Path) -> None:
     effect = _effect(tmp_path, 1, 1)
     assert (effect.runs, effect.numbers["changed"]) == ((day(1),), 0)
     assert "no window would differ" in effect_text(effect)
+
+
+def test_a_result_that_cannot_be_read_is_an_error_and_no_unit_without_a_result(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreadable = mock.Mock(**{"manifest.side_effect": PermissionError(errno.EACCES, "Permission denied")})
+    monkeypatch.setattr(effect_module, "table_of", lambda _: unreadable)
+    with pytest.raises(InputError, match=r"cannot be read: .*ermission"):
+        _effect(folder, 2, 2)
 
 
 def _confirm(folder: Path, condition: str, *more: str) -> tuple[int, str]:
