@@ -6,11 +6,11 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...windowing.columns.scalar_text import plain_text
 from ...windowing.errors import shown
 
 APART = 2
@@ -176,15 +176,6 @@ def _instants(array: pa.Array) -> pa.Array:
         return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
     texts = pc.replace_substring_regex(texts, _FRACTION, r"\1\2")
     return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
-
-
-def plain_text(value: Any) -> str:
-    """Return a scalar of Arrow as text."""
-    try:
-        found = value.as_py()
-    except (ValueError, OverflowError, pa.ArrowException):  # nanoseconds without pandas, years beyond 9999
-        return str(value)
-    return found.hex() if isinstance(found, bytes) else str(found)
 
 
 def _safe(texts: pa.Array) -> pa.Array:

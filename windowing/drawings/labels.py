@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import pyarrow as pa
 
+from ..columns.scalar_text import plain_text
 from ..errors import shown
 from .picture import Measure
 
@@ -95,12 +95,4 @@ def _text(value: pa.Scalar) -> str:
         return "-"
     if pa.types.is_floating(value.type):
         return f"{value.as_py():.6g}"
-    return cut(shown(_plain_text(value)))
-
-
-def _plain_text(value: Any) -> str:
-    try:
-        found = value.as_py()
-    except (ValueError, OverflowError, pa.ArrowException):  # nanoseconds without pandas, years beyond 9999
-        return str(value)
-    return found.hex() if isinstance(found, bytes) else str(found)
+    return cut(shown(plain_text(value)))
