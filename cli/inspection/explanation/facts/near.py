@@ -31,24 +31,29 @@ def _near_gap(pane: KeyPane, policy: Distance, ended: bool) -> Iterator[Fact]:
         row, apart = widest
         text = f"the widest gap inside is {amount_text(kind, apart)}, before {pane.values.name(row)}: "
         yield _near_fact(pane, text + "with a smaller one the window ends there", row, "gap", apart)
-    if ended and pane.cause_row is not None:
-        apart = pane.values.distance(name, pane.cause_row, int(pane.rows[-1]))
-        text = f"with a gap of {amount_text(kind, apart)} or more {pane.values.name(pane.cause_row)} is in it, too"
-        yield _near_fact(pane, text, pane.cause_row, "gap", apart)
+    if ended:
+        yield from _next_in_it(pane, name, int(pane.rows[-1]), "gap")
 
 
 def _near_delta(pane: KeyPane, policy: Distance, ended: bool) -> Iterator[Fact]:
-    name, first = attribute_of(policy), int(pane.rows[0])
+    name = attribute_of(policy)
     kind = pane.values.column(name).type
     farthest = pane.values.farthest(name, pane.rows)
     if farthest is not None:
         row, apart = farthest
         text = f"{pane.values.name(row)} is farthest from the first row, by {amount_text(kind, apart)}: "
         yield _near_fact(pane, text + "with a smaller delta it is in the next window", row, "delta", apart)
-    if ended and pane.cause_row is not None:
-        apart = pane.values.distance(name, pane.cause_row, first)
-        text = f"with a delta of {amount_text(kind, apart)} or more {pane.values.name(pane.cause_row)} is in it, too"
-        yield _near_fact(pane, text, pane.cause_row, "delta", apart)
+    if ended:
+        yield from _next_in_it(pane, name, int(pane.rows[0]), "delta")
+
+
+def _next_in_it(pane: KeyPane, name: str, origin: int, rule: str) -> Iterator[Fact]:
+    """Yield how large a distance from the row ``origin`` would have taken in the row that ended the window."""
+    if pane.cause_row is not None:
+        apart = pane.values.distance(name, pane.cause_row, origin)
+        amount = amount_text(pane.values.column(name).type, apart)
+        text = f"with a {rule} of {amount} or more {pane.values.name(pane.cause_row)} is in it, too"
+        yield _near_fact(pane, text, pane.cause_row, rule, apart)
 
 
 def _near_fact(pane: KeyPane, text: str, row: int, rule: str, apart: Amount) -> Fact:
