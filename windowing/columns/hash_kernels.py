@@ -36,6 +36,13 @@ def _salted(word: np.uint64, salt: np.uint64) -> np.uint64:
 
 
 @kernel
+def _chained(found: np.uint64, word: np.uint64) -> np.uint64:
+    """Take one more word into the word of a sequence, whose order counts."""
+    found = (found ^ _salted(word, _FIRST)) * _SECOND
+    return np.uint64(found ^ (found >> _HALF))
+
+
+@kernel
 def _mixed(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> _U30)) * _FIRST
     x = (x ^ (x >> _U27)) * _SECOND
@@ -118,8 +125,7 @@ def text_words(offsets: Ints, data: npt.NDArray[np.uint8]) -> Words:
             word, end = np.uint64(0), min(stop, at + 8)
             for place in range(end - at):
                 word |= np.uint64(data[at + place]) << (_BYTE * np.uint64(place))
-            found = (found ^ _salted(word, _FIRST)) * _SECOND
-            found ^= found >> _HALF
+            found = _chained(found, word)
             at = end
         words[i] = found
     return words
@@ -135,8 +141,7 @@ def joined_words(starts: Ints, stops: Ints, items: Words) -> Words:
     for i in range(words.size):
         found = np.uint64(stops[i] - starts[i]) * _STEP
         for at in range(starts[i], stops[i]):
-            found = (found ^ _salted(items[at], _FIRST)) * _SECOND
-            found ^= found >> _HALF
+            found = _chained(found, items[at])
         words[i] = found
     return words
 
