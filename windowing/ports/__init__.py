@@ -2,8 +2,9 @@
 
 Only plain values cross a port, all of them pickled: readers know nothing of windows, the engine nothing of formats.
 
-Imports nothing. Imported by `cli`, `readers`, `windowing.engine`, `windowing.enrichment`, `windowing.local_executor`,
-`windowing.planning`, `windowing.projection`, `windowing.spark`, `windowing.streaming`, `writers`.
+Imports `windowing.tables`. Imported by `cli`, `readers`, `windowing.engine`, `windowing.enrichment`,
+`windowing.local_executor`, `windowing.planning`, `windowing.projection`, `windowing.spark`, `windowing.streaming`,
+`writers`.
 """
 
 from .account import ChunkAccount, Counts, joined_span

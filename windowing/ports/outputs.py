@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from ..tables.statistics import FileStatistics
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -53,9 +55,11 @@ class ResultPart(Part):
     """A file of the result.
 
     ``digest``: of its rows, as `windowing.columns.row_hashes` computes it; None where rows of these types have none.
+    ``statistics``: what a table by version has to know of its columns; None for results in folders.
     """
 
     digest: str | None = None
+    statistics: FileStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)

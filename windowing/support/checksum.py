@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from .addresses.commit_object import FENCE
+
 CHECKSUM = "checksum"
 """The key of a sealed JSON object whose value is the checksum of all other keys."""
 
@@ -29,8 +31,11 @@ def seal(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unseal(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object without its checksum, if it has one. Raises `ValueError` if the checksum is wrong."""
-    rest = {key: value for key, value in content.items() if key != CHECKSUM}
+    """Return a JSON object without its checksum and its fence, if it has them.
+
+    Raises `ValueError` if the checksum is wrong; a fence is no part of what it is of.
+    """
+    rest = {key: value for key, value in content.items() if key not in (CHECKSUM, FENCE)}
     if CHECKSUM in content and content[CHECKSUM] != checksum(_canonical(rest)):
         raise ValueError("its checksum is of other content")
     return rest

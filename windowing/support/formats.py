@@ -14,6 +14,9 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 Format: TypeAlias = Literal["parquet", "csv", "jsonl", "orc"]
+TableFormat: TypeAlias = Literal["delta"]
+AnyFormat: TypeAlias = Literal[Format, TableFormat]
+"""A format of files, or a kind of table that is named as one."""
 
 _ROOT = __name__.partition(".")[0]
 
@@ -64,6 +67,9 @@ FORMATS: Mapping[Format, FileFormat] = {
     "orc": _binary("orc", "ORC", (".orc",), b"ORC"),
 }
 
+TABLE_FORMATS: Mapping[TableFormat, Format] = {"delta": "parquet"}
+"""The kinds of table that are named as formats, and the format of their files."""
+
 INTERMEDIATE: Format = "parquet"
 """The format in which a stage writes parts for the next stage."""
 
@@ -71,6 +77,11 @@ FALLBACK: Format = "csv"
 """The format of text whose first bytes are those of no other format."""
 
 SUFFIXES: Mapping[str, Format] = {suffix: name for name, form in FORMATS.items() for suffix in form.suffixes}
+
+
+def file_format(format: AnyFormat) -> Format:
+    """Return a format itself, or that of the files of a kind of table."""
+    return TABLE_FORMATS[format] if format == "delta" else format
 
 
 def load(module: str) -> Any:

@@ -36,11 +36,16 @@ def with_working_folder(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, FOLDER: str(Path.cwd())}
 
 
+def working_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the working folder in which workers are to find user modules; None where there are none to find."""
+    return Path(environ[FOLDER]) if FOLDER in environ else None
+
+
 def extend_path_from_driver() -> None:
     """Extend the module path of a worker by the folders that the driver passed on."""
     sys.path.extend(folder for folder in json.loads(os.environ.get(MORE, "[]")) if folder not in sys.path)
     if FOLDER in os.environ:
-        search(Path(os.environ[FOLDER]))
+        search(Path(os.environ[FOLDER]).absolute())
 
 
 def pass_path_to_workers(environ: MutableMapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from wincli.conf.recorded_job import paths_of, recorded, secrets_of
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
-from wincli.windowing.support.redaction import is_secret, redacted, redacted_path, secret_values, without
+from wincli.windowing.support.addresses.redaction import is_secret, redacted, redacted_path, secret_values, without
 from wincli.writers.folders.place import restored
 
 

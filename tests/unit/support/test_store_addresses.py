@@ -1,0 +1,48 @@
+"""The file systems of URIs whose account or endpoint the environment says."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+
+from wincli.windowing.support.addresses.file_systems import file_system_of, reach
+
+AZURE = {
+    "AZURE_STORAGE_ACCOUNT_NAME": "ours",
+    "AZURE_STORAGE_ACCOUNT_KEY": "a2V5",
+    "AZURE_ENDPOINT": "http://127.0.0.1:10000/ours",
+}
+
+
+def test_an_account_of_azure_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in AZURE.items():
+        monkeypatch.setenv(name, value)
+    host = "127.0.0.1:10000"
+    ends = {"blob_storage_authority": host, "dfs_storage_authority": host}
+    schemes = {"blob_storage_scheme": "http", "dfs_storage_scheme": "http"}
+    wanted = fs.AzureFileSystem(account_name="ours", account_key="a2V5", **ends, **schemes)
+    assert file_system_of("abfs://lake/a/out/") == (wanted, "lake/a/out")
+    assert file_system_of("abfss://lake@ours.dfs.core.windows.net/out") == (wanted, "lake/out")
+
+
+def test_the_account_in_a_uri_goes_before_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "ours")
+    monkeypatch.delenv("AZURE_ENDPOINT", raising=False)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
+    found, path = file_system_of("abfs://lake@theirs.dfs.core.windows.net/out")
+    assert (found, path) == (fs.AzureFileSystem(account_name="theirs", account_key="a2V5"), "lake/out")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9023", "http://127.0.0.1:9023"])
+def test_an_emulator_of_google_comes_from_the_environment(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", host)
+    wanted = fs.GcsFileSystem(anonymous=True, scheme="http", endpoint_override="127.0.0.1:9023")
+    assert file_system_of("gs://lake/out") == (wanted, "lake/out")
+
+
+@pytest.mark.parametrize("uri", ["s3://user:secret@/x", "s3://user:se]cret@[b/x", "s3:///x"])
+def test_uri_without_a_bucket_makes_no_sense_and_is_not_reached(uri: str) -> None:
+    reach(uri)
+    with pytest.raises(pa.ArrowInvalid):
+        file_system_of(uri)
