@@ -84,6 +84,11 @@ class Job(_Job):
     then the input is a template with ``{date}``, or a folder of partitions.
     """
 
+    @property
+    def table_version(self) -> str | None:
+        """The version or snapshot of tables to read; None: the newest."""
+        return self.input_version if self.input_snapshot is None else self.input_snapshot
+
 
 PIPE = "-"
 """As input: stdin; as output: stdout."""

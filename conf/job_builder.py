@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..windowing.errors import ConfigError, WincliError, printable
-from ..windowing.support.redaction import MASK, is_secret
+from ..windowing.support.addresses.redaction import MASK, is_secret
 from ..windowing.support.suggest import did_you_mean, short
 from .job import SHARED_KEYS, SINGLE_KEYS, Job
 from .job_checks import check_together

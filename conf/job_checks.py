@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..windowing.errors import ConfigError
+from ..windowing.support.formats import TABLE_FORMATS
 from .job import PIPE
-from .path_templates import has_date
 from .problems import Location, Problem
-from .units import units
+from .ranges.path_templates import has_date
+from .ranges.units import units
 
 Values = Mapping[str, Any]
+_PYTHON = "spark.pyspark.python"
 
 
 def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
@@ -28,9 +30,17 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
     if job.get("output") == PIPE and job["stages"] and job["stages"][-1].get("partition_by"):
         at = (*(("stages", len(job["stages"]) - 1)), "partition_by")
         yield _problem(at, "writes folders, and stdout is one stream", "name a folder as OUT, or leave it out")
+    if job.get("output") == PIPE and job["stages"] and job["stages"][-1].get("output_format") in TABLE_FORMATS:
+        at = (*(("stages", len(job["stages"]) - 1)), "output_format")
+        yield _problem(at, "is a table, and stdout is one stream", "name a folder as OUT, or another format")
     if job.get("confirm_effect") is not None and not (job.get("start") and job.get("end")):
         what = "is about the effect of a range, and there is none"
         yield _problem(("confirm_effect",), what, "name --start and --end, or leave it out")
+    if job.get("ship_environment") and _PYTHON in (job.get("spark_conf") or {}):
+        what = f"sends executors a Python, and {_PYTHON} names another"
+        yield _problem(("ship_environment",), what, "leave out one of them")
+    if job.get("input_version") is not None and job.get("input_snapshot") is not None:
+        yield _problem(("input_snapshot",), "is the version of an Iceberg table, and input_version is given", "say one")
     if job.get("late") == "redo" and not job.get("state"):
         yield _problem(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 
@@ -96,6 +106,8 @@ def _range(job: Values) -> Iterator[Problem]:
         yield _problem(("start",), "needs an end", half)
     if end and not start:
         yield _problem(("end",), "needs a start", half)
+    if job.get("jobs", 1) != 1 and not start and not end:
+        yield _problem(("jobs",), "runs units of a range at the same time, and there is no range", "say start and end")
     if job.get("redo") and not start and not end:
         yield _problem(("redo",), "runs units of a range again, and there is no range", "say start and end")
     if start and end and job.get("unit") in ("hour", "day", "week"):

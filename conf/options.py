@@ -8,7 +8,7 @@ heavy is imported for them. Annotations are read when the module is loaded, so t
 from typing import Literal
 
 from ..windowing.language.options import WINDOW_OPTIONS
-from ..windowing.support.formats import Format
+from ..windowing.support.formats import AnyFormat
 from ..windowing.support.option import REQUIRED, Option, option, options_of
 
 
@@ -62,7 +62,9 @@ class StageKeys:
         "path",
         has_flag=False,
     )
-    output_format: Format = option("parquet", "", "Output", key_help="Format of the part files.", is_shared=True)
+    output_format: AnyFormat = option(
+        "parquet", "", "Output", key_help="Format of the part files, or delta for a Delta table.", is_shared=True
+    )
     partition_by: tuple[str, ...] = option(
         (),
         "Write the rows of each value of these columns of the result, or of expressions over them, to a folder of "
@@ -88,12 +90,26 @@ class StageKeys:
 class JobKeys:
     """What a job has besides its input, its output and its stages."""
 
-    input_format: Literal["auto", Format] = option(
+    input_format: Literal["auto", AnyFormat] = option(
         "auto",
-        "Default: by file name.",
+        "Default: by file name; a folder with _delta_log is a Delta table.",
         "Input",
-        key_help="Format of the input; auto takes it from file names.",
+        key_help="Format of the input; auto takes it from file names, and notices tables.",
         decides_result=True,
+    )
+    input_version: str | None = option(
+        None,
+        "Read tables as they were: a version, or a time. Default: the newest.",
+        "Input",
+        metavar="N|TIME",
+        key_help="The version of tables to read, by its number or by a time; default: the newest.",
+    )
+    input_snapshot: str | None = option(
+        None,
+        "Read Iceberg tables at a snapshot: its id, a time, a branch or a tag. Default: the newest.",
+        "Input",
+        metavar="ID|TIME|REF",
+        key_help="The snapshot of Iceberg tables to read, by its id, a time, a branch or a tag; default: the newest.",
     )
     column_types: str | None = option(
         None,
@@ -133,6 +149,12 @@ class JobKeys:
     mode: Literal["error", "overwrite"] = option(
         "error", "What to do if OUT holds a result.", "Output", key_help="What to do if the output holds a result."
     )
+    unsafe_commit: bool = option(
+        False,
+        "Write to a store that does not compare versions; only one run at a time may.",
+        "Output",
+    )
+    evolve_schema: bool = option(False, "Add columns that the table lacks, instead of refusing the run.", "Output")
     max_open_files: int = option(
         100,
         "How many files of --partition-by a task holds open; it sorts rows of more values first.",
@@ -190,6 +212,14 @@ class JobKeys:
         "Incremental runs",
         key_help="Run units again that are done.",
     )
+    jobs: int = option(
+        1,
+        "How many units of a range run at the same time, where none needs another.",
+        "Incremental runs",
+        minimum=1,
+        maximum=1000,
+        key_help="How many units of a range run at the same time, where none needs what another leaves.",
+    )
     confirm_effect: str | None = option(
         None,
         "Publish a range only if this is true of what changes: 'changed <= 100 and removed = 0'.",
@@ -213,6 +243,12 @@ class JobKeys:
     spark_conf: dict[str, str] = option(
         {}, "A Spark setting (repeatable).", "Spark", "settings", key_help="Settings of Spark."
     )
+    ship_environment: bool = option(
+        False,
+        "Send executors Python and the installed packages, for a cluster where nobody has installed them.",
+        "Spark",
+        key_help="Send executors Python and the installed packages; nothing for local masters.",
+    )
     progress: Literal["auto", "plain", "json", "none"] = option(
         "auto",
         "Default: auto (a bar on a terminal, else lines).",
@@ -220,6 +256,22 @@ class JobKeys:
         key_help="auto is a bar on a terminal, else lines; json is lines of JSON.",
     )
     log_format: Literal["text", "json"] = option("text", "Form of the messages on stderr.", "Messages")
+    metrics_file: str | None = option(
+        None,
+        "Write the numbers of the run to this file, as Prometheus reads them.",
+        "Messages",
+        "path",
+        metavar="FILE",
+        key_help="The file that gets the numbers of the run, as Prometheus reads them.",
+    )
+    lineage: str | None = option(
+        None,
+        "Send OpenLineage events: to a file, to a URL, or as OPENLINEAGE_* say (env).",
+        "Messages",
+        "path",
+        metavar="FILE|URL|env",
+        key_help="Where OpenLineage events go: a file, a URL, or env for what OPENLINEAGE_* variables say.",
+    )
 
 
 def _of_stage() -> tuple[Option, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..windowing.language.enrichment import parse_enrichment, with_path
-from ..windowing.support.redaction import redacted, redacted_path, redacted_settings, secret_values
+from ..windowing.support.addresses.redaction import redacted, redacted_path, redacted_settings, secret_values
 from .job import Job
 
 
@@ -20,6 +20,7 @@ def recorded(job: Job) -> dict[str, Any]:
         "enrich": [str(with_path(each, redacted_path(each.path))) for each in map(parse_enrichment, job.enrich)],
         "stages": stages,
         "state": _path(values["state"]),
+        "lineage": _path(values["lineage"]),
         "master": redacted(values["master"]),
         "spark_conf": redacted_settings(values["spark_conf"]),
     }
@@ -34,7 +35,7 @@ def paths_of(job: Job) -> tuple[str, ...]:
 
 def secrets_of(job: Job) -> tuple[str, ...]:
     """Return the secret texts of a job, to be masked in messages."""
-    return secret_values(job.spark_conf, (*paths_of(job), job.master))
+    return secret_values(job.spark_conf, (*paths_of(job), job.master, job.lineage or ""))
 
 
 def _path(path: str | None) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from ...windowing.errors import ConfigError
-from ...windowing.support.redaction import MASK
+from ...windowing.support.addresses.redaction import MASK
 from ...windowing.support.suggest import nearest, short
 
 _DEPTH = 20

@@ -313,6 +313,10 @@ MISTAKES = {
         ONE + "start: 2026-11-02\nend: 2026-11-01",
         "j.yaml:5: --end 2026-11-01 is not after --start 2026-11-02; the end is the first that is left out",
     ),
+    "jobs of nothing": (
+        ONE + "jobs: 2",
+        "j.yaml:4: jobs runs units of a range at the same time, and there is no range; say start and end",
+    ),
     "redo of nothing": (
         ONE + "redo: true",
         "j.yaml:4: redo runs units of a range again, and there is no range; say start and end",

@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
-from wincli.conf.units import Kind, Unit, check_kind, compact, kind_of, unit_at, unit_of_plain_run, units
+from wincli.conf.ranges.path_templates import (
+    Partitions,
+    before_date,
+    check_template,
+    fill,
+    has_date,
+    output_of,
+    partitions,
+)
+from wincli.conf.ranges.units import Kind, Unit, check_kind, compact, kind_of, unit_at, unit_of_plain_run, units
 from wincli.windowing.errors import ConfigError
 
 KINDS: tuple[Kind, ...] = ("hour", "day", "week")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from ..windowing.errors import ConfigError
+from ...windowing.errors import ConfigError
 
 Kind = Literal["hour", "day", "week"]
 

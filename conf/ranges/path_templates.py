@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from ..windowing.errors import ConfigError
+from ...windowing.errors import ConfigError
 from .units import LABELS, STEPS, Kind, Unit, instant_of, unit_at
 
 _DATE = re.compile(r"\{date(?::([^{}]+))?\}")
