@@ -11,11 +11,13 @@ import pyarrow as pa
 from ..windowing.errors import ConfigError, DamagedError, InputError
 from ..windowing.local_executor import LocalExecutor
 from ..windowing.ports import Executor, InputFile, Part, StreamInfo
-from ..windowing.support.formats import FORMATS, INTERMEDIATE, SUFFIXES, Format, load
+from ..windowing.support.formats import FORMATS, INTERMEDIATE, SUFFIXES, TABLE_FORMATS, Format, file_format, load
 from ..windowing.support.suggest import did_you_mean
+from ..windowing.tables.table_version import TableVersion
 from .files.file import COMPRESSIONS, Located
 from .files.folder_values import folder_values
-from .files.listing import ListedFile, list_files
+from .files.listed import ListedFile
+from .files.listing import list_files
 from .files.result_folders import STREAM_COLUMN, Files, order_files
 from .folder_columns import folder_columns
 from .formats.split_rows import FormatReader, PlanInput, SplitPlan
@@ -35,19 +37,22 @@ def open_source(paths: Sequence[str], options: ReadOptions, executor: Executor) 
     where the options do not fit the input.
     """
     _check(options)
-    listing = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable)
+    listing = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable, version=options.version)
     files = order_files(listing, options.file_order)
     if not files.files:
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
     files = _with_stdin(files, options.stdin)
-    form = _format(files.files, options)
+    _check_tables(paths, listing.tables, options)
+    form = INTERMEDIATE if _is_of_tables(files.files, listing.tables) else _format(files.files, options)
     given = {name: ColumnType(kind) for name, kind in _recorded_types(files, form).items()}
+    given |= _types_of_tables(listing.tables)
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan_input(form)(files.files, options, given, _near_if_small(files.files, executor))
     if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
-    return replace(_source(files, reader, plan, given, options), skipped=listing.skipped)
+    source = _source(files, reader, plan, given, options, [(table.shown, table.in_files) for table in listing.tables])
+    return replace(source, skipped=listing.skipped)
 
 
 def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, split_bytes: int) -> FileSource:
@@ -80,6 +85,14 @@ def _recorded_types(files: Files, form: Format) -> Mapping[str, pa.DataType]:
         return files.types
     folders = {name for file in files.files for name in folder_values(file.below)}
     return {name: kind for name, kind in files.types.items() if name in folders}
+
+
+def _types_of_tables(tables: Sequence[TableVersion]) -> dict[str, ColumnType]:
+    """Return the types on which all tables with a column agree; others become one as those of files do."""
+    every: dict[str, set[pa.DataType]] = {}
+    for field in (field for table in tables for field in table.schema):
+        every.setdefault(field.name, set()).add(field.type)
+    return {name: ColumnType(kinds.pop()) for name, kinds in every.items() if len(kinds) == 1}
 
 
 def _check_rows(files: Files, plan: SplitPlan) -> None:
@@ -115,7 +128,7 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
     Raises `InputError` naming a file of unknown format, or two files of different formats.
     """
     if options.format != "auto":
-        return options.format
+        return file_format(options.format)
     first: dict[Format, ListedFile] = {}
     for file in files:
         form = _by_name(file.place.path)
@@ -133,6 +146,25 @@ def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
             "read one format at a time, or say which it is with --input-format",
         )
     return next(iter(first))
+
+
+def _check_tables(paths: Sequence[str], tables: Sequence[TableVersion], options: ReadOptions) -> None:
+    """Raise where an option is about tables and there is none."""
+    if options.format in TABLE_FORMATS:
+        title = options.format.capitalize()
+        other = next((table.shown for table in tables if table.title != title), None)
+        if other is not None or len(tables) < len(paths):
+            raise InputError(f"{other or paths[0]} is no {title} table", "check the path, or leave --input-format out")
+    if options.version is not None and not tables:
+        raise ConfigError(
+            f"{paths[0]} is no table, and files have no versions", "leave --input-version and --input-snapshot out"
+        )
+
+
+def _is_of_tables(files: Sequence[ListedFile], tables: Sequence[TableVersion]) -> bool:
+    """Whether all files are those of tables, which are Parquet whatever their names say."""
+    known = {file.path for table in tables for file in table.files}
+    return bool(tables) and all(file.place.path in known for file in files)
 
 
 def _choices() -> str:
@@ -156,12 +188,18 @@ def _near_if_small(files: Sequence[ListedFile], executor: Executor) -> Executor:
 
 
 def _source(
-    files: Files, reader: FormatReader, plan: SplitPlan, given: Mapping[str, ColumnType], options: ReadOptions
+    files: Files,
+    reader: FormatReader,
+    plan: SplitPlan,
+    given: Mapping[str, ColumnType],
+    options: ReadOptions,
+    tables: Sequence[tuple[str, pa.Schema]] = (),
 ) -> FileSource:
+    """Return the source. ``tables``: the columns of each table among the inputs, which its files need not all have."""
     found = files.files
     constants = _constants(files, given)
     folders = pa.schema([(name, column.type) for name, column in constants.items()])
-    own = [(file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True)]
+    own = [*tables, *((file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True))]
     declared = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
     own.append((found[0].place.shown, declared))  # gives an empty result its types, also in CSV and JSON Lines
     fixed = {name: kind.type for name, kind in given.items()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..windowing.errors import Span, SpecError
-from ..windowing.support.formats import Format
+from ..windowing.support.formats import AnyFormat
 from ..windowing.support.suggest import did_you_mean
 from .schema.timestamp_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
@@ -47,7 +47,7 @@ _REMEDIES = {
 class ReadOptions:
     """How to read an input.
 
-    ``format``: the file format; ``auto`` takes it from the file names.
+    ``format``: the file format; ``auto`` takes it from the file names; or the kind of the table that the input is.
     ``schema``: pairs of column name and canonical type, as `parse_schema` returns them; such a type is never inferred.
     ``multiline``: whether quoted CSV fields may hold line ends. Each file is then one split.
     ``delimiter``: one ASCII character. Files named ``.tsv`` use a tab unless this differs from the default.
@@ -57,9 +57,10 @@ class ReadOptions:
     ``skip_unreadable``: whether to skip paths that are no files (broken links, FIFOs, sockets, devices) and files
         without read permission.
     ``stdin``: the path of the file that holds standard input; messages and results call that file ``stdin``.
+    ``version``: the version of tables, a number or a time in ISO 8601; None: the newest.
     """
 
-    format: Literal["auto", Format] = "auto"
+    format: Literal["auto", AnyFormat] = "auto"
     schema: SchemaTypes = ()
     multiline: bool = False
     delimiter: str = ","
@@ -68,6 +69,7 @@ class ReadOptions:
     bases: tuple[str, ...] = ()
     skip_unreadable: bool = False
     stdin: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

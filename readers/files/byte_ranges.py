@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from .file import BadContentError, Located
-from .listing import ListedFile
+from .listed import ListedFile
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
 MAX_RECORD = 256 << 20

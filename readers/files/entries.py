@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pyarrow import fs
@@ -49,6 +50,11 @@ class Entry:
     mtime_ns: int | None = None
     node: tuple[int, int] | None = None
     is_link: bool = False
+
+    @property
+    def mtime(self) -> str | None:
+        """The modification time, ISO 8601 in UTC; None where it is unknown."""
+        return None if self.mtime_ns is None else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC).isoformat()
 
 
 def entry_at(place: Located) -> Entry | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from pathlib import PurePosixPath
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import InputError
+from ...windowing.support.addresses.store_errors import store_trouble
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _THREADS = 8
@@ -31,6 +33,8 @@ class Located:
     ``size``: the size in bytes when listed; None where no other process changes the file. The file opens only while it
         has this size and time.
     ``mtime_ns``: the modification time in ns since the epoch when listed; None where it is unknown.
+    ``columns``: what is read of it, with field ids in the metadata of fields, where a table knows columns by these;
+        None: all of its columns by their names.
     """
 
     fs: fs.FileSystem
@@ -38,6 +42,7 @@ class Located:
     shown: str
     size: int | None = None
     mtime_ns: int | None = None
+    columns: pa.Schema | None = None
 
     @property
     def compression(self) -> str | None:
@@ -78,7 +83,7 @@ class Located:
         """
         try:
             if self.size is not None:
-                self._compare(*self._version())
+                self._compare(*(_told_version(file, self.fs) or self._version()))
         except BaseException:
             file.close()
             raise
@@ -96,6 +101,18 @@ class Located:
             mtime_ns is not None and self.mtime_ns is not None and mtime_ns // unit != self.mtime_ns // unit
         ):
             raise has_changed(self.shown)
+
+
+def _told_version(file: pa.NativeFile, system: fs.FileSystem) -> tuple[int, int] | None:
+    """Return size in bytes and mtime in ns as S3 told them when a file was opened; None where nobody told them."""
+    if system.type_name != "s3":
+        return None
+    told = file.metadata() or {}
+    try:
+        changed = datetime.fromisoformat(told["Last-Modified"].decode())
+        return int(told["Content-Length"]), int(changed.timestamp()) * _SECOND
+    except (KeyError, ValueError):
+        return None
 
 
 def version_of(info: fs.FileInfo) -> tuple[int, int | None]:
@@ -164,6 +181,17 @@ class BadContentError(Exception):
 
 
 @contextmanager
+def store_errors(shown: str) -> Iterator[None]:
+    """Turn an error of reaching a store into an `InputError` that names the path that the user gave."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        trouble = store_trouble(str(error))
+        words = trouble.words if trouble else str(error).splitlines()[0]
+        raise InputError(f"{shown} cannot be read: {words}", trouble.do if trouble else "check the address") from error
+
+
+@contextmanager
 def input_errors(file: str, what: str = "") -> Iterator[None]:
     """Turn errors of the operating system and of Arrow into an `InputError` that names ``file``."""
     try:
@@ -175,6 +203,8 @@ def input_errors(file: str, what: str = "") -> Iterator[None]:
     except FileNotFoundError:
         raise InputError(f"{file} is not there any more", "run it again when nothing changes the input") from None
     except (OSError, pa.ArrowException) as error:
+        if trouble := store_trouble(str(error)):
+            raise InputError(f"{file} cannot be read{what}: {trouble.words}", trouble.do) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(
             f"{file} cannot be read{what}: {reason.rstrip('.')}", "it may be cut short or of another format"

@@ -9,36 +9,24 @@ import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import InputError, printable
-from ...windowing.support.redaction import redacted_path
+from ...windowing.support.addresses.file_systems import file_system_of, reach
+from ...windowing.support.addresses.redaction import redacted_path
 from ...windowing.support.suggest import few, nearest
-from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries
-from .file import Located
+from ...windowing.tables.kinds import table_version
+from ...windowing.tables.table_version import TableVersion
+from .begun import without_begun
+from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries, entry_at
+from .file import Located, store_errors
+from .listed import ListedFile
+from .table_files import files_of, is_data_file, manifests_of, root_of, virtual_paths
 from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 
 _MAGIC = re.compile(r"[*?\[]")
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A file of the input.
-
-    ``place``: where the file is.
-    ``size``: its size in bytes.
-    ``mtime``: its modification time, ISO 8601 in UTC; None where it is unknown.
-    ``below``: its path relative to a base, else to the folder that was given, else to the part of a glob before the
-        first wildcard.
-    """
-
-    place: Located
-    size: int
-    mtime: str | None
-    below: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +36,63 @@ class Listing:
     ``files``: the data files, sorted by path.
     ``manifests``: the manifests of results, sorted by path.
     ``skipped``: the unreadable paths that were skipped, each with its reason.
+    ``tables``: the versions of tables among the paths, whose columns are those of their files.
     """
 
     files: tuple[ListedFile, ...]
     manifests: tuple[ListedFile, ...]
     skipped: tuple[str, ...] = ()
+    tables: tuple[TableVersion, ...] = ()
 
 
 class NoFilesError(InputError):
     """An input path that does not exist, or that holds no files."""
 
 
-def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadable: bool = False) -> Listing:
+def list_files(
+    paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadable: bool = False, version: str | None = None
+) -> Listing:
     """List all files of ``paths``, each real file once.
 
     ``bases``: folders to which ``below`` of the files under them is relative, whichever path found the files.
     ``skip_unreadable``: whether to skip paths that are no files or lack read permission, instead of raising.
+    ``version``: that of tables among the paths, a number or a time; None: the newest.
     Raises `NoFilesError` for a path that does not exist or holds neither files nor a manifest, and `InputError` for an
     unreadable path and for a file with two names that are not links.
     """
-    roots = [_root(base) for base in bases]
+    for path in paths:
+        _reach(path)
+    tables = {path: table for path in paths if not is_data_file(path) and (table := table_version(path, version))}
+    good, odd = _spots([path for path in paths if path not in tables], skip_unreadable)
+    of_bases = {base: table for base in bases if (good or tables) and (table := table_version(base, version))}
+    roots = [root_of(of_bases[base]) if base in of_bases else _root(base) for base in bases]
+    virtual = virtual_paths([*tables.values(), *of_bases.values()])
+    spots = without_begun(_distinct_files(good))
+    if good and not spots:
+        what = f"{printable(redacted_path(paths[0]))} holds no result yet: a run writes there, or has ended on the way"
+        raise NoFilesError(what, "wait for it, or run it again")
+    files = [_listed_file(spot) for spot in spots if not _is_manifest(spot)]
+    manifests = [_listed_file(spot) for spot in spots if _is_manifest(spot)]
+    for path, table in tables.items():
+        if not table.files:
+            what = f"{printable(path)} has no rows in version {table.version} of the table"
+            raise NoFilesError(what, "name another version or partition")
+        files += files_of(path, table)
+        manifests += manifests_of(path, table)
+    return Listing(
+        tuple(_relative_to_base(file, roots, virtual) for file in _by_path(files)),
+        tuple(_relative_to_base(file, roots, virtual) for file in _by_path(manifests)),
+        (*odd.values(),),
+        (*tables.values(), *of_bases.values()),
+    )
+
+
+def _by_path(files: Sequence[ListedFile]) -> list[ListedFile]:
+    return sorted(files, key=lambda file: file.place.path)
+
+
+def _spots(paths: Sequence[str], skip_unreadable: bool) -> tuple[list[Spot], dict[str, str]]:
+    """Return the files under paths, and by path what was skipped, with its reason."""
     good: list[Spot] = []
     odd: dict[str, str] = {}
     for path in paths:
@@ -80,23 +105,24 @@ def list_files(paths: Sequence[str], bases: Sequence[str] = (), *, skip_unreadab
                 odd[spot.place.path] = f"{spot.place.shown} ({why})"
         if odd and not skip_unreadable:
             raise _unreadable(list(odd.values()))
+        if len(good) == before and odd:
+            raise NoFilesError(
+                f"{printable(path)} holds no files that can be read: {few([*odd.values()])}", "check the path"
+            )
         if len(good) == before:
             raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are skipped")
-    spots = _distinct_files(good)
-    files = tuple(_relative_to_base(_listed_file(spot), roots) for spot in spots if not _is_manifest(spot))
-    return Listing(
-        files,
-        tuple(_relative_to_base(_listed_file(spot), roots) for spot in spots if _is_manifest(spot)),
-        (*odd.values(),),
-    )
+    return good, odd
 
 
-def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]:
-    """Return the sorted names of the folders directly in a folder.
+def list_folders(path: str, *, skip_unreadable: bool = False, version: str | None = None) -> tuple[str, ...]:
+    """Return the sorted names of the folders directly in a folder, or of the partitions of a table.
 
     Raises `InputError` where ``path`` is no folder, for two names ``NAME=VALUE`` of one folder, and, without
     ``skip_unreadable``, for broken links and folders without permission.
     """
+    _reach(path)
+    if table := table_version(path, version):
+        return table.folders()
     root = _root(path)
     spot = spot_at(root)
     if spot is None:
@@ -112,6 +138,13 @@ def list_folders(path: str, *, skip_unreadable: bool = False) -> tuple[str, ...]
     for one in sorted(folders, key=lambda one: one.by_link):
         check_values(firsts.setdefault(one.real, one), one)
     return tuple(one.entry.name for one in folders)
+
+
+def is_result(folder: str) -> bool:
+    """Whether a folder holds a result of wincli itself. Raises `InputError`."""
+    _reach(folder)
+    root = _root(folder)
+    return entry_at(replace(root, path=f"{root.path}/{MANIFEST}")) is not None
 
 
 def _why_odd(spot: Spot, skip_unreadable: bool) -> str | None:
@@ -162,11 +195,13 @@ def _refuse_twins(by_real: Mapping[str, Spot]) -> None:
             raise InputError(what, "name one of them, or make the other a copy")
 
 
-def _relative_to_base(found: ListedFile, bases: Sequence[Located]) -> ListedFile:
+def _relative_to_base(found: ListedFile, bases: Sequence[Located], virtual: Mapping[str, str]) -> ListedFile:
+    """Return a file relative to a base that holds it. ``virtual``: as `virtual_paths` returns them."""
+    path = virtual.get(found.place.path, found.place.path)
     for base in bases:
         head = f"{base.path.rstrip('/')}/"
-        if found.place.path.startswith(head) and base.fs.equals(found.place.fs):
-            return replace(found, below=found.place.path.removeprefix(head))
+        if path.startswith(head) and base.fs.equals(found.place.fs):
+            return replace(found, below=path.removeprefix(head))
     return found
 
 
@@ -185,22 +220,26 @@ def _under(path: str) -> Iterator[Spot]:
         raise _missing(path, root)
 
 
+def _reach(path: str) -> None:
+    """Raise `InputError` where the store of a path does not answer; success is remembered."""
+    with store_errors(redacted_path(path)):
+        reach(path)
+
+
 def _root(path: str) -> Located:
     """Return the location of a path; a path without a scheme is local. Raises `InputError` for a bad URI."""
     if "://" not in path:
         absolute = os.path.abspath(path).replace(os.sep, "/")  # noqa: PTH100 - Path.resolve would follow links
         return Located(fs.LocalFileSystem(), absolute, printable(path))
     try:
-        filesystem, inner = fs.FileSystem.from_uri(path)
+        filesystem, inner = file_system_of(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path} is no address that can be read: {error}", "use a path, file:// or s3://") from error
     return Located(filesystem, inner.rstrip("/") or inner, redacted_path(path))
 
 
 def _listed_file(spot: Spot) -> ListedFile:
-    entry = spot.entry
-    mtime = None if entry.mtime_ns is None else datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC).isoformat()
-    return ListedFile(spot.place, entry.size, mtime, spot.below)
+    return ListedFile(spot.place, spot.entry.size, spot.entry.mtime, spot.below)
 
 
 def _match_glob(pattern: str) -> Iterator[Spot]:

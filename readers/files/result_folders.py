@@ -12,8 +12,10 @@ from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import OWN, StreamInfo
 from ...windowing.support.checksum import read_object, unseal
 from ..schema.types import arrow_type
+from .entries import Entry, all_below
 from .file import Located, input_errors
-from .listing import ListedFile, Listing
+from .listed import ListedFile
+from .listing import Listing
 from .walk import MANIFEST
 
 STREAM_COLUMN = "_stream"
@@ -64,7 +66,7 @@ def order_files(listing: Listing, order: str) -> Files:
     results = [_result(manifest, listing) for manifest in listing.manifests]
     if not results:
         return Files(_sorted(listing.files, order), None, {}, None, {})
-    folders = tuple(manifest.place.path.removesuffix(MANIFEST) for manifest in listing.manifests)
+    folders = tuple(manifest.folder for manifest in listing.manifests)
     others = [file for file in listing.files if not file.place.path.startswith(folders)]
     _check_agree(results, others)
     types = _agreed([result.types for result in results])
@@ -110,15 +112,16 @@ def _result(manifest: ListedFile, listing: Listing) -> Result:
     Raises `InputError` where it is no manifest, `DamagedError` where a part is missing or has another size.
     """
     shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
-    folder = manifest.place.path.removesuffix(MANIFEST)
-    content = _content(manifest.place)
-    by_path = {f.place.path: f for f in listing.files}
+    folder = manifest.folder
+    content = _content(manifest.place if manifest.place.is_local else replace(manifest.place, size=None))
+    by_path = {file.place.path: file for file in listing.files if file.place.path.startswith(folder)}
     try:
         parts = [(str(part["name"]), int(part["rows"]), int(part["bytes"])) for part in content["parts"]]
         types = _types(content.get("schema") or [])
         stream = _stream(content["stream"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(manifest.place, f"{error} is missing or of another form") from error
+    by_path |= _came_later(manifest, [folder + name for name, _, _ in parts if folder + name not in by_path])
     for name, _, nbytes in parts:
         if folder + name not in by_path:
             raise DamagedError(f"{shown} lacks {name}, which its manifest names", "write the result again")
@@ -127,6 +130,26 @@ def _result(manifest: ListedFile, listing: Listing) -> Result:
             raise DamagedError(what, "write the result again")
     files, rows = tuple(by_path[folder + name] for name, _, _ in parts), tuple(rows for _, rows, _ in parts)
     return Result(shown, files, rows, types, stream)
+
+
+def _came_later(manifest: ListedFile, paths: Sequence[str]) -> dict[str, ListedFile]:
+    """Return those files of a result in a store that are there, though not when its folder was listed, by path.
+
+    A run has replaced the result since: its manifest is read after the folder was listed, and its parts are kept.
+    """
+    if manifest.place.is_local or not paths:
+        return {}
+    folder = replace(manifest.place, path=manifest.place.path.removesuffix(f"/{MANIFEST}"))
+    found = {f"{folder.path}/{below}": entry for below, entry in all_below(folder)}
+    return {path: _listed(manifest, path, found[path]) for path in paths if path in found}
+
+
+def _listed(manifest: ListedFile, path: str, entry: Entry) -> ListedFile:
+    head, below = manifest.place.path.removesuffix(MANIFEST), manifest.below.removesuffix(MANIFEST)
+    name = path.removeprefix(head)
+    shown = manifest.place.shown.removesuffix(MANIFEST) + name
+    place = replace(manifest.place, path=path, shown=shown, size=entry.size, mtime_ns=entry.mtime_ns)
+    return ListedFile(place, entry.size, entry.mtime, below + name)
 
 
 def read_manifest(place: Located) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from .file import Located
 from .folder_values import folder_values
 
 MANIFEST = "_wincli/manifest.json"
+_LOG = "_delta_log"
+_TABLE = "a Delta table, to be read by its own path"
 _EFFECTIVE = os.access in os.supports_effective_ids
 _Rest = tuple[str, ...]
 
@@ -99,7 +101,7 @@ def walk(root: Spot) -> Iterator[Spot]:
     """Yield a file itself, or everything below a folder that is neither a folder nor hidden.
 
     Manifests of results are the only hidden files that are yielded. A folder without read permission is yielded as
-    `NOT_ALLOWED`.
+    `NOT_ALLOWED`, and a Delta table as one thing: its folder has files of former versions, too.
     """
     if root.entry.kind != FOLDER:
         yield root
@@ -116,7 +118,11 @@ def _folder(folder: Spot, queue: _Queue) -> Iterator[Spot]:
     if not folder.may_be_read():
         yield folder.as_kind(NOT_ALLOWED)
         return
-    for entry in entries(folder.place):
+    found = entries(folder.place)
+    if any(entry.name == _LOG and entry.kind == FOLDER for entry in found):
+        yield folder.as_kind(_TABLE)
+        return
+    for entry in found:
         if entry.name == "_wincli":
             yield from _manifest(folder)
         elif is_hidden(entry.name):
@@ -135,7 +141,14 @@ def _manifest(folder: Spot) -> Iterator[Spot]:
 
 
 def _store(root: Spot) -> Iterator[Spot]:
-    for below, entry in all_below(root.place):
+    found = list(all_below(root.place))
+    tables = {below.rpartition(_LOG)[0] for below, _ in found if below.rpartition("/")[2] == _LOG}
+    tables |= {below.partition(f"{_LOG}/")[0] for below, _ in found if f"/{_LOG}/" in f"/{below}"}
+    for table in sorted(tables):
+        yield root.child(Entry(table.rstrip("/"), _TABLE)) if table else root.as_kind(_TABLE)
+    for below, entry in found:
+        if below.startswith(tuple(tables)):
+            continue
         hidden = any(map(is_hidden, below.removesuffix(MANIFEST).split("/")))
         if entry.kind != FOLDER and not hidden:
             yield root.child(replace(entry, name=below))

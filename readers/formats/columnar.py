@@ -16,7 +16,7 @@ import pyarrow as pa
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
 from ..files.file import Located
-from ..files.listing import ListedFile
+from ..files.listed import ListedFile
 from ..schema.types import Int64s, plain
 from ..values.casts import convert
 from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, drop_type_errors, first_detail

@@ -15,7 +15,7 @@ from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers
 from ..files.file import Located, has_changed, input_errors
-from ..files.listing import ListedFile
+from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.kinds import Kind, join
 from ..schema.types import ColumnType, Int64s

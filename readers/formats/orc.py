@@ -20,7 +20,7 @@ from pyarrow import orc
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ..files.file import BadContentError, Located, has_changed, input_errors
-from ..files.listing import ListedFile
+from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
 from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from ...windowing.ports import ColumnRange, Condition, Executor, Split
 from ..files.file import Located, has_changed, input_errors
-from ..files.listing import ListedFile
+from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
 from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, runs_of, typed_rows
+from .field_names import names_in_file
 from .split_rows import ReadRequest, SplitPlan, SplitRows
 
 _SHORT = 1 << 16  # bytes: a column of so few is read as a dictionary, whatever it holds
@@ -52,12 +53,21 @@ def _footer(place: Located) -> Footer:
             for group in map(file.metadata.row_group, range(file.num_row_groups))
         )
         check_names(place, file.schema_arrow.names)
-        return Footer(file_schema(file), groups)
+        schema = file_schema(file)
+        stored = _stored_names(place, file)
+        if stored is not None:
+            schema = pa.schema([schema.field(name).with_name(column) for column, name in stored.items()])
+        return Footer(schema, groups)
 
 
 def file_schema(file: pq.ParquetFile) -> pa.Schema:
     """Return the columns of a file in their plain types."""
     return plain_schema(file.schema_arrow)
+
+
+def _stored_names(place: Located, file: pq.ParquetFile) -> dict[str, str] | None:
+    """Return the name in a file of each column that is read of it; None where these are its own columns."""
+    return None if place.columns is None else names_in_file(file.schema_arrow, place.columns, place.shown)
 
 
 @contextmanager
@@ -95,7 +105,10 @@ class ParquetReader:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         groups, texts = list(split.place[1:]), [name for name in request.dictionary if name in want]
         with input_errors(place.shown, " as Parquet"), _open_for(place, groups, texts) as file:
-            raw = file.read_row_groups(groups, columns=list(want), use_threads=False)
+            stored = _stored_names(place, file) or {}
+            raw = file.read_row_groups(groups, columns=[stored.get(name, name) for name in want], use_threads=False)
+        if stored:
+            raw = raw.select([stored[name] for name in want]).rename_columns(list(want))
         if len(raw) != split.rows:
             raise has_changed(place.shown)
         return typed_rows(raw, split, request, texts)
@@ -116,7 +129,10 @@ class ParquetReader:
         """Return runs of adjacent row groups, without those of whose statistics a condition is never true."""
         with input_errors(place.shown, " as Parquet"), _open(place) as file:
             schema = file_schema(file)
+            stored = _stored_names(place, file)
             known = [name for name, kind in types.items() if name in schema.names and schema.field(name).type == kind]
+            if stored is not None:
+                known = [name for name in known if stored.get(name) == name]
             groups = [file.metadata.row_group(group) for group in split.place[1:]]
             wanted = [not condition.is_never_true(_ranges(group, known)) for group in groups]
         parts = divide(split, [group.num_rows for group in groups])

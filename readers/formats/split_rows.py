@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ...windowing.ports import REJECT_FIELDS, Condition, Executor, Split
 from ..files.file import Located
-from ..files.listing import ListedFile
+from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s, Mask
 from ..text.records import Records

@@ -13,7 +13,7 @@ from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import WHOLE, Range, cut_files
 from ..files.file import Located
-from ..files.listing import ListedFile
+from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.kinds import NOTHING, Kind, join, type_of
 from ..schema.types import ColumnType

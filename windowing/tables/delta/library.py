@@ -1,0 +1,143 @@
+"""The library ``deltalake``, an extra: loaded when a table is opened, and its errors in one line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import fs
+
+from ...errors import ConfigError, InputError
+from ...support.addresses.file_systems import StoreAddress, endpoint, file_system_of, reach, with_plain_scheme
+from ...support.addresses.redaction import redacted_path
+from ...support.addresses.store_errors import store_trouble
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+LOG = "_delta_log"
+"""The folder of a table that has its log."""
+
+
+def locate(root: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a path or URI, and the absolute path in it."""
+    if "://" not in root:
+        return fs.LocalFileSystem(), os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
+    return file_system_of(root)
+
+
+def open_table(root: str, version: str | None = None) -> DeltaTable:
+    """Open a table at a version; None: the newest.
+
+    Raises `InputError` where there is no table or no such version, `ConfigError` where the library is missing or
+    ``version`` is neither a number nor a time.
+    """
+    deltalake = import_library()
+    shown = redacted_path(root)
+    if Path(root).is_file():
+        raise InputError(f"{shown} is a file, and a Delta table is a folder", "name a folder")
+    with input_errors(shown):
+        reach(root)
+        try:
+            table: DeltaTable = deltalake.DeltaTable(uri_of(root), storage_options=storage_options(root))
+        except deltalake.exceptions.TableNotFoundError as error:
+            raise InputError(f"{shown} is no Delta table: it has no {LOG}", "check the path") from error
+        if version is not None:
+            _load(table, version, root)
+    return table
+
+
+def import_library() -> Any:
+    """Return the module ``deltalake``. Raises `ConfigError` where it is not installed."""
+    try:
+        import deltalake  # noqa: PLC0415 - heavy, and few runs need it
+        import deltalake.exceptions  # noqa: PLC0415
+    except ImportError as error:
+        what = "Delta tables need the package deltalake, which is not installed"
+        raise ConfigError(what, 'pip install "wincli[delta]"') from error
+    return deltalake
+
+
+def storage_options(root: str) -> dict[str, str] | None:
+    """Return what the library has to know of a store besides what it finds in the environment."""
+    address = StoreAddress.parse(root)
+    if address is None or address.scheme != "s3":
+        return None
+    at = address.option("endpoint_override")
+    scheme = address.option("scheme") or "https"
+    named = endpoint() if at is None else at if "://" in at else f"{scheme}://{at}"
+    known = {
+        "AWS_ACCESS_KEY_ID": address.user,
+        "AWS_SECRET_ACCESS_KEY": address.password,
+        "AWS_REGION": address.option("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        "AWS_ENDPOINT_URL": named,
+        "AWS_ALLOW_HTTP": "true" if named and named.startswith("http://") else None,
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+@contextmanager
+def input_errors(shown: str) -> Iterator[None]:
+    """Turn errors of the library into an `InputError` that names the table, in one line."""
+    try:
+        yield
+    except import_library().exceptions.DeltaError as error:
+        raise _error(shown, "cannot be read as a Delta table", error) from error
+    except OSError as error:
+        raise _error(shown, "cannot be reached", error) from error
+
+
+def _error(shown: str, what: str, error: Exception) -> InputError:
+    if (trouble := store_trouble(str(error))) is not None:
+        return InputError(f"{shown} cannot be read: {trouble.words}", trouble.do)
+    return InputError(f"{shown} {what}: {first_line(error)}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of a message."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def uri_of(root: str) -> str:
+    """Return a path or URI as the library takes it: without credentials and parameters."""
+    if "://" not in root:
+        return os.path.realpath(root)
+    address = StoreAddress.parse(root)
+    if address is None or address.scheme == "abfs":
+        return with_plain_scheme(root).rstrip("/")
+    return f"{address.scheme}://{address.bucket}/{address.path}".rstrip("/")
+
+
+def _load(table: DeltaTable, version: str, root: str) -> None:
+    newest, shown = table.version(), redacted_path(root)
+    if version.isascii() and version.isdigit():
+        if int(version) > newest:
+            raise InputError(f"{shown} has no version {version}", f"its newest is {newest}")
+        table.load_as_version(int(version))
+        return
+    time = _instant(version, shown)
+    if time < (first := _first(root)):
+        raise InputError(f"{shown} has no version at {version}", f"its first is of {first.isoformat()}")
+    table.load_as_version(time)
+
+
+def _instant(text: str, shown: str) -> dt.datetime:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        do = "name its number, or a time such as 2026-11-01T06:00"
+        raise ConfigError(f"{text!r} names no version of {shown}", do) from None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+def _first(root: str) -> dt.datetime:
+    """Return the time of the oldest version in the log: that of its file, as the library takes it."""
+    system, inner = locate(root)
+    infos = system.get_file_info(fs.FileSelector(f"{inner}/{LOG}"))
+    times = [info.mtime for info in infos if info.extension == "json" and info.mtime is not None]
+    return min(times, default=dt.datetime.min.replace(tzinfo=dt.UTC))

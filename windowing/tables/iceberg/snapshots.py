@@ -1,0 +1,177 @@
+"""The history of a table: which snapshot is read, which one a run has made, and which files are in it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ConfigError, InputError
+from ...support.suggest import few
+from .address import TableAddress
+from .partition import identity_fields, row_filter, stored_values
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.table import Table
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.table.snapshots import Snapshot
+
+TOKEN = "wincli.token"
+"""The property of a snapshot that names the result it has published."""
+RUN = "wincli.run"
+"""The property of a snapshot with the id of the run that made it."""
+WHERE = "wincli.partition"
+"""The property of a snapshot that says which partition the result is of, as an address ends; empty for all."""
+
+_THREADS = 8
+FENCE = "wincli.fence"
+"""The property of a snapshot that changes no row: it makes the commit of a run fail that has lost its lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFiles:
+    """The files of a snapshot.
+
+    ``data``: the data files, sorted by path; files without rows among them.
+    ``deletes``: the files that say which rows of data files are deleted.
+    """
+
+    data: tuple[DataFile, ...]
+    deletes: tuple[DataFile, ...]
+
+
+def ancestors(metadata: TableMetadata) -> Iterator[Snapshot]:
+    """Yield the current snapshot, the one before it, and so on as far as snapshots are kept."""
+    known = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    at = metadata.current_snapshot_id
+    while at is not None and (snapshot := known.get(at)) is not None:
+        yield snapshot
+        at = snapshot.parent_snapshot_id
+
+
+def property_of(snapshot: Snapshot, name: str) -> str | None:
+    """Return a property that a run has given to its snapshot; None where there is none."""
+    return None if snapshot.summary is None else snapshot.summary.additional_properties.get(name)
+
+
+def where_text(address: TableAddress) -> str:
+    """Return the partition of an address as snapshots name it."""
+    return "/".join(address.folders)
+
+
+def newest(metadata: TableMetadata, address: TableAddress) -> Snapshot | None:
+    """Return the last snapshot that published a result at an address; None where none is kept."""
+    where = where_text(address)
+    return next((each for each in ancestors(metadata) if property_of(each, WHERE) == where), None)
+
+
+def fence(metadata: TableMetadata, address: TableAddress) -> str:
+    """Return the id of the last fence at an address; empty where there is none."""
+    found = (property_of(each, FENCE) for each in ancestors(metadata) if property_of(each, FENCE) is not None)
+    return next((each for each in found if each and each.partition(" ")[2] == where_text(address)), "")
+
+
+def published(metadata: TableMetadata, address: TableAddress) -> str | None:
+    """Return the token of the result that was published last at an address; None where that is not known."""
+    found = newest(metadata, address)
+    return None if found is None else property_of(found, TOKEN)
+
+
+def untouched(metadata: TableMetadata, address: TableAddress) -> str | None:
+    """Return the token of the result at an address, if all snapshots after it are of wincli and of other partitions.
+
+    None where that is not known without a look at the files.
+    """
+    where = where_text(address)
+    for each in ancestors(metadata):
+        found = property_of(each, WHERE)
+        if found == where:
+            return property_of(each, TOKEN)
+        if found is None and property_of(each, FENCE) is None:
+            return None
+        if found == "":
+            return None
+    return None
+
+
+def chosen(table: Table, text: str | None, shown: str) -> Snapshot | None:
+    """Return the snapshot that a text names: an id, a branch or tag, or a time, ISO 8601 and UTC where it has no zone.
+
+    None: the current one, or None for a table without any. Raises `InputError` where there is no such snapshot,
+    `ConfigError` for a text of another form.
+    """
+    if text is None:
+        return table.current_snapshot()
+    metadata = table.metadata
+    if (ref := metadata.refs.get(text)) is not None:
+        return metadata.snapshot_by_id(ref.snapshot_id)
+    found = metadata.snapshot_by_id(int(text)) if re.fullmatch(r"\d{1,19}", text) else _at(table, text, shown)
+    if found is None:
+        raise InputError(f"{shown} has no snapshot {text}", _known(metadata))
+    return found
+
+
+def _at(table: Table, text: str, shown: str) -> Snapshot | None:
+    try:
+        time = dt.datetime.fromisoformat(text)
+    except ValueError:
+        names = sorted(table.metadata.refs)
+        do = "name its id, a time such as 2026-11-02T04:00, or a branch or tag" + (f" ({few(names)})" if names else "")
+        raise ConfigError(f"{text!r} names no snapshot of {shown}", do) from None
+    time = time if time.tzinfo else time.replace(tzinfo=dt.UTC)
+    return table.snapshot_as_of_timestamp(int(time.timestamp() * 1000))
+
+
+def _known(metadata: TableMetadata) -> str:
+    found = [f"{each.snapshot_id} of {_time(each)}" for each in list(ancestors(metadata))[:3]]
+    return f"it has {', '.join(found)} and perhaps older ones" if found else "it has none"
+
+
+def _time(snapshot: Snapshot) -> str:
+    return dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def files_of(table: Table, address: TableAddress, snapshot: Snapshot | None) -> LiveFiles:
+    """Return the files of a snapshot that may have rows of an address.
+
+    Raises `ConfigError` where the address does not fit the table.
+    """
+    if snapshot is None:
+        return LiveFiles((), ())
+    wanted = set(stored_values(address, table.metadata).items())
+    fields = {number: identity_fields(table.schema(), spec) for number, spec in table.specs().items()}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        lists = list(pool.map(partial(_entries, table), _manifests(table, address, snapshot)))
+    found = [file for files in lists for file in files if _may_have(file, fields[file.spec_id], wanted)]
+    data = sorted((file for file in found if not _deletes(file)), key=lambda file: file.file_path)
+    return LiveFiles(tuple(data), tuple(filter(_deletes, found)))
+
+
+def _manifests(table: Table, address: TableAddress, snapshot: Snapshot) -> list[ManifestFile]:
+    """Return the manifests of a snapshot without those that say themselves that they have no file of an address."""
+    from pyiceberg.expressions.visitors import inclusive_projection, manifest_evaluator  # noqa: PLC0415 - heavy
+
+    schema, rows = table.schema(), row_filter(address, table.metadata)
+    may_have: dict[int, Callable[[ManifestFile], bool]] = {}
+    for number, spec in table.specs().items():
+        projected = inclusive_projection(schema, spec)(rows)
+        may_have[number] = manifest_evaluator(spec, schema, projected)
+    return [each for each in snapshot.manifests(table.io) if may_have[each.partition_spec_id](each)]
+
+
+def _entries(table: Table, manifest: ManifestFile) -> list[DataFile]:
+    return [entry.data_file for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)]
+
+
+def _deletes(file: DataFile) -> bool:
+    return file.content.name != "DATA"
+
+
+def _may_have(file: DataFile, fields: Mapping[str, int], wanted: set[tuple[str, Any]]) -> bool:
+    """Whether a file may have rows with some values; of columns that it is not partitioned by, it may have any."""
+    return all(name not in fields or file.partition[fields[name]] == value for name, value in wanted)
