@@ -2,5 +2,5 @@
 
 `contract` says what a kind has to do, `tables` lists the kinds, and each kind is one module.
 
-Imports `windowing`, `writers.folders`. Imported by `cli`, `writers.output`, `writers.state`.
+Imports `windowing`, `writers.folders`, `writers.stores`. Imported by `cli`, `writers.output`, `writers.state`.
 """

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
 
 from ..folders.lock import Owner
 from ..folders.place import Place
@@ -48,6 +51,18 @@ class Progress(Enum):
     PUBLISHED = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of a result in a table that has versions, and columns of its own.
+
+    ``columns``: their columns with the types of the table, and with its field ids in the metadata of fields.
+    ``constants``: the columns that all rows of the result have one value in, as the partition of a unit.
+    """
+
+    columns: pa.Schema
+    constants: Mapping[str, pa.Scalar]
+
+
 class TableCommit(Protocol[Description_contra]):
     """One result of one run on its way into a table. Any process can make it anew from the id of its staging.
 
@@ -60,10 +75,24 @@ class TableCommit(Protocol[Description_contra]):
 
     @property
     def staging(self) -> str:
-        """The path of the folder in which tasks write its files, in the file system of the table."""
+        """The path of the folder for files that only the run reads, in the file system of the table."""
+
+    @property
+    def data(self) -> str:
+        """The path of the folder in which tasks write parts and rejects: ``staging``, or where these are to stay."""
+
+    @property
+    def suffix(self) -> str:
+        """What the names of parts and rejects carry, if they are written where they are to stay; else empty."""
 
     def open(self) -> None:
         """Make the staging. Raises `OSError`."""
+
+    def begin(self) -> None:
+        """Say where readers look that parts will come that are no result before `publish`; called before the first.
+
+        Raises `OSError`, or `OutputError` where another run has published since `open`.
+        """
 
     def prepare(self, description: Description_contra) -> None:
         """Check the files that were written, and make everything durable; readers see the former result.
@@ -107,6 +136,13 @@ class Table(Protocol):
     def at(cls, path: str, shown: str | None = None) -> Table:
         """Return the table at a path or URI; ``shown`` and what it raises: as `place.locate` has it."""
 
+    def files(self, result: pa.Schema, evolve: bool) -> TableFiles | None:
+        """Return how the files of a result are written; None for files with its columns and no others.
+
+        ``result``: the columns of the result. ``evolve``: whether the table may get columns that it lacks. Raises
+        `ConfigError` with the differences where the result does not fit.
+        """
+
     def content(self) -> Content:
         """Return what is there now. Raises `OSError`."""
 
@@ -118,6 +154,9 @@ class Table(Protocol):
 
         The text is the rest of a sentence that begins with the name of the output. Raises `OSError`.
         """
+
+    def keeps_conditions(self) -> bool:
+        """Whether two runs that commit in the same instant are surely kept apart. Raises `OSError`."""
 
     def is_reachable(self) -> bool:
         """Whether anything can be beside the table; where not, nothing has to be locked or removed."""

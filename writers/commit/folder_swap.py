@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ..folders import atomic_swap
 from ..folders.lock import Owner, hold_lock, lock_of
 from ..folders.make_folders import make_folders
@@ -41,12 +43,25 @@ class FolderSwap:
         """The staging folder beside the output."""
         return self.place.beside("new", self.token)
 
+    @property
+    def data(self) -> str:
+        """The staging folder."""
+        return self.staging
+
+    @property
+    def suffix(self) -> str:
+        """Nothing: no other run writes to the staging folder."""
+        return ""
+
     def open(self) -> None:
         """Make the staging folder, with the permissions of the folder that it will replace."""
         staging, out = Path(self.staging), Path(self.place.path)
         self.place.fs.create_dir(self.staging, recursive=False)
         if out.exists():
             staging.chmod(out.stat().st_mode & 0o7777)
+
+    def begin(self) -> None:
+        """Do nothing: readers do not see the staging folder."""
 
     def prepare(self, manifest: Mapping[str, Any]) -> None:
         """Check the parts, write the manifest and ``_SUCCESS``, and sync the folders; the parts are on disk already."""
@@ -100,6 +115,9 @@ class FolderTable:
         """Return the table at a path, with symbolic links followed."""
         return cls(locate(path, shown))
 
+    def files(self, result: pa.Schema, evolve: bool) -> None:
+        """Return None: the columns are those of the result."""
+
     def content(self) -> Content:
         """Return what is in the folder."""
         return content_of(self.place, lambda: atomic_swap.is_vacant(Path(self.place.path)))
@@ -111,6 +129,10 @@ class FolderTable:
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
         """Describe the first file that is missing or has another size than the manifest says."""
         return missing_file(self.place, manifest)
+
+    def keeps_conditions(self) -> bool:
+        """Return True: a lock on a file keeps runs apart."""
+        return True
 
     def is_reachable(self) -> bool:
         """Whether the folder above exists, which has the lock and all leftovers."""

@@ -1,109 +1,47 @@
-"""A table that is a folder in an object store, where folders cannot be renamed and no write is conditional.
+"""A table that is a folder in an object store: one conditional put of its manifest replaces its result.
 
-Files are moved one by one, so publishing is not atomic. ``_SUCCESS`` is deleted first and moved last: without it
-readers know that the result is not complete. The manifest is moved first, so that the next run with ``--mode
-overwrite`` recognises the folder as a result of wincli.
+Names of files are never used twice, so a file that a manifest has ceased to name stays dead, and a run that was paused
+and wakes up harms nobody. Who deletes files of other runs first fences the manifest: `remove_leftovers` says how.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
-from ..folders.files import is_file, list_files
-from ..folders.lock import Owner, hold_marker, lock_of
-from ..folders.os_errors import output_errors
+from ..folders.lock import Owner
 from ..folders.place import MANIFEST, SUCCESS, Place, locate
-from .contract import Content, Progress
-from .result_files import (
-    check_parts,
-    content_of,
-    has_manifest_of,
-    missing_file,
-    progress_of,
-    put_result_files,
-    read_manifest,
-    token_of,
-)
+from ..stores.conditional import ConditionFailedError
+from ..stores.lease import hold_lease
+from ..stores.probe import keeps_conditions
+from ..stores.unconditional import UnconditionalStore
+from .contract import Content
+from .result_files import missing_file, read_manifest, token_of
+from .store_commit import StoreCommit
+from .store_objects import StoreObjects, files_of, has_result, is_of_runs, parse, run_of, strays
 
-_MOVES_AT_ONCE = 16  # a move within a store is a request that only waits for the answer
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectStore:
-    """A `TableCommit` whose files move from the staging folder to the folder of the output.
-
-    ``place``: the location of the output.
-    ``token``: the id of the staging folder.
-    """
-
-    place: Place
-    token: str
-
-    @property
-    def staging(self) -> str:
-        """The staging folder beside the output."""
-        return self.place.beside("new", self.token)
-
-    def open(self) -> None:
-        """Make the staging folder."""
-        self.place.fs.create_dir(self.staging, recursive=False)
-
-    def prepare(self, manifest: Mapping[str, Any]) -> None:
-        """Check the parts, and write the manifest and ``_SUCCESS``."""
-        check_parts(self.place, self.staging, manifest)
-        with output_errors(f"{self.place.shown}/{MANIFEST}"):
-            put_result_files(self.place, self.staging, manifest)
-
-    def publish(self) -> None:
-        """Replace the files of the output by those of the staging folder."""
-        store, staging, out = self.place.fs, self.staging, self.place.path
-        names = [path.removeprefix(staging + "/") for path in list_files(store, staging)]
-        _delete(store, [f"{out}/{SUCCESS}"])
-        _delete(store, [path for path in list_files(store, out) if not path.endswith("/" + MANIFEST)])
-        _move(store, staging, out, [MANIFEST])
-        _move(store, staging, out, [name for name in names if name not in (MANIFEST, SUCCESS)])
-        _move(store, staging, out, [SUCCESS])
-
-    def progress(self, run: str) -> Progress:
-        """Return how far the result has come; from the manifest on, which is moved first, it is partial."""
-        whole = progress_of(self.place, self.staging, run)
-        return Progress.PARTIAL if whole is Progress.GONE and self._is_half_moved(run) else whole
-
-    def recover(self, run: str) -> None:
-        """Replace the files of the output, or move the files that an interrupted publication has not moved."""
-        progress = self.progress(run)
-        if progress is Progress.PARTIAL:
-            self._move_rest()
-        elif progress is Progress.READY:
-            self.publish()
-
-    def _is_half_moved(self, run: str) -> bool:
-        left = is_file(self.place.fs, f"{self.staging}/{SUCCESS}")
-        return left and has_manifest_of(self.place, self.place.path, run)
-
-    def _move_rest(self) -> None:
-        left = list_files(self.place.fs, self.staging)
-        for path in sorted(left, key=lambda path: path.endswith(f"/{SUCCESS}")):
-            target = self.place.path + path.removeprefix(self.staging)
-            self.place.fs.create_dir(target.rpartition("/")[0], recursive=True)
-            self.place.fs.move(path, target)
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class StoreTable:
-    """A `Table` that is a folder in an object store.
+    """A `Table` that is a folder in an object store, or on another file system without ``flock`` and renames.
 
-    ``place``: its location.
+    ``objects``: what belongs to it.
     """
 
-    place: Place
+    objects: StoreObjects
+
+    @property
+    def place(self) -> Place:
+        """Its location."""
+        return self.objects.place
 
     @property
     def address(self) -> str:
@@ -118,19 +56,36 @@ class StoreTable:
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> StoreTable:
         """Return the table at a URI."""
-        return cls(locate(path, shown))
+        return cls(StoreObjects(locate(path, shown), path))
+
+    def files(self, result: pa.Schema, evolve: bool) -> None:
+        """Return None: the columns are those of the result."""
 
     def content(self) -> Content:
-        """Return what is in the folder."""
-        return content_of(self.place, self._is_vacant)
+        """Return what is in the folder; files of runs that have not committed are no content."""
+        try:
+            with self.place.fs.open_input_stream(f"{self.place.path}/{MANIFEST}") as file:
+                return Content.RESULT if has_result(file.read()) else Content.VACANT
+        except FileNotFoundError:
+            pass
+        found = self.place.fs.get_file_info(self.place.path).type
+        if found == fs.FileType.File:
+            return Content.NO_FOLDER
+        return Content.VACANT if found == fs.FileType.NotFound or self._is_vacant() else Content.OTHER
 
     def manifest(self) -> dict[str, Any] | None:
-        """Return the manifest in the folder, also where the result is not complete."""
+        """Return the manifest in the folder."""
         return read_manifest(self.place, self.place.path)
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
         """Describe the first file that is missing or has another size than the manifest says."""
         return missing_file(self.place, manifest)
+
+    def keeps_conditions(self) -> bool:
+        """Whether the store refuses a put whose condition does not hold; tried once for each bucket."""
+        if isinstance(self.objects.store, UnconditionalStore):
+            return False
+        return keeps_conditions(self.objects.store, self.place)
 
     def is_reachable(self) -> bool:
         """Return True: a store has no folders that could be missing."""
@@ -140,39 +95,64 @@ class StoreTable:
         """Return an empty list: a store needs no folders."""
         return []
 
-    def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
-        """Hold the marker beside the folder, as `hold_marker` does."""
-        return hold_marker(lock_of(self.place), owner)
+    @contextmanager
+    def hold(self, owner: Owner) -> Iterator[Owner | None]:
+        """Hold the lease beside the folder, as `hold_lease` does."""
+        objects, shown = self.objects, self.place.shown
+        with hold_lease(objects.store, objects.lease, owner, shown, "choose another output") as former:
+            objects.owner, objects.may_have_uploads = owner, former is not None
+            yield former
 
     def remove_leftovers(self) -> None:
-        """Remove the staging folders that killed runs left beside this output."""
-        for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
-            if info.type == fs.FileType.Directory and self.place.role_of(info.base_name):
-                self.place.fs.delete_dir(info.path)
+        """Delete all files of runs that the manifest does not name.
 
-    def commit(self, token: str) -> ObjectStore:
+        Another run may have taken over the lease, and a run that was taken over may wake up and publish. So files are
+        listed first, then the lease is looked at, so that no file is of a run that came later; then a fence makes the
+        runs that came before unable to publish. Only then files are deleted.
+        """
+        for _ in range(_TRIES):
+            now = self.objects.read()
+            manifest = None if now is None else parse(now.content)
+            if now is not None and manifest is None and has_result(now.content):
+                return  # a damaged manifest does not say what is of its result
+            left, foreign = self._leftovers({} if manifest is None else manifest)
+            if foreign and not self.objects.is_held():
+                left = [name for name in left if name not in foreign]
+            elif foreign:
+                try:
+                    self.objects.fence(now)
+                except ConditionFailedError:
+                    continue
+            self.objects.delete(left)
+            self.objects.may_have_uploads |= bool(foreign)
+            if self.objects.may_have_uploads and self.objects.is_held():
+                self.objects.abort_uploads()
+            return
+
+    def commit(self, token: str) -> StoreCommit:
         """Return the commit with a staging folder beside this one."""
-        return ObjectStore(self.place, token)
+        return StoreCommit(self.objects, token)
 
     def token_of(self, run: str) -> str:
         """Return the id of the staging folder that a run has prepared and not published, or an empty text."""
         return token_of(self.place, run, self.commit)
 
     def _is_vacant(self) -> bool:
-        return not self.place.fs.get_file_info(fs.FileSelector(self.place.path, allow_not_found=True))
+        infos = self.place.fs.get_file_info(fs.FileSelector(self.place.path, recursive=True, allow_not_found=True))
+        files = (info.path for info in infos if info.type == fs.FileType.File)
+        return all(is_of_runs(path.removeprefix(f"{self.place.path}/")) for path in files)
 
+    def _leftovers(self, manifest: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+        """Return the names of all files to delete, and of those among them that may be of a run that still publishes.
 
-def _delete(store: fs.FileSystem, paths: Iterable[str]) -> None:
-    for path in paths:
-        if is_file(store, path):
-            store.delete_file(path)
-
-
-def _move(store: fs.FileSystem, source: str, target: str, names: Iterable[str]) -> None:
-    def move(name: str) -> None:
-        folder = f"{target}/{name}".rpartition("/")[0]
-        store.create_dir(folder, recursive=True)
-        store.move(f"{source}/{name}", f"{target}/{name}")
-
-    with ThreadPoolExecutor(_MOVES_AT_ONCE) as pool:
-        list(pool.map(move, names))
+        Writes the mark of a complete result where a run was killed before it did.
+        """
+        objects, there = self.objects, self.objects.files()
+        if manifest and SUCCESS not in there:
+            objects.store.put(objects.of_output(SUCCESS), b"")
+        own = objects.own - objects.tried
+        inside = strays(there, files_of(manifest))
+        found = {objects.of_output(name): run_of(name) for name in inside}
+        for role, token in objects.folders_beside():
+            found |= dict.fromkeys(objects.files_beside(role, token), token)
+        return list(found), {name for name, run in found.items() if run not in own}

@@ -9,26 +9,29 @@ from typing import Any
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
+from ...windowing.support.addresses.commit_object import is_begun
 from ...windowing.support.checksum import read_object, seal, unseal
 from ..folders.atomic_file import is_attempt
 from ..folders.files import is_file, list_files, put_file
-from ..folders.place import MANIFEST, SUCCESS, Place
+from ..folders.place import MANIFEST, SUCCESS, Place, is_local
 from .contract import Content, Progress, TableCommit
 
 
 def read_manifest(place: Place, folder: str) -> dict[str, Any] | None:
     """Return the manifest in ``folder``, which is the output or a folder beside it.
 
-    Returns None where there is no manifest, or its content or checksum is not what wincli wrote.
+    Returns None where there is no manifest, where it says that there is no result yet, or where its content or checksum
+    is not what wincli wrote.
     """
     path = f"{folder}/{MANIFEST}"
     if not is_file(place.fs, path):
         return None
     try:
         with place.fs.open_input_stream(path) as file:
-            return unseal(read_object(file.read()))
+            manifest = unseal(read_object(file.read()))
     except ValueError:
         return None
+    return None if is_begun(manifest) else manifest
 
 
 def has_manifest_of(place: Place, folder: str, run: str) -> bool:
@@ -58,14 +61,22 @@ def content_of(place: Place, is_vacant: Callable[[], bool]) -> Content:
     return Content.RESULT if is_file(place.fs, f"{place.path}/{MANIFEST}") else Content.OTHER
 
 
-def missing_file(place: Place, manifest: Mapping[str, Any]) -> str | None:
-    """Describe the first file of a result that is missing or has another size than its manifest says; None if none."""
+def missing_file(place: Place, manifest: Mapping[str, Any], has_success: bool = True) -> str | None:
+    """Describe the first file of a result that is missing or has another size than its manifest says; None if none.
+
+    ``has_success``: whether ``_SUCCESS`` has to be there, as in a folder.
+    """
     try:
         parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]
     except (KeyError, TypeError, ValueError):
         return "has a damaged manifest"
-    expected = [(SUCCESS, 0), *parts]
-    for (name, nbytes), found in zip(expected, _sizes(place, [name for name, _ in expected]), strict=True):
+    is_marked = has_success and is_local(place.fs)  # in a store the manifest alone completes a result
+    return first_missing(place, [(SUCCESS, 0), *parts] if is_marked else parts)
+
+
+def first_missing(place: Place, files: Sequence[tuple[str, int]]) -> str | None:
+    """Describe the first of these files, names with sizes in bytes, that is missing or of another size; else None."""
+    for (name, nbytes), found in zip(files, _sizes(place, [name for name, _ in files]), strict=True):
         if found is None:
             return f"lacks {name}"
         if found != nbytes:
@@ -74,8 +85,11 @@ def missing_file(place: Place, manifest: Mapping[str, Any]) -> str | None:
 
 
 def _sizes(place: Place, names: Sequence[str]) -> list[int | None]:
-    infos = place.fs.get_file_info([f"{place.path}/{name}" for name in names])
-    return [info.size if info.type == fs.FileType.File else None for info in infos]
+    paths = [f"{place.path}/{name}" for name in names]
+    below = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
+    infos = place.fs.get_file_info(paths if is_local(place.fs) else below)  # a store lists a thousand in one answer
+    there = {info.path: info.size for info in infos if info.type == fs.FileType.File}
+    return [there.get(path) for path in paths]
 
 
 def check_parts(place: Place, staging: str, manifest: Mapping[str, Any]) -> None:

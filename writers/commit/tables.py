@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from ...windowing.support.addresses.file_systems import reach
+from ...windowing.support.addresses.redaction import redacted_path
+from ..folders.os_errors import output_errors
 from .contract import Table
+from .delta.table import DeltaTable
 from .folder_swap import FolderTable
+from .iceberg.table import IcebergTable
 from .object_store import StoreTable
 
 TABLES: tuple[type[Table], ...] = (
+    DeltaTable,  # also where a path leads to one, so it comes first
     FolderTable,
+    IcebergTable,
     StoreTable,  # takes every other URI, so it comes last
 )
 """The first that takes a path is the kind of the table there."""
 
 
+def is_by_version(table: Table) -> bool:
+    """Whether a table says itself which files are its own, so that others may be in their folder."""
+    return isinstance(table, DeltaTable | IcebergTable)
+
+
 def table_of(path: str, shown: str | None = None) -> Table:
     """Return the table at a path or URI; ``shown``: the path as the user wrote it, where ``path`` was recorded.
 
-    Raises `ConfigError` and `OutputError` as `place.locate` does.
+    Raises `ConfigError` and `OutputError` as `place.locate` does, `OutputError` also where a store does not answer.
     """
-    return next(kind for kind in TABLES if kind.takes(path)).at(path, shown)
+    with output_errors(redacted_path(path) if shown is None else shown):
+        reach(path)  # with few tries; what follows makes many
+        kind = next(kind for kind in TABLES if kind.takes(path))
+    return kind.at(path, shown)

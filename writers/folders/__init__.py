@@ -2,5 +2,5 @@
 
 The other packages of `writers` import any of these modules; `folders` imports none of those packages.
 
-Imports `windowing`. Imported by `cli`, `writers.commit`, `writers.output`, `writers.state`.
+Imports `windowing`. Imported by `cli`, `writers.commit`, `writers.output`, `writers.state`, `writers.stores`.
 """

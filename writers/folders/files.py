@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from . import atomic_swap
 from .atomic_file import attempt_at, writing
-from .place import is_local
+from .place import has_no_folders, is_local
 
 Writable: TypeAlias = "IO[bytes] | pa.NativeFile"
 
@@ -49,7 +49,8 @@ def put_file(system: fs.FileSystem, path: str, content: bytes) -> None:
 
     Raises `OSError`.
     """
-    system.create_dir(path.rpartition("/")[0], recursive=True)
+    if not has_no_folders(system):
+        system.create_dir(path.rpartition("/")[0], recursive=True)
     with system.open_output_stream(path) as file:
         file.write(content)
     if is_local(system):
@@ -57,5 +58,8 @@ def put_file(system: fs.FileSystem, path: str, content: bytes) -> None:
 
 
 def map_file(system: fs.FileSystem, path: str) -> pa.NativeFile:
-    """Open a file for reading at any offset, mapped into memory where that is possible. Raises `OSError`."""
-    return pa.memory_map(path) if is_local(system) else system.open_input_file(path)
+    """Open a file that is to be read whole, mapped into memory where that is possible. Raises `OSError`."""
+    if is_local(system):
+        return pa.memory_map(path)
+    with system.open_input_file(path) as file:  # one request; a reader of any offset, and a stream, make several
+        return pa.BufferReader(file.read_buffer(file.size()))

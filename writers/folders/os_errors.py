@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...windowing.errors import OutputError
+from ...windowing.support.addresses.store_errors import store_trouble
 
 _REMEDIES = {
     errno.ENOSPC: "free some space there, or write to another disk",
@@ -43,7 +44,7 @@ def output_errors(shown: str) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"cannot write {shown}: {reason(error)}; nothing was written"
-        raise OutputError(what, _REMEDIES.get(error.errno or 0)) from error
+        raise OutputError(what, remedy(error)) from error
 
 
 def reason(error: OSError) -> str:
@@ -51,4 +52,11 @@ def reason(error: OSError) -> str:
     if error.errno in _WORDS:
         return _WORDS[error.errno]
     text = error.strerror or str(error) or type(error).__name__
-    return text.splitlines()[0].split(". Detail:")[0]
+    trouble = None if error.errno else store_trouble(text)
+    return trouble.words if trouble else text.splitlines()[0].split(". Detail:")[0]
+
+
+def remedy(error: OSError) -> str | None:
+    """Return what the user can do about a write that has failed; None where that is not known."""
+    trouble = None if error.errno else store_trouble(str(error))
+    return trouble.do if trouble else _REMEDIES.get(error.errno or 0)

@@ -20,12 +20,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, printable
-from ...windowing.support.redaction import MASK, redacted_path, with_secrets_of
+from ...windowing.support.addresses.file_systems import file_system_of
+from ...windowing.support.addresses.redaction import MASK, redacted_path, with_secrets_of
 from .os_errors import output_errors
 
 MANIFEST = "_wincli/manifest.json"
 SUCCESS = "_SUCCESS"
 REJECTED = "_rejected"
+_STORES = ("s3", "gcs", "abfs")
 _LONGEST_NAME = 200  # bytes: a file name may have 255, and `Place` adds a prefix, a role and an id
 
 
@@ -73,6 +75,11 @@ def is_local(system: fs.FileSystem) -> bool:
     return isinstance(system, fs.LocalFileSystem)
 
 
+def has_no_folders(system: fs.FileSystem) -> bool:
+    """Whether a file system is an object store, in which a folder is no more than the begin of names."""
+    return str(system.type_name) in _STORES
+
+
 def new_token() -> str:
     """Return a random id of 12 hex digits, unique to a run."""
     return secrets.token_hex(6)
@@ -108,7 +115,7 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
     if "://" not in path:
         return fs.LocalFileSystem(), os.path.realpath(path)
     try:
-        system, inner = fs.FileSystem.from_uri(path)
+        system, inner = file_system_of(path)
     except pa.ArrowInvalid as error:
         raise ConfigError(f"cannot make sense of the path {path}", "write a local path or a URI as s3://..") from error
     if is_local(system):

@@ -39,6 +39,7 @@ from pyarrow import parquet
 
 from ...windowing.columns.arrays import combined
 from ...windowing.columns.dictionaries import with_used_values
+from ...windowing.tables.statistics import FileStatistics, statistics_of
 from .encoder import Encoder, Write, join_tables
 from .types import is_bytes, is_integral, plain
 
@@ -68,6 +69,27 @@ def encode_intermediate(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[
     with intermediate.writing() as write:
         for table in tables:
             write(table)
+
+
+@contextmanager
+def begin_for_table(
+    columns: pa.Schema, file: IO[bytes] | pa.NativeFile, found: list[FileStatistics]
+) -> Iterator[Write]:
+    """Write tables as `begin` does, with the field ids in the metadata of ``columns``; append their statistics."""
+    written = _File(columns, file, _COMPRESSION, _repeats)
+    with written.writing() as write:
+        yield write
+    assert written.writer is not None
+    found.append(statistics_of(written.writer.writer.metadata))
+
+
+def encode_for_table(tables: Iterable[pa.Table], columns: pa.Schema, file: IO[bytes] | pa.NativeFile) -> FileStatistics:
+    """Write ``tables`` as `begin_for_table` does; return their statistics."""
+    found: list[FileStatistics] = []
+    with begin_for_table(columns, file, found) as write:
+        for table in tables:
+            write(table)
+    return found[0]
 
 
 @dataclasses.dataclass(slots=True)

@@ -16,9 +16,9 @@ from .json_text import write_lines
 from .text import batches
 
 
-def file_name(index: int) -> str:
-    """Return the name of the file of rejects of task ``index``."""
-    return f"rejects-{index:05d}.ndjson"
+def file_name(index: int, suffix: str = "") -> str:
+    """Return the name of the file of rejects of task ``index``; ``suffix``: as in `FileSink`."""
+    return f"rejects-{index:05d}{suffix}.ndjson"
 
 
 def encode(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:

@@ -24,7 +24,7 @@ def copy_part(sink: FileSink, part: Part) -> tuple[Part, ...]:
     """
     filled = (table for table in _tables(sink, part) if table.num_rows)
     first = next(filled, None)
-    index = int(part.name.rpartition("-")[2].removesuffix(".parquet"))
+    index = sink.index_of(part.name)
     return () if first is None else sink.write_parts(index, chain([first], filled))
 
 

@@ -13,6 +13,9 @@ from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from ..formats.types import plain
 from .versions import versions
 
+STATISTICS = "statistics"
+"""The key of a part of a table by version, for its `FileStatistics`; its commit takes these out again."""
+
 FORMAT = 1
 """Goes up when a key of the manifest changes its meaning."""
 
@@ -84,8 +87,12 @@ def _order(columns: Sequence[str], why: str) -> dict[str, Any]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    described = {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
-    return {**described, **({"digest": digest} if (digest := _digest_of(part)) else {})}
+    described: dict[str, Any] = {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
+    if digest := _digest_of(part):
+        described["digest"] = digest
+    if isinstance(part, ResultPart) and part.statistics is not None:
+        described[STATISTICS] = part.statistics
+    return described
 
 
 def _digest(parts: Sequence[Part]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,16 +11,19 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ...windowing.errors import ConfigError, OutputError
-from ...windowing.support.formats import Format
+from ...windowing.support.formats import INTERMEDIATE, Format
 from ..commit.contract import Content, Table, TableCommit
+from ..commit.delta.result import PARTITIONS
+from ..commit.delta.table import DeltaTable
 from ..commit.tables import table_of
 from ..folders.lock import Owner
 from ..folders.make_folders import remove_empty
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import Place, new_token
+from .file_rows import check_types
 from .overlap import refuse_overlap
 from .partitioning import Partitioning
-from .sink import FileSink, check_types
+from .sink import FileSink
 
 Mode = Literal["error", "overwrite"]
 
@@ -31,6 +35,8 @@ class Output:
     ``table``: the table that is written.
     ``table_commit``: the result of this run on its way into the table.
     ``mode``: whether a result that is already there is an ``error`` or is overwritten.
+    ``evolve``: whether a table by version may get columns that it lacks.
+    ``partitions``: the columns of ``--partition-by`` in a Delta table, whose types its commit has to know.
     ``committed``: whether the result is published.
     ``journaled``: whether a journal names the staging folder. The folder then stays even if this run ends before
         `publish`, and the next run completes the commit from the journal.
@@ -39,6 +45,8 @@ class Output:
     table: Table
     table_commit: TableCommit[Mapping[str, Any]]
     mode: Mode
+    evolve: bool = False
+    partitions: pa.Schema | None = field(default=None, init=False)
     committed: bool = field(default=False, init=False)
     journaled: bool = field(default=False, init=False)
 
@@ -72,7 +80,43 @@ class Output:
         check_types(format, schema if partitioning is None else partitioning.files)
         place = self.place
         sink = FileSink(place.fs, self.staging, self.shown, format, schema, reject_schema)
-        return replace(sink, partitioning=partitioning)
+        staged = self.table_commit
+        return replace(sink, partitioning=partitioning, data=staged.data, suffix=staged.suffix)
+
+    def begin(self) -> None:
+        """Say that parts will be written now; a run that ends before this has left no trace at any time.
+
+        Raises `OutputError` where the store refuses or another run has published meanwhile.
+        """
+        with output_errors(self.shown):
+            self.table_commit.begin()
+
+    def result_sink(
+        self, format: Format, schema: pa.Schema, reject_schema: pa.Schema, partitioning: Partitioning | None = None
+    ) -> FileSink:
+        """Return the sink for the result itself, which a table by version may want in types and columns of its own.
+
+        Raises `ConfigError` as `sink` does, and where the result does not fit the table.
+        """
+        sink = self.sink(format, schema, reject_schema, partitioning)
+        table = self.table
+        if partitioning is not None and isinstance(table, DeltaTable):
+            table = table.divided(partitioning.columns.names)
+        files = table.files(schema if partitioning is None else partitioning.result, self.evolve)
+        if files is None:
+            return sink
+        if format != INTERMEDIATE:
+            raise ConfigError(f"{self.shown} is a table, whose files are Parquet", "leave --output-format out")
+        if partitioning is not None and not isinstance(table, DeltaTable):
+            what = f"{self.shown} is a table, which says itself by what it is partitioned"
+            raise ConfigError(what, "leave --partition-by out")
+        own = [name for name in schema.names if name in files.columns.names and name not in files.constants]
+        stored = pa.schema([files.columns.field(name).remove_metadata() for name in own])
+        if partitioning is None:
+            return replace(sink, table=files, schema=stored)
+        again = partitioning.over(stored)
+        self.partitions = pa.schema([files.columns.field(name) for name in again.columns.names])
+        return replace(sink, table=files, schema=stored, partitioning=again)
 
     def commit(self, manifest: Mapping[str, Any]) -> None:
         """Commit the output: `prepare` it, then `publish` it. Raises as these do."""
@@ -86,6 +130,9 @@ class Output:
         has filled the output meanwhile. The old result is untouched in both cases.
         """
         _refuse_content(self.table, self.mode)  # another process may have written there since `open_output`
+        if self.partitions is not None:
+            text = base64.b64encode(self.partitions.serialize().to_pybytes()).decode()
+            manifest = {**manifest, PARTITIONS: text}
         self.table_commit.prepare(manifest)
 
     def publish(self) -> None:
@@ -109,20 +156,23 @@ def check_output(path: str, mode: Mode, inputs: Sequence[str]) -> None:
     _refuse_content(table, mode)
 
 
-def output_to_plan(path: str, mode: Mode) -> Output:
+def output_to_plan(path: str, mode: Mode, evolve: bool = False) -> Output:
     """Return an output that is neither locked nor staged: its sinks can be planned with, and nothing can be written."""
     table = table_of(path)
-    return Output(table, table.commit(new_token()), mode)
+    return Output(table, table.commit(new_token()), mode, evolve)
 
 
 @contextmanager
-def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> Iterator[Output]:
+def open_output(
+    path: str, mode: Mode, inputs: Sequence[str], owner: Owner, *, is_unsafe: bool = False, evolve: bool = False
+) -> Iterator[Output]:
     """Lock the output ``path``, clean up after killed runs, and open a staging folder for it.
 
     A context that ends without `Output.commit`, for any reason, leaves no trace. ``inputs``: the paths, globs or URIs
-    that the run reads. Raises `ConfigError`, with nothing touched, where the output overlaps an input, is a file, is
-    not empty (mode ``error``) or holds anything but a result of wincli (mode ``overwrite``), and `OutputError` where
-    another run writes to it or the file system refuses.
+    that the run reads. ``is_unsafe``: whether a store will do that does not keep apart two runs that commit in the
+    same instant. ``evolve``: as in `Output`. Raises `ConfigError`, with nothing touched, where the store is such a
+    one, where the output overlaps an input, is a file, is not empty (mode ``error``) or holds anything but a result of
+    wincli (mode ``overwrite``), and `OutputError` where another run writes to it or the file system refuses.
     """
     check_output(path, mode, inputs)
     table = table_of(path)
@@ -130,10 +180,12 @@ def open_output(path: str, mode: Mode, inputs: Sequence[str], owner: Owner) -> I
     output = None
     try:
         with table.hold(owner):
+            if not is_unsafe:
+                _refuse_unsafe(table)
             with output_errors(path):
                 table.remove_leftovers()
             _refuse_content(table, mode)
-            output = Output(table, table.commit(new_token()), mode)
+            output = Output(table, table.commit(new_token()), mode, evolve)
             yield from _staging_open(output)
     finally:
         if output is None or not output.committed:
@@ -163,6 +215,15 @@ def _staging_open(output: Output) -> Iterator[Output]:
 def _close(output: Output) -> None:
     if output.committed or not output.journaled:
         output.table.remove_leftovers()
+
+
+def _refuse_unsafe(table: Table) -> None:
+    shown = table.place.shown
+    with output_errors(shown):
+        is_safe = table.keeps_conditions()
+    if not is_safe:
+        what = f"output {shown} is in a store that does not compare versions, so two runs could both commit there"
+        raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
 
 
 def _refuse_content(table: Table, mode: Mode) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ...windowing.errors import ConfigError, InputError
+from ...windowing.errors import ConfigError, InputError, OutputError
+from ...windowing.tables.iceberg.address import is_address
 from ..commit.tables import table_of
 from ..folders.os_errors import reason
 from ..folders.place import Place, is_local, resolve
@@ -34,6 +35,8 @@ def refuse_overlap(out: Place, inputs: Sequence[str]) -> None:
     for text in inputs:
         try:
             system, path = _resolve_input(text)
+        except OutputError as error:  # of a catalog
+            raise InputError(error.what, error.do) from error
         except OSError as error:
             raise InputError(f"cannot reach the input {text}: {reason(error)}") from error
         if not _is_same(system, out.fs):
@@ -67,6 +70,9 @@ def _is_same(one: fs.FileSystem, other: fs.FileSystem) -> bool:
 
 
 def _resolve_input(text: str) -> tuple[fs.FileSystem, str]:
+    if is_address(text):
+        place = table_of(text).place
+        return place.fs, place.path
     if "://" in text or not _is_glob(text):
         return resolve(text)
     head = _fixed(text)

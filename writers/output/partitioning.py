@@ -32,6 +32,7 @@ class Partitioning:
     ``files``: the columns of the files: those of the result without the partition columns.
     ``result``: the columns that a reader of the folders finds.
     ``most_open``: how many files a task may hold open.
+    ``entries``: name and expression of each, as `bind_partitions` has them.
     """
 
     columns: pa.Schema
@@ -39,6 +40,13 @@ class Partitioning:
     files: pa.Schema
     result: pa.Schema
     most_open: int
+    entries: tuple[tuple[str, Expression | None], ...] = ()
+
+    def over(self, schema: pa.Schema) -> Partitioning:
+        """Return the same partition columns over a result with other types. Raises as `bind_partitions` does."""
+        found = bind_partitions(self.entries, schema, self.most_open)
+        assert found is not None
+        return found
 
     def folders(self, values: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], list[str]]:
         """Return the folder of each row: int64 (n,) indices into a list of folders.
@@ -88,7 +96,7 @@ def bind_partitions(
     if not files.names:
         raise ConfigError(f"{_FLAG} leaves no column in the files", "leave one of them out")
     added = [field for field in fields if field.name not in schema.names]
-    return Partitioning(pa.schema(fields), tuple(bound), files, pa.schema([*schema, *added]), most_open)
+    return Partitioning(pa.schema(fields), tuple(bound), files, pa.schema([*schema, *added]), most_open, (*columns,))
 
 
 def _bind(name: str, expression: Expression | None, schema: pa.Schema) -> BoundExpression | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,16 +16,18 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.columns.row_hashes import RowHasher
-from ...windowing.errors import ConfigError
 from ...windowing.ports import Part, ResultPart
 from ...windowing.support.formats import INTERMEDIATE, Format
+from ...windowing.tables.statistics import FileStatistics
+from ..commit.contract import TableFiles
 from ..folders import atomic_swap
-from ..folders.files import map_file, open_file
+from ..folders.files import list_files, map_file, open_file
 from ..folders.os_errors import output_errors
-from ..folders.place import REJECTED, is_local
+from ..folders.place import REJECTED, has_no_folders, is_local, new_token
 from ..formats import parquet, rejects
 from ..formats.encoder import Encode, Write, encoder_of
 from .digests import CountingTables, FolderDigests, part_hasher
+from .file_rows import encode_arrow, encode_arrow_at_once, with_constants, with_types
 from .partition_files import write_folders
 from .partition_folders import folders_of
 from .partitioning import Partitioning
@@ -33,7 +36,18 @@ REJECTED_BEFORE = "_rejected_before"
 SCRATCH = "_pieces"
 TABLES = "_tables"
 PART = "part-"
-_LONGEST_TYPE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What is known of a file at its end.
+
+    ``size``: its size in bytes.
+    ``statistics``: what a table by version has to know of its columns; None for a folder.
+    """
+
+    size: int
+    statistics: FileStatistics | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,9 @@ class FileSink:
     ``rejects_in``: the folder below ``staging`` for the rejects, which always stay.
     ``partitioning``: how the rows are divided into folders; None: each part is one file with all columns.
     ``scratch_in``: the folder below ``staging`` for rows that tasks store for other tasks.
+    ``data``: the folder in which parts of the result and rejects are written; empty: ``staging``.
+    ``suffix``: what their names carry, so that no other run writes a file of that name.
+    ``table``: how parts of the result are written for a table by version; None for a folder.
     """
 
     fs: fs.FileSystem
@@ -66,6 +83,14 @@ class FileSink:
     rejects_in: str = REJECTED
     partitioning: Partitioning | None = None
     scratch_in: str = SCRATCH
+    data: str = ""
+    suffix: str = ""
+    table: TableFiles | None = None
+
+    @property
+    def root(self) -> str:
+        """The folder in which parts of the result and rejects are written."""
+        return self.data or self.staging
 
     @property
     def result(self) -> pa.Schema:
@@ -94,7 +119,7 @@ class FileSink:
         if partitioning is None:
             return (self.write_part(index, tables),)
         name = self._file_name(index)
-        digests = FolderDigests(part_hasher(self.format, partitioning.result))
+        digests, ends = FolderDigests(part_hasher(self.format, partitioning.result)), dict[str, _End]()
 
         def folders(table: pa.Table) -> tuple[npt.NDArray[np.int64], list[str]]:
             values = partitioning.values(table)
@@ -104,17 +129,20 @@ class FileSink:
 
         with output_errors(self.shown):
             rows = write_folders(
-                (table.select(self.schema.names) for table in tables),
+                self._chosen(tables),
                 folders,
                 partitioning.files,
-                lambda folder: self._open_in_folder(folder, name, partitioning.files),
+                lambda folder: self._open_in_folder(folder, name, partitioning.files, ends),
                 self._open_spill,
                 partitioning.most_open,
             )
             if not rows:
-                rows = self._write_nothing(partitioning, name)
+                rows = self._write_nothing(partitioning, name, ends)
             self._sync_folders(rows)
-            return tuple(self._part_in_folder(each, name, rows[each], digests.of(each)) for each in sorted(rows))
+            return tuple(
+                ResultPart(f"{each}/{name}", rows[each], ends[each].size, None, digests.of(each), ends[each].statistics)
+                for each in sorted(rows)
+            )
 
     def for_tables(self) -> FileSink:
         """Return a sink for the scratch rows of enrich tables, which stay while windows drop theirs."""
@@ -122,23 +150,44 @@ class FileSink:
 
     def write_part(self, index: int, tables: Iterable[pa.Table]) -> Part:
         """Write ``part-<index>`` table by table; without any table the part has no rows."""
-        chosen = (table.select(self.schema.names) for table in tables)
+        chosen = self._chosen(tables)
         name = self._file_name(index)
+        if self.table is not None and not self.parts_in:
+            return self._write_for_table(name, chosen, self.table)
         if not self.parts_in:
             hasher = part_hasher(self.format, self.schema)
             return self._write(name, encoder_of(self.format).encode, chosen, self.schema, hasher=hasher)
-        self._make_folder(self.parts_in)
-        return self._write(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema, is_kept=False)
+        return self._write_scratch(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema)
+
+    def _chosen(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yield tables with the columns of the result, and for a table by version with its types."""
+        for table in tables:
+            rows = table.select(self.schema.names)
+            yield rows if self.table is None or self.parts_in else with_types(rows, self.schema, self.shown)
 
     def discard(self) -> None:
-        """Delete all parts, also those of attempts that no task has reported."""
-        folder = fs.FileSelector(f"{self.staging}/{self.parts_in}", allow_not_found=True)
+        """Delete all parts, also those of attempts that no task has reported; in a store, the commit does."""
+        if has_no_folders(self.fs):  # Arrow would ask for each file, and leave an object for each folder
+            return
         with output_errors(self.shown):
-            for found in self.fs.get_file_info(folder):
-                if found.type == fs.FileType.Directory and self.partitioning and not found.base_name.startswith("_"):
-                    self.fs.delete_dir(found.path)
-                elif found.base_name.startswith(PART):
-                    self.fs.delete_file(found.path)
+            if self.suffix and not self.parts_in:
+                self._delete_own_parts()
+            else:
+                self._delete_parts(f"{self.staging}/{self.parts_in}")
+
+    def _delete_own_parts(self) -> None:
+        """Delete the parts of this run from the folder that has those of other runs, too."""
+        for path in list_files(self.fs, self.root):
+            name = path.rpartition("/")[2]
+            if name.startswith(PART) and name.endswith(f"{self.suffix}.{self.format}"):
+                self.fs.delete_file(path)
+
+    def _delete_parts(self, folder: str) -> None:
+        for found in self.fs.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
+            if found.type == fs.FileType.Directory and self.partitioning and not found.base_name.startswith("_"):
+                self.fs.delete_dir(found.path)
+            elif found.base_name.startswith(PART):
+                self.fs.delete_file(found.path)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index`` as JSON Lines; columns that ``rows`` lacks are null."""
@@ -147,26 +196,20 @@ class FileSink:
             for field in self.reject_schema
         ]
         table = pa.table(columns, names=self.reject_schema.names)
-        self._make_folder(self.rejects_in)
-        name = f"{self.rejects_in}/{rejects.file_name(index)}"
+        name = f"{self.rejects_in}/{rejects.file_name(index, self._attempt_suffix())}"
         return self._write(name, rejects.encode, [table], self.reject_schema)
 
     def delete_intermediate(self) -> None:
-        """Delete the parts, if only the next stage reads them."""
-        if self.parts_in:
+        """Delete the parts, if only the next stage reads them; in a store, the commit does."""
+        if self.parts_in and not has_no_folders(self.fs):
             with output_errors(self.shown):
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
         """Write rows for other tasks of the run, as an Arrow file that can be mapped into memory."""
-        self._make_folder(self.scratch_in)
-        self._write(
-            f"{self.scratch_in}/{name}.arrow",
-            _encode_arrow,
-            [pa.Table.from_batches([rows])],
-            rows.schema,
-            is_kept=False,
-        )
+        table = pa.Table.from_batches([rows])
+        encode = encode_arrow_at_once if has_no_folders(self.fs) else encode_arrow
+        self._write_scratch(f"{self.scratch_in}/{name}.arrow", encode, [table], rows.schema)
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
         """Return the rows that `write_scratch` has written under a name."""
@@ -175,27 +218,44 @@ class FileSink:
             return pa.ipc.open_file(map_file(self.fs, path)).get_batch(0)
 
     def drop_scratch(self) -> None:
-        """Delete everything that `write_scratch` has written."""
+        """Delete everything that `write_scratch` has written; in a store, the commit does."""
+        if has_no_folders(self.fs):
+            return
         with output_errors(self.shown):
             if self.fs.get_file_info(f"{self.staging}/{self.scratch_in}").type != fs.FileType.NotFound:
                 self.fs.delete_dir(f"{self.staging}/{self.scratch_in}")
 
+    def index_of(self, name: str) -> int:
+        """Return the index of a part from the name of its file."""
+        return int(re.findall(r"\d+", name.rpartition("/")[2])[0])
+
     def _file_name(self, index: int) -> str:
-        return f"{PART}{index:05d}.{self.format}"
+        return f"{PART}{index:05d}{self._attempt_suffix()}.{self.format}"
+
+    def _attempt_suffix(self) -> str:
+        """Return what the name of a file of the result carries: on a store, also an id of this attempt at a task.
+
+        A store has no rename, and an upload that an error ends is complete all the same, but truncated. So of two
+        attempts at a task, as Spark speculates, one could replace the file that the other has reported.
+        """
+        return f"-{new_token()}{self.suffix}" if self.suffix and has_no_folders(self.fs) else self.suffix
 
     @contextmanager
-    def _open_in_folder(self, folder: str, name: str, schema: pa.Schema) -> Iterator[Write]:
-        """Open the file of a folder, and make the folder."""
-        self._make_folder(folder)
-        path = f"{self.staging}/{folder}/{name}"
-        with open_file(self.fs, path) as file, encoder_of(self.format).open(schema, file) as write:
-            yield write
+    def _open_in_folder(self, folder: str, name: str, schema: pa.Schema, ends: dict[str, _End]) -> Iterator[Write]:
+        """Open the file of a folder, and make the folder; note what is known of it at its end."""
+        self._make_folder(folder, self.root)
+        path, found = f"{self.root}/{folder}/{name}", list[FileStatistics]()
+        with open_file(self.fs, path) as file:
+            opened = encoder_of(self.format).open(schema, file)
+            with opened if self.table is None else parquet.begin_for_table(schema, file, found) as write:
+                yield write
+            ends[folder] = _End(file.tell(), next(iter(found), None))
 
-    def _write_nothing(self, partitioning: Partitioning, name: str) -> dict[str, int]:
+    def _write_nothing(self, partitioning: Partitioning, name: str, ends: dict[str, _End]) -> dict[str, int]:
         """Write a file without rows to the folder of nulls; return its folder, with its rows."""
         columns = partitioning.columns
         _, (folder,) = folders_of(columns.names, [pa.chunked_array([pa.nulls(1, kind)]) for kind in columns.types])
-        with self._open_in_folder(folder, name, partitioning.files):
+        with self._open_in_folder(folder, name, partitioning.files, ends):
             return {folder: 0}
 
     def _open_spill(self) -> IO[bytes]:
@@ -207,58 +267,50 @@ class FileSink:
         if is_local(self.fs):
             above = {folder.rsplit("/", up)[0] for folder in folders for up in range(folder.count("/") + 1)}
             for folder in sorted(above):
-                atomic_swap.sync(Path(self.staging, folder))
+                atomic_swap.sync(Path(self.root, folder))
 
-    def _part_in_folder(self, folder: str, name: str, rows: int, digest: str | None) -> Part:
-        below = f"{folder}/{name}"
-        return ResultPart(below, rows, self.fs.get_file_info(f"{self.staging}/{below}").size, digest=digest)
-
-    def _make_folder(self, name: str) -> None:
-        """Make a folder below staging, but never staging itself: if that is gone, the run has been cancelled."""
+    def _make_folder(self, name: str, root: str) -> None:
+        """Make a folder below a root, but never the root itself: if that is gone, the run has been cancelled."""
+        if has_no_folders(self.fs):
+            return
         names = name.split("/")
         with output_errors(f"{self.shown}/{name}"):
             for depth in range(len(names)):
-                self.fs.create_dir("/".join([self.staging, *names[: depth + 1]]), recursive=False)
+                self.fs.create_dir("/".join([root, *names[: depth + 1]]), recursive=False)
 
     def _write(
-        self,
-        name: str,
-        encode: Encode,
-        tables: Iterable[pa.Table],
-        schema: pa.Schema,
-        is_kept: bool = True,
-        hasher: RowHasher | None = None,
+        self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, hasher: RowHasher | None = None
     ) -> Part:
-        path = f"{self.staging}/{name}"
+        """Write a file of the result below the root, and make its folder."""
+        if "/" in name:
+            self._make_folder(name.rpartition("/")[0], self.root)
         counted = CountingTables(tables, hasher)
-        with output_errors(f"{self.shown}/{name}"):
-            with open_file(self.fs, path, is_kept) as file:
-                encode(counted, schema, file)
-            size = self.fs.get_file_info(path).size
+        size = self._encode(f"{self.root}/{name}", name, encode, counted, schema, is_kept=True)
         return ResultPart(name, counted.rows, size, digest=counted.digest) if hasher else Part(name, counted.rows, size)
 
+    def _write_for_table(self, name: str, tables: Iterable[pa.Table], files: TableFiles) -> Part:
+        """Write a part with the columns of a table, and keep what the table has to know of it."""
+        found: list[FileStatistics] = []
 
-def _encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-    """Write tables as an Arrow file of exactly one batch, also where there is no row."""
-    (batch,) = pa.concat_tables(tables).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-    with pa.ipc.new_file(file, schema) as writer:
-        writer.write_batch(batch)
+        def encode(tables: Iterable[pa.Table], columns: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+            whole = (with_constants(table, files.constants).select(columns.names) for table in tables)
+            found.append(parquet.encode_for_table(whole, columns, file))
 
+        part = self._write(name, encode, tables, files.columns, hasher=part_hasher(self.format, self.schema))
+        digest = part.digest if isinstance(part, ResultPart) else None
+        return ResultPart(part.name, part.rows, part.nbytes, digest=digest, statistics=found[-1])
 
-def check_types(format: Format, schema: pa.Schema) -> None:
-    """Raise `ConfigError` where two columns have one name or the format cannot hold the type of a column."""
-    encoder, names = encoder_of(format), schema.names
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
-    for field in schema:
-        row = pa.table({field.name: pa.nulls(1, field.type)})  # Arrow refuses some types only when it writes a row
-        written = pa.BufferOutputStream()
-        try:
-            encoder.encode([row], row.schema, written)
-            if pa.types.is_nested(field.type):
-                encoder.check(written.getvalue())
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-            kind = str(field.type)
-            kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."
-            what = f"{format} cannot hold column {field.name!r} of type {kind}"
-            raise ConfigError(what, "leave it out, or choose another --output-format") from error
+    def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
+        """Write a file that only this run reads, and make its folder."""
+        self._make_folder(name.rpartition("/")[0], self.staging)
+        counted = CountingTables(tables, None)
+        size = self._encode(f"{self.staging}/{name}", name, encode, counted, schema, is_kept=False)
+        return Part(name, counted.rows, size)
+
+    def _encode(
+        self, path: str, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool
+    ) -> int:
+        """Write tables to a file; return its size in bytes."""
+        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, path, is_kept) as file:
+            encode(tables, schema, file)
+            return file.tell()  # a request less than to ask a store

@@ -2,5 +2,6 @@
 
 The entry point is `state.open_state`.
 
-Imports `windowing`, `writers.commit`, `writers.folders`, `writers.formats`, `writers.output`. Imported by `cli`.
+Imports `windowing`, `writers.commit`, `writers.folders`, `writers.formats`, `writers.output`, `writers.stores`.
+Imported by `cli`.
 """

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
-from ...windowing.errors import DamagedError, OutputError
+from ...windowing.errors import DamagedError, OutputError, WincliError
 from ..commit.contract import Progress, Table
 from ..commit.tables import table_of
 from ..folders.os_errors import output_errors, reason
@@ -19,16 +18,13 @@ from ..output.output import Output
 from .layout import (
     JOURNAL,
     LAST_ERROR,
-    former,
     not_as_written,
-    prune,
     put_json,
     read_json,
     read_last_error,
-    remove,
-    staged,
 )
 from .staging import StateStaging
+from .storage.contract import StateStorage, prune
 from .unit_record import UnitRecord
 
 # What the user can do about a journal that cannot be repaired.
@@ -90,7 +86,7 @@ def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared
     _publish(staging, journaled)
     staging.records[record.label] = record
     try:
-        complete(staging.root, journal, staging.records)
+        complete(staging.storage, journal, staging.records)
     except OSError as error:
         what = (
             f"unit {record.label} is done, but what {staging.shown} keeps no longer cannot be deleted: {reason(error)}"
@@ -112,10 +108,9 @@ def commit_all(outputs: Prepared) -> None:
         output.publish()
 
 
-def read_journal(root: Path) -> Journal | None:
+def read_journal(storage: StateStorage) -> Journal | None:
     """Return the journal of a state, None where no commit is under way. Raises `DamagedError` if it is damaged."""
-    path = root / JOURNAL
-    value = read_json(path, {field.name for field in fields(Journal)}, GIVE_UP)
+    value = read_json(storage, JOURNAL, {field.name for field in fields(Journal)}, GIVE_UP)
     if value is None:
         return None
     try:
@@ -124,31 +119,30 @@ def read_journal(root: Path) -> Journal | None:
         if not all(isinstance(text, str) for text in texts) or type(journal.keep) is not int:
             raise TypeError("a value is of another type")
     except (KeyError, TypeError) as error:
-        raise not_as_written(path, GIVE_UP) from error
+        raise not_as_written(storage, JOURNAL, GIVE_UP) from error
     return journal
 
 
-def complete(root: Path, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
+def complete(storage: StateStorage, journal: Journal, records: Mapping[str, UnitRecord]) -> None:
     """Finish a commit once everything is in place: delete window states that are no longer kept, then the journal.
 
     Raises `OSError`.
     """
-    for path in (staged(root, journal.run), former(root, journal.run)):
-        remove(root, path)
-    prune(root, list(records.values()), journal.keep, journal.label)
+    storage.commit(journal.label, journal.run).settle()
+    prune(storage, records.values(), journal.keep, journal.label)
     try:
-        last_error = read_last_error(root)
+        last_error = read_last_error(storage)
         is_settled = last_error is not None and last_error["unit"] == journal.label
     except DamagedError:  # an unreadable last error is of no use
         is_settled = True
     if is_settled:
-        (root / LAST_ERROR).unlink()
-    discard_journal(root)
+        storage.delete(LAST_ERROR)
+    discard_journal(storage)
 
 
-def discard_journal(root: Path) -> None:
+def discard_journal(storage: StateStorage) -> None:
     """Delete the journal. Raises `OSError`."""
-    (root / JOURNAL).unlink(missing_ok=True)  # no sync: if a crash restores the journal, all it names is in place
+    storage.delete(JOURNAL)  # no sync: if a crash restores the journal, all it names is in place
 
 
 def _journaled(output: Output) -> JournaledOutput:
@@ -161,14 +155,19 @@ def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -
         for output in outputs:
             output.journaled = True
         with output_errors(f"the state {staging.shown}"):
-            put_json(staging.root / JOURNAL, asdict(journal))
+            put_json(staging.storage, JOURNAL, asdict(journal))
     except BaseException:
         _take_back(staging, outputs)
         raise
 
 
 def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:
-    (staging.root / JOURNAL).unlink(missing_ok=True)
+    """Delete the journal, so that outputs may be cleaned up. Raises `OutputError` where nobody knows if it is gone."""
+    try:
+        staging.storage.delete(JOURNAL)
+    except OSError as error:
+        what = f"cannot tell whether unit {staging.label} is done, as {staging.shown} fails: {reason(error)}"
+        raise OutputError(what, "fix that and run again: the unit is completed or given up first") from error
     for output in outputs:
         output.journaled = False
 
@@ -178,7 +177,7 @@ def _publish(staging: StateStaging, outputs: Sequence[Output]) -> None:
     for index, target in enumerate(targets):
         try:
             target.publish()
-        except OutputError as error:
+        except WincliError as error:
             if index == 0 and not _is_published(target, staging.token):
                 _take_back(staging, outputs)
                 raise
@@ -188,5 +187,8 @@ def _publish(staging: StateStaging, outputs: Sequence[Output]) -> None:
 
 
 def _is_published(target: Output | StateStaging, run: str) -> bool:
-    """Whether a publication that failed is done all the same; then only the sync to disk has failed."""
-    return target.table_commit.progress(run) is Progress.PUBLISHED
+    """Whether a publication that failed is, or may be, done all the same."""
+    try:
+        return target.table_commit.progress(run) is Progress.PUBLISHED
+    except (OSError, WincliError):
+        return True

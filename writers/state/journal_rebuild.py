@@ -3,53 +3,43 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from ...windowing.errors import DamagedError
 from ..commit.tables import table_of
 from .journal import GIVE_UP, Journal, JournaledOutput, read_journal
-from .layout import JOURNAL, RECORD
+from .layout import JOURNAL
+from .storage.contract import StateStorage
 from .unit_record import UnitRecord, WrittenOutput
 
 
-def read_or_rebuild(root: Path) -> Journal | None:
+def read_or_rebuild(storage: StateStorage) -> Journal | None:
     """Return the journal of a state, rebuilt if it is damaged; None where no commit is under way.
 
     Raises as `rebuild` does.
     """
     try:
-        return read_journal(root)
+        return read_journal(storage)
     except DamagedError:
-        return rebuild(root)
+        return rebuild(storage)
 
 
-def rebuild(root: Path) -> Journal | None:
+def rebuild(storage: StateStorage) -> Journal | None:
     """Return the content of a damaged journal, or None where its unit, which comes last, is in place already.
 
     A journal is written after its unit is staged, and only one unit is staged at a time. The caller must hold the lock
     of the state, or only look. Raises `DamagedError` where the staged folders do not determine the journal.
     """
-    staged = [path for path in root.glob(".new-*") if path.is_dir()]
-    if not staged:
+    prepared = storage.prepared()
+    if not prepared:
         return None
-    run = staged[0].name.removeprefix(".new-")
-    record = _record_in(staged[0]) if len(staged) == 1 else None
+    run, record = next(iter(prepared.items())) if len(prepared) == 1 else ("", None)
+    in_place = None if record is None else storage.in_place(record.label)
+    if in_place is not None and in_place.run == run:  # what is staged is by now the former unit, or a copy
+        return None
     if record is not None and record.run == run:
         outputs = tuple(_journaled(output, run) for output in record.outputs)
         return Journal(record.label, run, _keep(record), outputs)
-    in_place = None if record is None else _record_in(root / record.label)
-    if in_place is not None and in_place.run == run:  # the swap has exchanged the two folders
-        return None
-    raise DamagedError(f"{root / JOURNAL} is damaged, and no staged unit shows what it held", GIVE_UP)
-
-
-def _record_in(folder: Path) -> UnitRecord | None:
-    """Return the record of the unit in a folder, None where it is missing or damaged."""
-    path = folder / RECORD
-    try:
-        return UnitRecord.from_json(path.read_bytes(), str(path))
-    except (DamagedError, FileNotFoundError):
-        return None
+    raise DamagedError(f"{storage.path_of(JOURNAL)} is damaged, and no staged unit shows what it held", GIVE_UP)
 
 
 def _keep(record: UnitRecord) -> int:

@@ -7,20 +7,20 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ...windowing.errors import DamagedError
+from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import Part
 from ...windowing.state.state_tables import POS
+from ...windowing.support.addresses.store_errors import store_trouble
 from ...windowing.support.checksum import Checked, checksum
-from ..folders.atomic_file import attempt_at, writing
 from ..folders.os_errors import output_errors, reason
 from ..formats.types import is_bytes
+from .stage_folder import LocalStage, StageFolder
 
 _ENRICH = "table-"
 _COMPRESSION = "zstd"  # small files: they stay for many units and are read once
@@ -36,14 +36,14 @@ class ParquetStateFiles:
 
     Tables are read back with the same values and types, except that dictionaries of anything but text become plain
     columns. Writing raises `OutputError` naming the file. Reading raises `DamagedError`, also where a file is gone or
-    differs from the record.
+    differs from the record, and `InputError` where a store refuses.
 
-    ``folder``: the path of the folder.
+    ``folder``: the folder, or the path of a local one.
     ``shown``: the folder as the user knows it, for messages.
     ``recorded``: the files in the record of the unit; None for a unit that is being written.
     """
 
-    folder: str
+    folder: str | StageFolder
     shown: str
     recorded: tuple[Part, ...] | None = None
 
@@ -78,7 +78,7 @@ class ParquetStateFiles:
         """Return the rows or keys of a part, after checking them against its size, checksum and row count."""
         shown = f"{self.shown}/{part.name}"
         with _reading(shown):
-            data = pa.py_buffer(Path(self.folder, part.name).read_bytes())
+            data = self._at.read(part.name)
             _check(shown, part, data)
             with parquet.ParquetFile(pa.BufferReader(data)) as file:
                 written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(file.metadata.metadata[b"ARROW:schema"])))
@@ -108,18 +108,20 @@ class ParquetStateFiles:
     def _there(self) -> dict[str, int]:
         """Return the sizes of the files by name, without leftovers of killed attempts."""
         with _reading(self.shown):
-            there = [path for path in Path(self.folder).glob("[!.]*.parquet") if path.is_file()]
-            return {path.name: path.stat().st_size for path in there}
+            return self._at.sizes()
 
     def _part(self, name: str) -> Part:
-        path = Path(self.folder, name)
         with _reading(f"{self.shown}/{name}"):
-            return Part(name, parquet.read_metadata(path).num_rows, path.stat().st_size)
+            data = self._at.read(name)
+            return Part(name, parquet.read_metadata(pa.BufferReader(data)).num_rows, data.size)
+
+    @property
+    def _at(self) -> StageFolder:
+        return LocalStage(self.folder) if isinstance(self.folder, str) else self.folder
 
     def _write(self, name: str, table: pa.Table) -> Part:
-        path = Path(self.folder, name)
         with output_errors(f"{self.shown}/{name}"):
-            with writing(path, attempt_at(path)) as attempt, attempt.open("wb") as file:
+            with self._at.write(name) as file:
                 checked = Checked(file)
                 parquet.write_table(_writable(table), checked, compression=_COMPRESSION)
             return Part(name, table.num_rows, checked.nbytes, checked.checksum)
@@ -246,5 +248,7 @@ def _reading(shown: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise damaged(shown, "it is gone") from error
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, OSError) and not error.errno and (trouble := store_trouble(str(error))):
+            raise InputError(f"cannot read {shown}: {trouble.words}", trouble.do) from error
         why = reason(error) if isinstance(error, OSError) else "it is not the Parquet file that was written there"
         raise damaged(shown, why) from error

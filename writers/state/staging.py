@@ -1,24 +1,21 @@
-"""The staging folder of a unit in a state, which no reader sees before the commit."""
+"""The staging of a unit in a state, which no reader sees before the commit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..commit.contract import TableCommit
 from ..folders.os_errors import output_errors
 from .layout import check_name
 from .stage_files import ParquetStateFiles
+from .storage.contract import StateStorage, UnitCommit
 from .unit_record import UnitRecord, WrittenOutput
-from .unit_swap import UnitSwap
 
 
 @dataclass(frozen=True, slots=True)
 class StateStaging:
     """A unit under way; `State.begin` makes it, and `journal.commit_together` commits it.
 
-    ``root``: the folder of the state.
-    ``shown``: that folder as the user wrote it.
+    ``storage``: the place of the state.
     ``label``: the label of the unit.
     ``ordinal``: the number that orders the unit among all units.
     ``token``: the id of this run, for the record and for the manifests of its outputs.
@@ -26,8 +23,7 @@ class StateStaging:
     ``records``: the records of the state, by label. A commit adds the new record.
     """
 
-    root: Path
-    shown: str
+    storage: StateStorage
     label: str
     ordinal: int
     token: str
@@ -35,30 +31,27 @@ class StateStaging:
     records: dict[str, UnitRecord]
 
     @property
-    def table_commit(self) -> TableCommit[UnitRecord]:
-        """The unit on its way into the state."""
-        return UnitSwap(self.root, self.shown, self.label, self.token)
+    def shown(self) -> str:
+        """The state as the user wrote it."""
+        return self.storage.shown
 
     @property
-    def folder(self) -> Path:
-        """The staging folder of the unit."""
-        return Path(self.table_commit.staging)
+    def table_commit(self) -> UnitCommit:
+        """The unit on its way into the state."""
+        return self.storage.commit(self.label, self.token)
 
     def stage(self, name: str) -> ParquetStateFiles:
         """Return the files of one stage, for tasks to write. Raises `ConfigError` where the name cannot be a folder."""
         check_name(name, "the stage")
-        folder, shown = self.folder / name, f"{self.shown}/{self.label}/{name}"
-        with output_errors(shown):
-            folder.mkdir(exist_ok=True)
-        return ParquetStateFiles(str(folder), shown)
+        return self.table_commit.stage(name)
 
     def prepare(self, record: UnitRecord) -> None:
-        """Check the parts against the record, write the record, and sync everything to disk.
+        """Check the parts against the record, and make them and the record durable.
 
         Raises `OutputError` where a part is missing, unknown, or cannot be written to disk; nothing is committed then.
         """
         for stage in record.stages:
-            self.stage(stage.name)  # makes the folder of a stage that left nothing
+            check_name(stage.name, "the stage")
         self.table_commit.prepare(record)
 
     def publish(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,10 +27,8 @@ from ...windowing.state.state_tables import LAST, POS, RANK, SHOWN
 from ...windowing.state.state_tables import read_state as window_state
 from ...windowing.streaming.kept_state import FORMAT
 from ...windowing.support.suggest import did_you_mean
-from .layout import has_data
 from .stage_files import ParquetStateFiles
 from .state import read_state as view_of
-from .state import stage_files
 from .unit_record import UNIT_DISTANCE, StageRecord, UnitRecord
 
 
@@ -44,12 +41,12 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     Raises `ConfigError` where there is no such state, unit or stage, or it is no longer kept, `DamagedError` where its
     files are not what was written.
     """
-    record = record_of(view_of(folder).records, unit, folder)
-    root = Path(folder).resolve()
+    view = view_of(folder)
+    record = record_of(view.records, unit, folder)
     found = stage_of(record, stage, folder)
-    if not has_data(root, record) and found.parts:
+    if not view.storage.has_data(record) and found.parts:
         raise ConfigError(f"{folder} no longer keeps the windows of {record.label}", "take a newer unit")
-    return _one_table(stage_files(root, folder, record, found.name), found, (record.ordinal + 1) * UNIT_DISTANCE)
+    return _one_table(view.storage.files(record, found.name), found, (record.ordinal + 1) * UNIT_DISTANCE)
 
 
 def record_of(records: Sequence[UnitRecord], unit: str | None, folder: str) -> UnitRecord:

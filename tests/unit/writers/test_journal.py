@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyarrow import fs
 
 from support.folder_contents import names, tree
 from support.interrupted_commits import outs, put_in_store, settled, stop, stopping
 from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.commit import object_store
+from wincli.writers.commit.store_objects import StoreObjects
 from wincli.writers.commit.tables import table_of
 from wincli.writers.folders import atomic_swap
 from wincli.writers.folders.lock import Owner
@@ -25,6 +24,7 @@ from wincli.writers.output.output import open_output
 from wincli.writers.state import journal
 from wincli.writers.state.journal import commit_all, commit_together
 from wincli.writers.state.state import State, open_state, read_state
+from wincli.writers.stores.conditional import Version
 
 # Full disks
 
@@ -143,7 +143,7 @@ def test_a_completed_commit_prunes_and_forgets_the_error_of_its_unit(
 def test_pruned_data_that_cannot_be_deleted_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr("wincli.writers.state.layout.shutil.rmtree", refuse_to_delete)
+        patch.setattr("wincli.writers.state.storage.unit_swap.shutil.rmtree", refuse_to_delete)
         with pytest.raises(
             OutputError, match=r"unit u0 is done, but what .*/state keeps no longer cannot be deleted: p"
         ):
@@ -264,7 +264,7 @@ def run_noting(state: State, tokens: list[str], folder: Path) -> None:
     with ExitStack() as stack:
         staging = stack.enter_context(state.begin("u0", 0, paths))
         tokens.append(staging.token)
-        opened = [stack.enter_context(open_output(path, "overwrite", [], ME)) for path in paths]
+        opened = [stack.enter_context(open_output(path, "overwrite", [], ME, is_unsafe=True)) for path in paths]
         commit_together(staging, record_of(staging, 2), [result(o, 2) for o in opened], 1)
 
 
@@ -275,32 +275,28 @@ class _Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("moves", range(6))
-def test_an_output_in_a_store_is_completed_file_by_file(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+@pytest.mark.parametrize("is_put", [False, True])
+def test_output_in_a_store_is_completed_from_wherever_its_run_was_killed(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, is_put: bool
 ) -> None:
     put_in_store(tmp_path / "state", 1)
-    move = object_store._move
-    left = [moves]
+    put_if = StoreObjects.put_if
 
-    def some(system: fs.FileSystem, source: str, target: str, files: Any) -> None:
-        for name in files:
-            if not left[0]:
-                raise _Killed
-            left[0] -= 1
-            move(system, source, target, [name])
+    def killed(self: StoreObjects, content: bytes, version: Version | None) -> Version:
+        if is_put:
+            put_if(self, content, version)
+        raise _Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(object_store, "_move", some)
-        try:
+        patch.setattr(StoreObjects, "put_if", killed)
+        with pytest.raises(_Killed):
             put_in_store(tmp_path / "state", 2)
-        except _Killed:
-            assert moves < 5
     with open_state(str(tmp_path / "state"), ME) as state:
         assert state_value(state) == 2
-    parts = {f"part-{i:05d}.csv" for i in range(3)}
-    assert set(tree(store)) == {f"out/{name}" for name in {*parts, "_SUCCESS", "_wincli/manifest.json"}}
-    assert {tree(store)[f"out/{name}"] for name in parts} == {b'"n"\n2\n'}
+    found = {re.sub("-[0-9a-f]{12}", "", name): content for name, content in tree(store).items()}
+    parts = {f"out/part-{i:05d}.csv" for i in range(3)}
+    assert set(found) == {*parts, "out/_SUCCESS", "out/_wincli/manifest.json"}
+    assert {found[name] for name in parts} == {b'"n"\n2\n'}
     assert names(store) == ["out"]
 
 

@@ -32,7 +32,7 @@ from wincli.writers.state import journal
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
-from wincli.writers.output.sink import check_types
+from wincli.writers.output.file_rows import check_types
 from wincli.writers.state.state import open_state
 
 schema = pa.schema([("n", pa.int64())])

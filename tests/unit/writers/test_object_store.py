@@ -1,10 +1,11 @@
-"""Stores that cannot rename a folder: a local folder stands in for the bucket."""
+"""Outputs in a store, over a local folder that stands in for the bucket; its puts are not conditional."""
 
 from __future__ import annotations
 
 import json
 import os
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import pytest
 from pyarrow import fs
 
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.commit import object_store
+from wincli.writers.commit.contract import Content
+from wincli.writers.commit.tables import table_of
 from wincli.writers.folders import place as places
 from wincli.writers.folders.lock import Owner
 from wincli.writers.folders.place import locate
 from wincli.writers.output.output import open_output
+from wincli.writers.stores.lease import Holder
+from wincli.writers.stores.unconditional import UnconditionalStore
 
+OUT = "store://bucket/out"
 OWNER = Owner(os.getpid(), "here", "now")
 SCHEMA = pa.schema([("window", pa.int64())])
 
@@ -32,7 +37,8 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(*windows: int, mode: Any = "error") -> None:
-    with open_output("store://bucket/out", mode, [], OWNER) as output:
+    with open_output(OUT, mode, [], OWNER, is_unsafe=True) as output:
+        output.begin()
         sink = pickle.loads(pickle.dumps(output.sink("jsonl", SCHEMA, SCHEMA)))
         parts = [sink.write_part(i, [pa.table({"window": [w]})]) for i, w in enumerate(windows)]
         rejects = [sink.write_rejects(0, pa.table({"window": [0]}))]
@@ -41,81 +47,147 @@ def put(*windows: int, mode: Any = "error") -> None:
 
 
 def tree(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """The files below a folder, the ids of runs left out."""
+    names = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(re.sub("-[0-9a-f]{12}", "-ID", name) for name in names)
 
 
-ALL = ["out/_SUCCESS", "out/_rejected/rejects-00000.ndjson", "out/_wincli/manifest.json"]
+ALL = ["out/_SUCCESS", "out/_rejected/rejects-00000-ID.ndjson", "out/_wincli/manifest.json"]
+RESULT = [*ALL, "out/part-00000-ID.jsonl"]
 
 
-def test_a_result_comes_whole_and_is_replaced_whole(bucket: Path) -> None:
+def test_result_comes_whole_and_is_replaced_whole(bucket: Path) -> None:
     put(1, 2)
-    assert tree(bucket) == [*ALL, "out/part-00000.jsonl", "out/part-00001.jsonl"]
+    assert tree(bucket) == [*RESULT, "out/part-00001-ID.jsonl"]
     put(3, mode="overwrite")
-    assert tree(bucket) == [*ALL, "out/part-00000.jsonl"]
-    assert (bucket / "out/part-00000.jsonl").read_text() == '{"window":3}\n'
-    assert json.loads((bucket / "out/_wincli/manifest.json").read_text())["windows"] == [3]
+    assert tree(bucket) == RESULT
+    assert next((bucket / "out").glob("part-*")).read_text() == '{"window":3}\n'
+    manifest = json.loads((bucket / "out/_wincli/manifest.json").read_text())
+    assert manifest["windows"] == [3]
+    assert (bucket / "out" / manifest["parts"][0]["name"]).exists()
     with pytest.raises(ConfigError, match="already holds a result"):
         put(4)
 
 
-def test_success_marker_is_deleted_first_and_written_last(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_former_result_goes_after_the_manifest_of_the_new_one_is_put(
+    bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(1, 2)
-    moves: list[list[str]] = []
-    move = object_store._move
+    seen: list[tuple[int, int]] = []
+    replace = UnconditionalStore.replace
 
-    def spy(store: fs.FileSystem, source: str, target: str, names: Any) -> None:
-        moves.append(tree(bucket / "out"))
-        move(store, source, target, names)
+    def spy(self: UnconditionalStore, name: str, content: bytes, version: Any) -> Any:
+        seen.append((len(list((bucket / "out").glob("part-*"))), content.count(b"part-")))
+        return replace(self, name, content, version)
 
-    monkeypatch.setattr(object_store, "_move", spy)
+    monkeypatch.setattr(UnconditionalStore, "replace", spy)
     put(3, mode="overwrite")
-    assert moves[0] == ["_wincli/manifest.json"]
-    assert "_SUCCESS" not in moves[-1]
-    assert "part-00000.jsonl" in moves[-1]
+    assert seen == [(3, 1)]
+    assert len(list((bucket / "out").glob("part-*"))) == 1
 
 
-@pytest.mark.parametrize("stop_at", range(3))
-def test_a_run_stopped_on_the_way_can_be_repeated(bucket: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(1, 2)
-    calls = iter(range(9))
-    move = object_store._move
-
-    def stop(*args: Any) -> None:
-        if next(calls) == stop_at:
-            raise KeyboardInterrupt
-        move(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(object_store, "_move", stop)
-        with pytest.raises(KeyboardInterrupt):
-            put(3, mode="overwrite")
-    assert "out/_SUCCESS" not in tree(bucket)
-    put(4, mode="overwrite")
-    assert tree(bucket) == [*ALL, "out/part-00000.jsonl"]
-
-
-def test_leftovers_and_locks_of_a_dead_run_go(bucket: Path) -> None:
-    (bucket / ".out.wincli-new-0123456789ab").mkdir()
-    (bucket / ".out.wincli-new-0123456789ab/part-00000.jsonl").write_text("")
-    (bucket / ".out.wincli-lock").write_bytes(Owner(2**22 + 1, "here", "long ago").to_json())
+def test_leftovers_and_lease_of_a_dead_run_go(bucket: Path) -> None:
+    dead = Holder(Owner(2**22 + 1, "here", "long ago"), "0123456789ab", 1e12)
+    (bucket / ".out.wincli-lock").write_bytes(dead.to_json())
+    for name in (".out.wincli-new-0123456789ab", "out/day=1", "out/_rejected"):
+        (bucket / name).mkdir(parents=True)
+        (bucket / name / "part-00000-0123456789ab.jsonl").write_text("")
     put(1)
-    assert [path.name for path in bucket.iterdir()] == ["out"]
+    assert tree(bucket) == RESULT
+    assert sorted(path.name for path in bucket.iterdir()) == ["out"]
 
 
-def test_a_live_run_is_respected(bucket: Path) -> None:
+def test_file_that_no_run_writes_stays(bucket: Path) -> None:
+    put(1)
+    (bucket / "out/notes.txt").write_text("mine")
+    put(2, mode="overwrite")
+    assert tree(bucket) == [*ALL, "out/notes.txt", "out/part-00000-ID.jsonl"]
+
+
+def test_result_of_an_older_wincli_is_replaced(bucket: Path) -> None:
+    (bucket / "out/_wincli").mkdir(parents=True)
+    (bucket / "out/part-00000.jsonl").write_text("")
+    told = {"parts": [{"name": "part-00000.jsonl"}], "rejects": []}
+    (bucket / "out/_wincli/manifest.json").write_text(json.dumps(told))
+    put(1, mode="overwrite")
+    assert tree(bucket) == RESULT
+
+
+def test_live_run_is_respected(bucket: Path) -> None:
     with (
-        open_output("store://bucket/out", "error", [], OWNER),
+        open_output(OUT, "error", [], OWNER, is_unsafe=True),
         pytest.raises(OutputError, match="another run is writing to store://bucket/out"),
     ):
         put(1)
 
 
-def test_leaving_without_a_commit_leaves_nothing(bucket: Path) -> None:
-    with open_output("store://bucket/out", "error", [], OWNER) as output:
+def test_run_that_fails_before_it_begins_leaves_nothing(bucket: Path) -> None:
+    with open_output(OUT, "error", [], OWNER, is_unsafe=True) as output:
         output.sink("csv", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
     assert list(bucket.iterdir()) == []
 
 
-def test_a_whole_bucket_is_not_an_output() -> None:
+def test_first_run_that_fails_leaves_a_manifest_that_says_so(bucket: Path) -> None:
+    with open_output(OUT, "error", [], OWNER, is_unsafe=True) as output:
+        output.begin()
+        output.sink("csv", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
+    assert tree(bucket) == ["out/_wincli/manifest.json"]
+    table = table_of(OUT)
+    assert table.content() is Content.VACANT
+    assert table.manifest() is None
+    put(1)
+    assert tree(bucket) == RESULT
+
+
+def test_part_of_another_size_than_its_task_has_written_is_refused(bucket: Path) -> None:
+    with open_output(OUT, "error", [], OWNER, is_unsafe=True) as output:
+        part = output.sink("jsonl", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
+        told = {"parts": [{"name": part.name, "bytes": part.nbytes + 1}], "rejects": []}
+        with pytest.raises(OutputError, match=rf"{part.name} was written by a task and has 13 bytes, not 14"):
+            output.commit(told)
+
+
+def test_store_without_conditions_is_refused(bucket: Path) -> None:
+    refused = pytest.raises(ConfigError, match="store://bucket/out is in a store that does not compare versions")
+    with refused, open_output(OUT, "error", [], OWNER):
+        pass
+    assert list(bucket.iterdir()) == []
+
+
+class Hdfs(fs.LocalFileSystem):
+    """A file system that does not rename a file to a name that is taken, as HDFS; its process may be killed there."""
+
+    killed_at = ""  # the name to which it does not rename any more
+
+    def move(self, source: str, target: str) -> None:
+        if Path(target).exists():
+            raise OSError(f"{target} is taken")
+        if self.killed_at and self.killed_at in Path(target).name:
+            raise KeyboardInterrupt
+        super().move(source, target)
+
+
+@pytest.mark.parametrize(("killed_at", "seen"), [(".complete.", b"1"), ("=", b"2")])
+def test_put_that_is_killed_between_its_renames_loses_nothing(bucket: Path, killed_at: str, seen: bytes) -> None:
+    files = Hdfs()
+    store = UnconditionalStore(files, str(bucket))
+    former = store.create("out/manifest.json", b"1")
+    if killed_at == "=":  # after the deletion
+        files.delete_file = lambda path: (setattr(files, "killed_at", "manifest.json"), Path(path).unlink())
+    else:
+        files.killed_at = killed_at
+    with pytest.raises(KeyboardInterrupt):
+        store.replace("out/manifest.json", b"2", former)
+    files.killed_at = ""
+    now = store.get("out/manifest.json")
+    assert now is not None
+    assert now.content == seen
+    files.delete_file = lambda path: Path(path).unlink()
+    store.replace("out/manifest.json", b"3", now.version)
+    assert (bucket / "out/manifest.json").read_bytes() == b"3"
+    assert store.get("out/other.json") is None
+
+
+def test_whole_bucket_is_not_an_output() -> None:
     with pytest.raises(ConfigError, match="is the root of a store; name a folder inside it"):
-        locate("s3://bucket?region=eu-west-1")
+        locate("s3://bucket?region=eu-west-1&endpoint_override=127.0.0.1:1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyarrow import fs
 
 from wincli.windowing.errors import ConfigError
+from wincli.windowing.support.addresses.file_systems import file_system_of
 from wincli.writers.folders.place import Place, locate
 from wincli.writers.output.overlap import refuse_overlap
 
@@ -82,7 +82,7 @@ def test_every_input_is_looked_at(here: Path) -> None:
 
 
 def test_in_a_store_too() -> None:
-    store, _ = fs.FileSystem.from_uri("s3://bucket/data/in?region=eu-west-1")
+    store, _ = file_system_of("s3://bucket/data/in?region=eu-west-1")
     for inner, how in (("in/out", "is inside"), ("in", "is the input"), ("", "contains")):
         out = Place("s3://..", store, f"bucket/data/{inner}".rstrip("/"))
         with pytest.raises(ConfigError, match=how):

@@ -46,7 +46,7 @@ def sink_of(output: Output, *by: str, format: Any = "parquet", most_open: int = 
 
 
 def put(out: str, *by: str, format: Any = "parquet", mode: Any = "error", rows: pa.Table = ROWS) -> tuple[Part, ...]:
-    with open_output(out, mode, [], OWNER) as output:
+    with open_output(out, mode, [], OWNER, is_unsafe=True) as output:
         parts = sink_of(output, *by, format=format).write_parts(7, [rows.slice(0, 10), rows.slice(10)])
         output.commit({"parts": [{"name": part.name} for part in parts], "rejects": []})
     return parts

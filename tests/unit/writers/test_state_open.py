@@ -19,7 +19,8 @@ from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit import folder_swap
 from wincli.writers.folders.lock import Owner, age, is_dead
 from wincli.writers.output.output import open_output
-from wincli.writers.state.state import is_state, open_state, read_state
+from wincli.writers.state.layout import is_state
+from wincli.writers.state.state import open_state, read_state
 
 CHILD = """
 import sys
@@ -188,8 +189,12 @@ def test_a_state_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     ("path", "said"),
     [
         ("", "the path of the state is empty; name a folder for it"),
-        ("s3://bucket/st", "the state s3://bucket/st is in a store, and states are kept in local folders only; name a"),
-        ("gopher://x/y", "the state gopher://x/y is in a store"),
+        ("s3://lake", "the state s3://lake is the root of a store; name a folder inside it"),
+        (
+            "hdfs://host/st",
+            "states are kept in local folders and on s3://, gs:// and abfs:// only, not on hdfs://host/",
+        ),
+        ("gopher://x/y", "states are kept in local folders and on s3://, gs:// and abfs:// only"),
     ],
 )
 def test_paths_that_cannot_be_a_state(path: str, said: str) -> None:

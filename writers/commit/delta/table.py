@@ -1,0 +1,301 @@
+"""A Delta table, or a partition of one, as an output: what is there, how it is written, what killed runs left."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyarrow import fs
+
+from ....windowing.errors import ConfigError
+from ....windowing.support.addresses.redaction import redacted_path
+from ....windowing.tables.address import TablePath
+from ....windowing.tables.delta.columns import fit_columns, schema_of, stored_schema
+from ....windowing.tables.delta.kind import KIND, PREFIX, path_of
+from ....windowing.tables.delta.library import import_library
+from ....windowing.tables.delta.transaction import check_writable, find_table, live_files, published
+from ...folders.files import list_files
+from ...folders.lock import Owner, hold_lock, lock_of
+from ...folders.make_folders import make_folders
+from ...folders.place import Place, is_local, locate, new_token
+from ...stores.conditional import ConditionalStore
+from ...stores.lease import hold_lease, holder_of
+from ...stores.open import open_store
+from ...stores.probe import keeps_conditions
+from ..contract import Content, TableFiles
+from ..result_files import first_missing
+from ..run_files import manifest_path, own_files, read_sealed
+from .result import DeltaResult, values_in
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable as Library
+
+_TOKEN = re.compile(r"-([0-9a-f]{12})\.parquet$")
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaTable:
+    """A `Table` whose files are those of its log.
+
+    ``place``: the folder of its files: that of the table, or the folder of a partition in it.
+    ``path``: the table and the partition.
+    ``is_named``: whether the user has asked for a table, or only a path that leads to one.
+    ``by``: the columns of ``--partition-by``, which divide the result further.
+    ``owners``: this run, once it holds the lease in a store.
+    ``own``: as in `DeltaResult`; these need no fence.
+    """
+
+    place: Place
+    path: TablePath
+    is_named: bool = True
+    by: tuple[str, ...] = ()
+    owners: list[Owner] = field(default_factory=list, compare=False, repr=False)
+    own: set[str] = field(default_factory=set, compare=False, repr=False)
+
+    @property
+    def address(self) -> str:
+        """The path with the prefix ``delta+``, without secrets."""
+        return PREFIX + redacted_path("/".join(filter(None, (self.path.root, self.path.below))))
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        """Whether this is an address of a Delta table, or a path where one is."""
+        return KIND.takes(path)
+
+    @classmethod
+    def at(cls, path: str, shown: str | None = None) -> DeltaTable:
+        """Return the table at an address, whether it is there or not. Raises as `locate` does."""
+        import_library()
+        given, is_named = path_of(path), path.startswith(PREFIX)
+        if not given.root or (given.below and given.root in (".", "/")):
+            raise ConfigError(f"output {path} names a partition and no table", "name the folder of the table before it")
+        place = locate("/".join(filter(None, (given.root, given.below))), shown and shown.removeprefix(PREFIX))
+        if not is_local(place.fs):
+            return cls(place, given, is_named)
+        root = place.path.removesuffix(f"/{given.below}") if given.below else place.path
+        return cls(place, TablePath(root, given.below), is_named)
+
+    def divided(self, by: Sequence[str]) -> DeltaTable:
+        """Return the table with a result that columns divide further."""
+        return replace(self, by=tuple(by))
+
+    def files(self, result: pa.Schema, evolve: bool) -> TableFiles:
+        """Return how the files of a result are written. Raises `ConfigError` where it does not fit the table."""
+        table, shown = self._table(), self.place.shown
+        if not self.is_named:
+            raise ConfigError(f"{self._shown_root} is a Delta table", "say --output-format delta")
+        names = [name for name, _ in self.path.values]
+        stored = stored_schema(pa.schema([field for field in result if field.name not in names]), shown)
+        if table is None:
+            return TableFiles(stored, {})
+        there = schema_of(table)
+        self._check_partitions(table, is_whole=True)
+        fixed = pa.schema([there.field(name) for name in names if name in there.names])
+        fitted = fit_columns(pa.schema([*stored, *fixed]), there, evolve, shown)
+        return TableFiles(pa.schema([fitted.field(name) for name in stored.names]), {})
+
+    def content(self) -> Content:
+        """Return what is there; rows that another program has put there are no result."""
+        if self.place.fs.get_file_info(self.place.path).type == fs.FileType.File:
+            return Content.NO_FOLDER
+        table = self._table()
+        if table is None:
+            return Content.OTHER if self._is_used() else Content.VACANT
+        check_writable(table, self.place.shown)
+        self._check_partitions(table)
+        live = self._live(table)
+        return self._content_of(table, live) if live else Content.VACANT
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return the manifest of the result that was published last; None where others have changed what is there."""
+        table = self._table()
+        return None if table is None else self._manifest(table, self._live(table))
+
+    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+        """Describe the first file of a result that the table, or its folder, does not have any more."""
+        table = self._table()
+        live = {} if table is None else {self._name(file): int(file["size_bytes"]) for file in self._live(table)}
+        try:
+            parts = [(str(part["name"]), int(part["bytes"])) for part in manifest["parts"]]
+            rejects = [(str(part["name"]), int(part["bytes"])) for part in manifest["rejects"]]
+        except (KeyError, TypeError, ValueError):
+            return "has a damaged manifest"
+        if live and not any(_TOKEN.search(name) for name in live):
+            return None  # another program has written its rows into other files: `manifest` has compared their number
+        if gone := [name for name, _ in parts if name not in live]:
+            return f"lacks {gone[0]}"
+        return first_missing(self.place, [*parts, *rejects])
+
+    def keeps_conditions(self) -> bool:
+        """Whether a log takes each version once: a store must refuse a put whose condition does not hold."""
+        return is_local(self.place.fs) or keeps_conditions(self._store(), self.place)
+
+    def is_reachable(self) -> bool:
+        """Whether the folder above the files exists, which has the lock and all leftovers."""
+        return not is_local(self.place.fs) or Path(self.place.parent).is_dir()
+
+    def make_parents(self) -> list[Path]:
+        """Make the folders above, where there are folders. Raises `OutputError`."""
+        return make_folders(Path(self.place.parent), self.place.shown) if is_local(self.place.fs) else []
+
+    def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
+        """Hold the lock, or in a store the lease, beside the folder of the files."""
+        lock = lock_of(self.place)
+        if is_local(self.place.fs):
+            return hold_lock(lock, owner)
+        self.owners[:] = [owner]
+        return hold_lease(self._store(), self._lease, owner, lock.shown, lock.instead)
+
+    def remove_leftovers(self) -> None:
+        """Remove what earlier runs left here: their files, unless the log has them, and their descriptions."""
+        if not self._is_held():
+            return  # another run has taken over, and what is here may be its own
+        for role, token, path in [*self._leftovers()]:
+            if role == "new" and not self.commit(token).was_published():
+                self._undo(token)
+            self._remove(path)
+        self._remove_empty()
+
+    def commit(self, token: str) -> DeltaResult:
+        """Return the commit with a staging folder beside the folder of the files."""
+        return DeltaResult(self.place, self.path, token, self.own)
+
+    def token_of(self, run: str) -> str:
+        """Return the id of the result that a run has prepared and not published, or an empty text."""
+        tokens = (token for role, token, _ in self._leftovers() if role == "new")
+        return next((token for token in tokens if self.commit(token).is_ready(run)), "")
+
+    def _table(self) -> Library | None:
+        return find_table(self.path.root)
+
+    @property
+    def _shown_root(self) -> str:
+        """The table as the user wrote it."""
+        below = self.path.below
+        return self.place.shown.rstrip("/").removesuffix(f"/{below}") if below else self.place.shown
+
+    @property
+    def _lease(self) -> str:
+        return self.place.lock.rpartition("/")[2]
+
+    def _store(self) -> ConditionalStore:
+        """Return the objects of the folder above that of the files."""
+        return open_store("/".join(filter(None, (self.path.root, self.path.below))).rpartition("/")[0])
+
+    def _is_held(self) -> bool:
+        """Whether this run may remove what others have left."""
+        if is_local(self.place.fs) or not self.owners:
+            return True
+        holder = holder_of(self._store(), self._lease)
+        return holder is not None and holder.owner == self.owners[0]
+
+    def _live(self, table: Library) -> list[dict[str, Any]]:
+        return live_files(table, values_in(table, self.path, self.place.shown))
+
+    def _name(self, file: Mapping[str, Any]) -> str:
+        """Return the path of a file relative to the folder of the partition."""
+        head = f"{self.path.below}/" if self.path.below else ""
+        return unquote(str(file["path"])).removeprefix(head)
+
+    def _check_partitions(self, table: Library, is_whole: bool = False) -> None:
+        """Raise `ConfigError` where the result names other partition columns than the table has.
+
+        ``is_whole``: whether all that divides the result is known, and not only its path.
+        """
+        names = [*(name for name, _ in self.path.values), *self.by]
+        there = table.metadata().partition_columns
+        if sorted(there) != sorted(names) if is_whole else not {*names} <= {*there}:
+            words = " and ".join(there) or "nothing"
+            what = f"the table {self._shown_root} is partitioned by {words}, and this result by "
+            what += " and ".join(names) or "nothing"
+            do = f"name them as in {'/'.join([self._shown_root, *(f'{name}=VALUE' for name in there)])}"
+            raise ConfigError(what, f"{do}, or in --partition-by")
+
+    def _content_of(self, table: Library, live: Sequence[Mapping[str, Any]]) -> Content:
+        if self._manifest(table, live) is not None:
+            return Content.RESULT
+        places = {_folder_of(str(file["path"])) for file in live}
+        tokens = {(_folder_of(str(file["path"])), _token_of(file)) for file in live}
+        if any(token is None for _, token in tokens) or not places:
+            return Content.OTHER
+        root = self.place.path.removesuffix(f"/{self.path.below}") if self.path.below else self.place.path
+        paths = [f"{'/'.join(filter(None, (root, folder)))}/_wincli/manifest-{token}.json" for folder, token in tokens]
+        infos = self.place.fs.get_file_info(paths)
+        return Content.RESULT if all(info.type == fs.FileType.File for info in infos) else Content.OTHER
+
+    def _manifest(self, table: Library, live: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+        """Return the manifest of the one result that a partition holds.
+
+        A compaction by another program leaves other files with as many rows: these are still that result.
+        """
+        tokens = {_token_of(file) for file in live}
+        if len(tokens) == 1 and (token := next(iter(tokens))) is not None:
+            return read_sealed(self.place, manifest_path(self.place, token))
+        last = published(table, values_in(table, self.path, self.place.shown))
+        found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
+        is_same = found is not None and found.get("rows_out") == sum(file["num_records"] or 0 for file in live)
+        return found if is_same else None
+
+    def _is_used(self) -> bool:
+        """Whether files are there that no run of wincli has left, where there is no table."""
+        names = [path.rpartition("/")[2] for path in list_files(self.place.fs, self.place.path)]
+        return any(not name.startswith(".") and not re.search(r"-[0-9a-f]{12}\.", name) for name in names)
+
+    def _leftovers(self) -> Iterator[tuple[str, str, str]]:
+        """Yield role, id and path of the folders that runs have left beside the folder of the files."""
+        for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
+            role = self.place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
+            if role:
+                yield *role, info.path
+
+    def _undo(self, token: str) -> None:
+        """Delete the files of a run whose result is in no version, after it cannot commit any more."""
+        if not is_local(self.place.fs) and token not in self.own:
+            left = self.commit(token)
+            self._delete([left.needs])
+            left.fence()
+            if left.was_published():
+                return
+        paths = [*own_files(self.place, token), manifest_path(self.place, token)]
+        infos = self.place.fs.get_file_info(paths)
+        self._delete([info.path for info in infos if info.type == fs.FileType.File])
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        if is_local(self.place.fs):
+            for path in paths:
+                self.place.fs.delete_file(path)
+        elif paths:  # pyarrow would leave an empty object for each folder above
+            self._store().delete([path.removeprefix(f"{self.place.parent}/") for path in paths])
+
+    def _remove(self, folder: str) -> None:
+        """Delete a folder; where there are renames, after one that stops tasks of a cancelled run."""
+        if not is_local(self.place.fs):
+            self._delete(list_files(self.place.fs, folder))
+            return
+        gone = Path(self.place.beside("gone", new_token()))
+        Path(folder).rename(gone)
+        shutil.rmtree(gone)
+
+    def _remove_empty(self) -> None:
+        """Remove the folder of the files, and those below it, if there is no file in them."""
+        if is_local(self.place.fs):
+            for folder, _, _ in os.walk(self.place.path, topdown=False):
+                with suppress(OSError):  # it has files
+                    Path(folder).rmdir()
+
+
+def _token_of(file: Mapping[str, Any]) -> str | None:
+    found = _TOKEN.search(str(file["path"]))
+    return found[1] if found else None
+
+
+def _folder_of(path: str) -> str:
+    return unquote(path).rpartition("/")[0]

@@ -1,0 +1,271 @@
+"""An Iceberg table, or a partition of one, as an output: what is there, how it is written, what killed runs left."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from ....windowing.errors import OutputError
+from ....windowing.support.addresses.file_systems import STORES, scheme_of
+from ....windowing.tables.iceberg.address import TableAddress, is_address, parse_address
+from ....windowing.tables.iceberg.catalog import catalog_errors, find_table, open_catalog
+from ....windowing.tables.iceberg.commit import planned_metadata
+from ....windowing.tables.iceberg.partition import check_written, new_columns, values_of
+from ....windowing.tables.iceberg.schema import arrow_schema, check_columns, file_schema, stored_schema
+from ....windowing.tables.iceberg.snapshots import TOKEN, files_of, property_of, published, untouched
+from ....windowing.tables.iceberg.storage import file_system, has_keys, storage_of
+from ...folders.files import list_files
+from ...folders.lock import Owner, hold_lock, hold_marker, lock_of
+from ...folders.make_folders import make_folders
+from ...folders.place import Place, is_local, new_token
+from ...stores.conditional import ConditionalStore
+from ...stores.lease import hold_lease, holder_of
+from ...stores.open import open_store
+from ..contract import Content, TableFiles
+from ..result_files import first_missing
+from ..run_files import manifest_path, own_files, read_sealed
+from .result import IcebergResult
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+_TOKEN = re.compile(r"/part-\d{5,}(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.parquet$")
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergTable:
+    """A `Table` whose files a catalog knows.
+
+    ``place``: the folder of its files: the data folder of the table, or a folder in it for a partition.
+    ``partition``: the partition, or the whole table.
+    ``uri``: the URI of that folder, as the table names its files.
+    ``location``: the URI of the table.
+    ``has_lease``: whether it is in a store whose keys come from the environment, and not from the catalog.
+    ``owners``: this run, once it holds the lease in a store.
+    ``own``: as in `IcebergResult`; these need no fence.
+    """
+
+    place: Place
+    partition: TableAddress
+    uri: str
+    location: str
+    has_lease: bool = False
+    owners: list[Owner] = field(default_factory=list, compare=False, repr=False)
+    own: set[str] = field(default_factory=set, compare=False, repr=False)
+
+    @property
+    def address(self) -> str:
+        """The address; what opens the catalog is in the configuration of pyiceberg."""
+        return str(self.partition)
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        """Whether this is an address of an Iceberg table."""
+        return is_address(path)
+
+    @classmethod
+    def at(cls, path: str, shown: str | None = None) -> IcebergTable:
+        """Return the table at an address, whether it is there or not.
+
+        Raises `ConfigError` for a catalog or a namespace that is not there, `OutputError` where the catalog cannot be
+        reached.
+        """
+        address = parse_address(path)
+        with catalog_errors(address, OutputError):
+            io, location, folder = storage_of(open_catalog(address.catalog), address)
+            uri = "/".join([folder, *address.folders])
+            system, inner = file_system(io, uri)
+        has_lease = scheme_of(uri) in STORES and not has_keys(io)
+        return cls(Place(shown or str(address), system, inner), address, uri, location, has_lease)
+
+    def files(self, result: pa.Schema, evolve: bool) -> TableFiles:
+        """Return how the files of a result are written. Raises `ConfigError` where it does not fit the table."""
+        address, table = self.partition, self._table()
+        names = {name for name, _ in address.where}
+        own = pa.schema([field for field in result if field.name not in names])
+        if table is None:
+            fixed = new_columns(address)
+        else:
+            check_written(address, table.metadata)
+            there = arrow_schema(table.schema())
+            fixed = pa.schema([there.field(name) for name, _ in address.where])
+        stored = stored_schema(pa.schema([*own, *fixed]))
+        if table is not None:
+            check_columns(stored, table.schema(), evolve, str(address.whole))
+        columns = file_schema(stored, planned_metadata(table, stored, address, self.location).schema())
+        return TableFiles(columns, values_of(address, stored))
+
+    def content(self) -> Content:
+        """Return what is there; rows that another program has put there are no result."""
+        table = self._table()
+        if table is None:
+            return Content.VACANT
+        if self._manifest(table) is not None:
+            return Content.RESULT
+        return Content.OTHER if any(file.record_count for file in self._live(table)) else Content.VACANT
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return the manifest of the result that was published last; None where others have changed what is there."""
+        table = self._table()
+        return None if table is None else self._manifest(table)
+
+    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+        """Describe the first file of a result that the table, or its folder, does not have any more."""
+        table = self._table()
+        try:
+            parts = [(str(part["name"]), int(part["bytes"])) for part in manifest["parts"]]
+            rejects = [(str(part["name"]), int(part["bytes"])) for part in manifest["rejects"]]
+        except (KeyError, TypeError, ValueError):
+            return "has a damaged manifest"
+        if table is None:
+            return f"lacks {parts[0][0]}" if parts else "is gone"
+        if untouched(table.metadata, self.partition) is None:
+            live = {file.file_path for file in self._live(table)}
+            if live and not any(_TOKEN.search(name) for name in live):
+                return (
+                    None  # another program has written its rows into other files: `manifest` has compared their number
+                )
+            if gone := [name for name, _ in parts if f"{self.uri}/{name}" not in live]:
+                return f"lacks {gone[0]}"
+        return first_missing(self.place, [*parts, *rejects])
+
+    def keeps_conditions(self) -> bool:
+        """Return True: the catalog compares the snapshot that a commit goes on from."""
+        return True
+
+    def is_reachable(self) -> bool:
+        """Whether the folder above the files exists, which has the lock and all leftovers."""
+        return not is_local(self.place.fs) or Path(self.place.parent).is_dir()
+
+    def make_parents(self) -> list[Path]:
+        """Make the folders above, where there are folders. Raises `OutputError`."""
+        return make_folders(Path(self.place.parent), self.place.shown) if is_local(self.place.fs) else []
+
+    def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
+        """Hold the lock, or in a store the lease, beside the folder of the files.
+
+        Where the catalog has keys of its own for the store, a marker has to do: these keys are not for the lease.
+        """
+        lock = lock_of(self.place)
+        if is_local(self.place.fs):
+            return hold_lock(lock, owner)
+        if not self.has_lease:
+            return hold_marker(lock, owner)
+        self.owners[:] = [owner]
+        return hold_lease(self._store(), self._lease, owner, lock.shown, lock.instead)
+
+    def remove_leftovers(self) -> None:
+        """Remove what earlier runs left here: their files, unless a snapshot has them, and their descriptions."""
+        if not self._is_held():
+            return  # another run has taken over, and what is here may be its own
+        left = [*self._leftovers()]
+        for role, token, path in left:
+            if role == "new" and not self._is_kept(token):
+                self._undo(token)
+            self._remove(path)
+        if left:
+            self._remove_empty()
+
+    def commit(self, token: str) -> IcebergResult:
+        """Return the result of a run with an id."""
+        return IcebergResult(self.place, self.partition, self.uri, self.location, token, self.own)
+
+    def token_of(self, run: str) -> str:
+        """Return the id of the result that a run has prepared and not published, or an empty text."""
+        tokens = (token for role, token, _ in self._leftovers() if role == "new")
+        return next((token for token in tokens if self.commit(token).is_ready(run)), "")
+
+    def _table(self) -> Table | None:
+        with catalog_errors(self.partition, OutputError):
+            return find_table(open_catalog(self.partition.catalog), self.partition)
+
+    def _live(self, table: Table) -> tuple[DataFile, ...]:
+        with catalog_errors(self.partition, OutputError):
+            return files_of(table, self.partition, table.current_snapshot()).data
+
+    def _manifest(self, table: Table) -> dict[str, Any] | None:
+        """Return the manifest of the one result that is there.
+
+        A compaction by another program leaves other files with as many rows: these are still that result.
+        """
+        if (token := untouched(table.metadata, self.partition)) is not None:
+            return read_sealed(self.place, manifest_path(self.place, token))
+        live = self._live(table)
+        tokens = {_token_of(file) for file in live}
+        if len(tokens) == 1 and (only := tokens.pop()) is not None:
+            return read_sealed(self.place, manifest_path(self.place, only))
+        last = published(table.metadata, self.partition)
+        found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
+        is_same = found is not None and found.get("rows_out") == sum(file.record_count for file in live)
+        return found if is_same else None
+
+    @property
+    def _lease(self) -> str:
+        return self.place.lock.rpartition("/")[2]
+
+    def _store(self) -> ConditionalStore:
+        """Return the objects of the folder above that of the files."""
+        return open_store(self.uri.rpartition("/")[0])
+
+    def _is_held(self) -> bool:
+        """Whether this run may remove what others have left."""
+        if not self.owners:
+            return True
+        holder = holder_of(self._store(), self._lease)
+        return holder is not None and holder.owner == self.owners[0]
+
+    def _leftovers(self) -> Iterator[tuple[str, str, str]]:
+        """Yield role, id and path of the folders that runs have left beside the folder of the files."""
+        for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
+            role = self.place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
+            if role:
+                yield *role, info.path
+
+    def _remove(self, folder: str) -> None:
+        """Delete a folder; where there are renames, after one that stops tasks of a cancelled run."""
+        if not is_local(self.place.fs):
+            self.place.fs.delete_dir(folder)
+            return
+        gone = Path(self.place.beside("gone", new_token()))
+        Path(folder).rename(gone)
+        shutil.rmtree(gone)
+
+    def _is_kept(self, token: str) -> bool:
+        """Whether any snapshot of the table has published the result of a run."""
+        table = self._table()
+        if table is None:
+            return False
+        if any(property_of(each, TOKEN) == token for each in table.snapshots()):
+            return True
+        return any(f"-{token}." in file.file_path for file in self._live(table))
+
+    def _undo(self, token: str) -> None:
+        """Delete the files of a run whose result no snapshot has, after it cannot make one any more."""
+        if token not in self.own:
+            self.commit(token).fence()
+            if self._is_kept(token):
+                return
+        for path in [*own_files(self.place, token), manifest_path(self.place, token)]:
+            if self.place.fs.get_file_info(path).type == fs.FileType.File:
+                self.place.fs.delete_file(path)
+
+    def _remove_empty(self) -> None:
+        """Remove the folder of the files, and those below it, if there is no file in them."""
+        path, system = self.place.path, self.place.fs
+        if system.get_file_info(path).type == fs.FileType.Directory and not list_files(system, path):
+            system.delete_dir(path)
+
+
+def _token_of(file: DataFile) -> str | None:
+    """Return the id of the run that has written a file; None for a file of another program."""
+    found = _TOKEN.search(file.file_path)
+    return None if found is None else found[1]

@@ -1,0 +1,202 @@
+"""The objects that make up an output in a store: its manifest, its lease, its files, and what runs leave beside it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyarrow import fs
+
+from ...windowing.errors import OutputError
+from ...windowing.support.addresses.commit_object import begun, is_begun, with_fence
+from ...windowing.support.addresses.file_systems import STORES, StoreAddress, scheme_of
+from ...windowing.support.checksum import read_object, unseal
+from ..folders.lock import Owner
+from ..folders.place import MANIFEST, SUCCESS, Place, new_token
+from ..stores.conditional import ConditionalStore, Object, Version
+from ..stores.lease import holder_of, lost_to
+from ..stores.open import open_store
+from ..stores.unconditional import UnconditionalStore
+from ..stores.uploads import abort_uploads
+
+_ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}")
+_OF_A_RUN = re.compile(r"(?:part|rejects)-\d+(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.\w+")  # attempt, run
+
+
+@dataclass(slots=True)
+class StoreObjects:
+    """The objects of an output; names are relative to the folder above the output.
+
+    ``place``: the location of the output.
+    ``uri``: its address, with secrets.
+    ``owner``: the run that holds the output; None before.
+    ``own``: the ids of the results that this process writes.
+    ``tried``: those of them that it has tried to publish.
+    ``may_have_uploads``: whether a run that has died, or an attempt at a task, may have left an upload half way.
+    """
+
+    place: Place
+    uri: str = field(repr=False)
+    owner: Owner | None = None
+    own: set[str] = field(default_factory=set)
+    tried: set[str] = field(default_factory=set)
+    may_have_uploads: bool = False
+    _store: ConditionalStore | None = field(default=None, repr=False)
+
+    @property
+    def store(self) -> ConditionalStore:
+        """All objects of the folder above the output. Raises `ConfigError` where a package for that is missing."""
+        if self._store is None:
+            is_known = scheme_of(self.uri) in STORES
+            self._store = (
+                open_store(_above(self.uri)) if is_known else UnconditionalStore(self.place.fs, self.place.parent)
+            )
+        return self._store
+
+    @property
+    def lease(self) -> str:
+        """The name of the lease."""
+        return posixpath.basename(self.place.lock)
+
+    @property
+    def commit_object(self) -> str:
+        """The name of the manifest, whose replacement is the commit."""
+        return self.of_output(MANIFEST)
+
+    def of_output(self, name: str) -> str:
+        """Return the name of a file of the output."""
+        return f"{posixpath.basename(self.place.path)}/{name}"
+
+    def beside(self, role: str, token: str, name: str) -> str:
+        """Return the name of a file in a folder beside the output."""
+        return f"{posixpath.basename(self.place.beside(role, token))}/{name}"
+
+    def read(self) -> Object | None:
+        """Return the manifest with its version, or what says that there is none yet; None where nothing is."""
+        return self.store.get(self.commit_object)
+
+    def put_if(self, content: bytes, version: Version | None) -> Version:
+        """Put the manifest if its version is still this one; None: if there is none. Raises `ConditionFailedError`."""
+        if version is None:
+            return self.store.create(self.commit_object, content)
+        return self.store.replace(self.commit_object, content, version)
+
+    def fence(self, now: Object | None) -> None:
+        """Make all that have read the manifest before unable to commit. Raises `ConditionFailedError`."""
+        token = new_token()
+        self.put_if(*((begun(token), None) if now is None else (_fenced(now.content, token), now.version)))
+
+    def files(self) -> dict[str, int]:
+        """Return the sizes of all objects of the output, by name in it."""
+        head = self.of_output("")
+        return {name.removeprefix(head): size for name, size in self.store.list(head.rstrip("/")).items()}
+
+    def folders_beside(self) -> list[tuple[str, str]]:
+        """Return role and token of the folders that runs have left beside the output."""
+        infos = self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True))
+        roles = (self.place.role_of(info.base_name) for info in infos if info.type == fs.FileType.Directory)
+        return [role for role in roles if role]
+
+    def files_beside(self, role: str, token: str) -> list[str]:
+        """Return the names of all files in a folder beside the output."""
+        return list(self.store.list(posixpath.basename(self.place.beside(role, token))))
+
+    def is_held(self) -> bool:
+        """Whether the lease is that of this run, expired or not."""
+        holder = holder_of(self.store, self.lease)
+        return holder is not None and holder.owner == self.owner
+
+    def lost(self) -> OutputError:
+        """Return the error for a run that may not publish any more."""
+        assert self.owner is not None
+        return lost_to(self.store, self.lease, self.owner, self.place.shown)
+
+    def abort_uploads(self) -> None:
+        """Abort the uploads to the output that nobody completes any more; this run must hold the lease."""
+        address = StoreAddress.parse(self.uri)
+        if self.may_have_uploads and address is not None:
+            above = self.place.parent.partition("/")[2]
+            head = f"{above}/" if above else ""
+            inside, beside = head + self.of_output(""), head + posixpath.basename(self.place.beside("new", ""))
+            abort_uploads(address, (inside, beside), lambda name: name.startswith(beside) or run_of(name) is not None)
+            self.may_have_uploads = False
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects, and where folders are more than names, those that are empty now."""
+        self.store.delete(names)
+        if isinstance(self.store, UnconditionalStore):
+            beside = [posixpath.basename(self.place.beside(*role)) for role in self.folders_beside()]
+            for folder in (*beside, posixpath.basename(self.place.path)):
+                self.store.prune(folder)
+
+
+def _above(uri: str) -> str:
+    head, sign, query = uri.partition("?")
+    return head.rstrip("/").rpartition("/")[0] + sign + query
+
+
+def parse(content: bytes) -> dict[str, Any] | None:
+    """Return the manifest that an object holds; None where it says that there is no result yet, or is damaged."""
+    try:
+        manifest = unseal(read_object(content))
+    except ValueError:
+        return None
+    return None if is_begun(manifest) else manifest
+
+
+def has_result(content: bytes) -> bool:
+    """Whether an object is a manifest, damaged or not, and does not say that there is no result yet."""
+    try:
+        return not is_begun(read_object(content))
+    except ValueError:
+        return True
+
+
+def _fenced(content: bytes, token: str) -> bytes:
+    try:
+        return with_fence(read_object(content), token)
+    except ValueError:  # it stays as damaged as it is
+        return content + token.encode()
+
+
+def files_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files of a result; empty where the manifest does not tell."""
+    try:
+        return [str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])]
+    except (KeyError, TypeError):
+        return []
+
+
+def run_of(name: str) -> str | None:
+    """Return the id of the run in the name of a file of a result, such as ``part-00000-ATTEMPT-RUN.csv``; else None."""
+    found = _OF_A_RUN.fullmatch(name.rpartition("/")[2])
+    return found[1] if found else None
+
+
+def is_of_runs(name: str) -> bool:
+    """Whether only runs write a file of this name to an output."""
+    last = name.rpartition("/")[2]
+    return bool(run_of(name) or _ATTEMPT.fullmatch(last)) or name.startswith("_wincli/") or name in ("", SUCCESS)
+
+
+def strays(names: Iterable[str], kept: Sequence[str]) -> list[str]:
+    """Return the names of files that runs have left in an output; ``kept``: the files of its result."""
+    keep = {MANIFEST, SUCCESS, "", *kept}
+    return [name for name in names if name not in keep and is_of_runs(name)]
+
+
+def check_files(shown: str, there: Mapping[str, int], manifest: Mapping[str, Any]) -> None:
+    """Check that a store has the parts that tasks have written.
+
+    ``there``: the sizes of all files of the output. Raises `OutputError` naming a part that is missing or of another
+    size.
+    """
+    for part in (*manifest["parts"], *manifest["rejects"]):
+        name, nbytes = str(part["name"]), part.get("bytes")
+        if name not in there or nbytes not in (None, there[name]):
+            found = "is not here" if name not in there else f"has {there[name]:,} bytes, not {nbytes:,}"
+            what = f"cannot write {shown}: {name} was written by a task and {found}; nothing was written"
+            raise OutputError(what, "run again")

@@ -1,0 +1,286 @@
+"""A state in an object store: files under names of their run, and one object, the head, that says which are the unit.
+
+``LABEL/.RUN/unit.json`` is the record of a unit that the run RUN has written, ``LABEL/.RUN/STAGE/`` its window state.
+Names are never reused, so a run that lost the state, and goes on later, can only write and delete files of its own. The
+head (``.journal.json``) is replaced by version. What other runs have left is deleted by a list that was made before
+this run took the head: no run that took it since can have a file in it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from ....windowing.errors import ConfigError, DamagedError
+from ....windowing.support.addresses.file_systems import reach
+from ....windowing.support.addresses.redaction import redacted_path
+from ...folders.lock import Owner
+from ...folders.os_errors import output_errors
+from ...folders.place import Place, resolve
+from ...stores.conditional import Object
+from ...stores.lease import hold_lease, holder_of
+from ...stores.open import open_store
+from ...stores.probe import refuses_stale_puts
+from ..layout import JOURNAL, LOCK, MARKER, RECORD, RUNNING
+from ..stage_files import ParquetStateFiles
+from ..stage_folder import StoreStage
+from ..unit_record import UnitRecord
+from .contract import UnitCommit
+from .head import Head, HeldHead, take
+from .listed_objects import ListedObjects
+from .local_folder import LocalFolder
+from .unit_put import UnitPut
+
+_PROBE = ".wincli-probe"
+_RECORD_NAME = re.compile(rf"([^/]+)/\.([0-9a-f]{{12}})/{RECORD}")
+_AT_ONCE = 16  # a request for a small object only waits for the answer
+
+
+@dataclass(slots=True)
+class StoreFolder:
+    """A `StateStorage` in an object store.
+
+    ``uri``: its URI, with the secrets that it has.
+    ``shown``: the URI without them.
+    ``objects``: the objects below it.
+    ``held``: the head, while this run holds the state.
+    """
+
+    uri: str = field(repr=False)
+    shown: str
+    objects: ListedObjects
+    held: HeldHead | None = None
+
+    @classmethod
+    def at(cls, uri: str) -> StoreFolder:
+        """Return the state at a URI. Raises `ConfigError` where the extra or credentials are missing."""
+        shown = redacted_path(uri)
+        return cls(uri.rstrip("/"), shown, ListedObjects(open_store(uri.rstrip("/")), shown))
+
+    @property
+    def place(self) -> Place:
+        """The folder as outputs have theirs."""
+        with output_errors(f"the state {self.shown}"):
+            return Place(self.shown, *resolve(self.uri))
+
+    def path_of(self, name: str) -> str:
+        """Return the URI of a document."""
+        return f"{self.shown.partition('?')[0].rstrip('/')}/{name}"
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a document; the journal and the unit under way are in the head."""
+        if name not in (JOURNAL, RUNNING):
+            return self.objects.read(name)
+        head = self.head()
+        text = head.journal if name == JOURNAL else head.running
+        return None if text is None else text.encode()
+
+    def put(self, name: str, text: str) -> None:
+        """Put a document."""
+        if name == JOURNAL:
+            self._change(replace(self.head(), journal=text))
+        elif name == RUNNING:
+            self._change(replace(self.head(), running=text))
+        elif not self._is_lost():  # who has the state now does not want the notes of another run
+            self.objects.store.put(name, text.encode())
+
+    def delete(self, name: str) -> None:
+        """Delete a document, if it exists."""
+        head = self.head() if name in (JOURNAL, RUNNING) else Head()
+        if name == JOURNAL and (head.journal is not None or self._is_unsure):
+            self._change(replace(head, journal=None))
+        elif name == RUNNING and head.running is not None:
+            self._change(replace(head, running=None))
+        elif name not in (JOURNAL, RUNNING):
+            self.objects.store.delete([name])
+
+    def has(self, name: str) -> bool:
+        """Whether there is a document; a journal also where the store did not say whether it took it."""
+        return (name == JOURNAL and self._is_unsure) or self.read(name) is not None
+
+    def check_folder(self) -> None:
+        """Raise `InputError` where the bucket cannot be reached."""
+        with self.objects.reading():
+            try:
+                reach(self.uri)
+            except pa.ArrowInvalid as error:
+                raise ConfigError(f"cannot make sense of the path {self.shown}", "write s3://BUCKET/FOLDER") from error
+
+    def has_others(self) -> bool:
+        """Whether there is anything but what a run leaves that is killed as it makes the state."""
+        return any(name not in (LOCK, JOURNAL) and not name.startswith(_PROBE) for name in self.objects.names)
+
+    def make(self) -> None:
+        """Do nothing: a store has no folders."""
+
+    @contextmanager
+    def hold(self, owner: Owner) -> Iterator[Owner | None]:
+        """Hold the lease of the state, and take its head.
+
+        Raises `ConfigError` where the store takes puts whose condition does not hold.
+        """
+        store, shown = self.objects.store, f"the state {self.shown}"
+        with output_errors(shown):
+            if not refuses_stale_puts(store, _PROBE):
+                what = f"{shown} is in a store that ignores the conditions of puts, so two runs could take it at once"
+                do = "keep the state in a local folder, or in S3, Google or Azure"
+                raise ConfigError(f"{what}; nothing was written", do)
+        with hold_lease(store, LOCK, owner, shown, "choose another state") as former:
+            with output_errors(shown):
+                self._take(owner)
+            try:
+                yield former
+            except DamagedError as error:  # of another run, if that has taken the state and deleted what this one reads
+                self._check_held(error)
+                raise
+            finally:
+                self.held = self.objects.there = None
+
+    def owner(self) -> Owner | None:
+        """Return the run that holds the lease; None where it has expired."""
+        with self.objects.reading():
+            holder = holder_of(self.objects.store, LOCK)
+        return holder.owner if holder is not None and time.time() < holder.expires else None
+
+    def head(self) -> Head:
+        """Return the head: of this run, or as it is now."""
+        if self.held is not None:
+            return self.held.head
+        with self.objects.reading():
+            found = self.objects.store.get(JOURNAL)
+        return self._head_in(found)
+
+    def records(self) -> dict[str, UnitRecord]:
+        """Return the records of the runs that the head names."""
+        if self.held is None:
+            self.objects.there = None
+        units = self.head().units
+        found = {record.label: record for record in self._records(units.items())}
+        if self.held is None and len(found) < len(units) and self.head().units != units:  # another run replaces units
+            return self.records()
+        return found
+
+    def has_data(self, record: UnitRecord) -> bool:
+        """Whether there is an object of a stage."""
+        return bool(self._data_of(record))
+
+    def files(self, record: UnitRecord, stage: str) -> ParquetStateFiles:
+        """Return the files below the name of the run."""
+        folder = StoreStage(self.uri, f"{record.label}/.{record.run}/{stage}")
+        return ParquetStateFiles(folder, f"{self.shown}/{record.label}/{stage}", record.parts_of(stage))
+
+    def delete_data(self, record: UnitRecord) -> None:
+        """Delete the objects of all stages."""
+        self.objects.delete(self._data_of(record))
+
+    def commit(self, label: str, token: str) -> UnitCommit:
+        """Return the commit with the files of a run."""
+        return UnitPut(self, label, token)
+
+    def publish(self, label: str, run: str) -> None:
+        """Make the files of a run the unit."""
+        head = self.head()
+        self._change(replace(head, units={**head.units, label: run}))
+
+    def prepared(self) -> Mapping[str, UnitRecord | None]:
+        """Return nothing: a journal is a part of the head, and never damaged alone."""
+        return {}
+
+    def in_place(self, label: str) -> UnitRecord | None:
+        """Return the record of the run that the head names."""
+        run = self.head().units.get(label)
+        try:
+            return None if run is None else self._record(label, run)
+        except DamagedError:
+            return None
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the objects of all units to a new folder, a file at a time."""
+        local = LocalFolder(target, str(target))
+        local.make()
+        local.put(MARKER, self.objects.read_recorded(MARKER).decode())
+        for record in self.records().values():
+            self._copy_unit(record, target / record.label)
+
+    def remove_leftovers(self) -> None:
+        """Delete the files of runs that are not units, and the probes of killed runs."""
+        units = self.head().units
+        self.objects.delete(name for name in self.objects.names if _is_left(name, units))
+
+    @property
+    def _is_unsure(self) -> bool:
+        return self.held is not None and self.held.tried is not None
+
+    def _is_lost(self) -> bool:
+        return self.held is not None and self.held.loss() is not None
+
+    def _take(self, owner: Owner) -> None:
+        found = self.objects.store.get(JOURNAL)
+        self.objects.there = self.objects.store.list()
+        self.held = take(self.objects.store, found, self._head_in(found), owner, self.shown)
+
+    def _check_held(self, error: DamagedError) -> None:
+        with suppress(OSError):
+            if self.held is not None and (lost := self.held.loss()) is not None:
+                raise lost from error
+
+    def _change(self, head: Head) -> None:
+        assert self.held is not None
+        self.held.put(head)
+
+    def _head_in(self, found: Object | None) -> Head:
+        return self._without_head() if found is None else Head.parse(found.content, self.path_of(JOURNAL))
+
+    def _without_head(self) -> Head:
+        """Return the head of a state that has none: it is new, or somebody has deleted it.
+
+        Then the newest run of each unit counts. Raises `ConfigError` where the units are those of a local folder.
+        """
+        if any(re.fullmatch(rf"[^/]+/{RECORD}", name) for name in self.objects.names):
+            what = f"{self.shown} has the units of a state that was in a local folder"
+            raise ConfigError(what, "copy it with wincli.read_state and wincli.write_state")
+        names = [(found[1], found[2]) for name in self.objects.names if (found := _RECORD_NAME.fullmatch(name))]
+        records = sorted(self._records(names), key=lambda record: (record.finished, record.run))
+        return Head({record.label: record.run for record in records})
+
+    def _records(self, units: Iterable[tuple[str, str]]) -> list[UnitRecord]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found = pool.map(lambda unit: self._record(*unit), units)
+            return [record for record in found if record is not None]
+
+    def _record(self, label: str, run: str) -> UnitRecord | None:
+        """Return the record of a unit, None where the folder of the unit is gone as a whole."""
+        name = f"{label}/.{run}/{RECORD}"
+        content = self.objects.read(name)
+        if content is not None:
+            return UnitRecord.from_json(content, self.path_of(name))
+        with self.objects.reading():
+            if not self.objects.store.list(label):
+                return None
+        raise DamagedError(f"{self.path_of(name)} is gone", "restore it, or delete that whole unit and run it again")
+
+    def _data_of(self, record: UnitRecord) -> list[str]:
+        own = self.objects.below(f"{record.label}/.{record.run}")
+        return [name for name in own if not name.endswith(f"/.{record.run}/{RECORD}")]
+
+    def _copy_unit(self, record: UnitRecord, folder: Path) -> None:
+        folder.mkdir()
+        (folder / RECORD).write_text(record.to_json(), encoding="utf-8")
+        for stage in record.stages if self.has_data(record) else ():
+            (folder / stage.name).mkdir()
+            for part in stage.parts:
+                name = f"{stage.name}/{part.name}"
+                (folder / name).write_bytes(self.objects.read_recorded(f"{record.label}/.{record.run}/{name}"))
+
+
+def _is_left(name: str, units: Mapping[str, str]) -> bool:
+    """Whether an object belongs to a run that is not the unit of its label."""
+    found = re.match(r"([^/]+)/\.([0-9a-f]{12})/", name)
+    return units.get(found[1]) != found[2] if found else name.startswith(f"{_PROBE}-")
