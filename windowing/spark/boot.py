@@ -13,9 +13,11 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import SparkError
+from ..support.module_path import working_folder
 from .background import Background
 from .class_archive import archive_of, make_later
 from .java import CLASS_PATH, Gateway, find_java, launch
@@ -26,6 +28,7 @@ from .shutdown import reset_pyspark, why_ended
 from .task_errors import SparkTraceError, guarded, to_wincli_error
 from .workers.code_archive import FOLDER, ship
 from .workers.daemon import preload
+from .workers.environment import PACKED, PACKED_PYTHON
 from .workers.fork_server import ForkServer, start_fork_server
 from .workers.no_pandas import NO_PANDAS
 
@@ -38,6 +41,8 @@ __all__ = ["PendingExecutor", "Progress", "SparkBoot", "SparkExecutor", "boot", 
 _PATIENCE = 2.0
 
 OnJavaLine: TypeAlias = Callable[[str], None]
+Pack: TypeAlias = Callable[[Path], Path]
+"""Packs the environment for executors: takes a temporary folder, returns the archive."""
 
 
 class SparkBoot:
@@ -47,8 +52,12 @@ class SparkBoot:
     settings that are not the user's, are for that. The driver of a cluster uses an archive that exists.
     """
 
-    def __init__(self, setup: Setup, on_java_line: OnJavaLine | None, plain: Mapping[str, str]) -> None:
+    def __init__(
+        self, setup: Setup, on_java_line: OnJavaLine | None, plain: Mapping[str, str], pack: Pack | None = None
+    ) -> None:
         self._setup = setup
+        self._pack = None if pack is None or setup.on_this_machine else partial(pack, setup.folder)
+        self._packed: Background[Path] | None = None
         self._on_java_line = on_java_line
         self._java_output: Background[None] | None = None
         self._plain = plain
@@ -90,6 +99,7 @@ class SparkBoot:
         """Begin to wait for Java, and to pass its output on, in the background."""
         if self._work is None:
             setup = self._setup
+            self._packed = None if self._pack is None else Background(self._pack)
             if self._on_java_line is not None:
                 self._java_output = Background(partial(_pass_on, self._gateway, self._on_java_line))
             self._work = Background(lambda: SparkExecutor(_connect(self._gateway, setup), self._gateway, setup))
@@ -126,10 +136,18 @@ class SparkBoot:
         return self._session
 
     def _send(self, context: SparkContext) -> None:
-        """Send executors our code, and what the driver has compiled of it so far."""
-        archive = ship(self._setup.folder, self._calls)
+        """Send executors our code, what the driver has compiled of it so far, and the environment if they need it."""
+        users = None
+        if self._packed is not None:
+            self._packed.finished(None)
+            if self._packed.error is not None:
+                raise self._packed.error
+            context.addArchive(f"{self._packed.result().as_uri()}#{PACKED}")
+            context.pythonExec = PACKED_PYTHON
+            users = working_folder(self._setup.environ)
+        archive = ship(self._setup.folder, self._calls, working_folder=users)
         context.addArchive(f"{archive.as_uri()}#{FOLDER}")
-        context.environment.update(worker_environment(self._setup, context.environment))
+        context.environment.update(worker_environment(self._setup, context.environment, users is not None))
 
     def close(self) -> None:
         """End Spark at once, whether or not it is up."""
@@ -156,17 +174,19 @@ def boot(
     settings: Mapping[str, str],
     on_java_line: OnJavaLine | None = None,
     environ: Mapping[str, str] | None = None,
+    pack: Pack | None = None,
 ) -> SparkBoot:
     """Start Spark on ``master`` and return at once. ``spark_conf``, the user's, overrides ``settings``.
 
     Raises `SparkError` where there is no Java or the limit of open files is too low, and `ConfigError` where others
     could send messages to Spark. ``on_java_line``: called with every line that Java prints, from a thread of its own;
-    None: the lines go to a log. ``environ``: this process's environment unless given.
+    None: the lines go to a log. ``environ``: this process's environment unless given. ``pack``: packs the environment
+    for executors, while Java starts; None: they have one.
     """
     allow_open_files()
     env = os.environ if environ is None else environ
     plain = {name: value for name, value in settings.items() if name not in spark_conf or name == CLASS_PATH}
-    return SparkBoot(make_setup(master, {**settings, **spark_conf}, env), on_java_line, plain)
+    return SparkBoot(make_setup(master, {**settings, **spark_conf}, env), on_java_line, plain, pack)
 
 
 def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str]) -> SparkExecutor:

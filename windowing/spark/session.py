@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -54,18 +55,29 @@ class SparkExecutor:
 
     ``context``: pyspark's own context.
     ``is_open``: whether it takes messages from everybody who reaches it.
-    ``on_progress``: called from the thread that calls `run`, a few times a second while it waits; None: nobody.
     """
 
     def __init__(self, context: SparkContext, gateway: Gateway, setup: Setup) -> None:
         self.context = context
         self._cores: int = context.defaultParallelism
         self.is_open: bool = context.getConf().get(AUTHENTICATE, "false") != "true"
-        self.on_progress: Callable[[Progress], None] | None = None
+        self._watchers = threading.local()
         self._gateway = gateway
         self._setup = setup
         self._groups = itertools.count()
         self._closed = False
+
+    @property
+    def on_progress(self) -> Callable[[Progress], None] | None:
+        """What is called from a thread that calls `run`, a few times a second while it waits; None: nothing.
+
+        Each thread has its own: units of a range may run side by side.
+        """
+        return getattr(self._watchers, "show", None)
+
+    @on_progress.setter
+    def on_progress(self, show: Callable[[Progress], None] | None) -> None:
+        self._watchers.show = show
 
     @property
     def parallelism(self) -> int:

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SparkError
+from ..support.module_path import FOLDER as WORKING_FOLDER
 from ..support.module_path import pass_path_to_workers
 from ..support.trusted_folders import way_in
 from .java import spark_home
 from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
 from .temporary_folders import WORKERS, LockedFolder, new_folder, remove_leftovers
-from .workers.code_archive import FOLDER, ORDERS
-from .workers.environment import FORK_SERVER, LOCK, WORKER_CALLS
+from .workers.code_archive import FOLDER, ORDERS, USER_CODE
+from .workers.environment import FORK_SERVER, LOCK, STORE_VARIABLES, WORKER_CALLS
 from .workers.no_pandas import NO_PANDAS
 
 _PATIENCE = 2.0
@@ -140,15 +141,18 @@ def java_environment(setup: Setup) -> dict[str, str]:
     return env
 
 
-def worker_environment(setup: Setup, requested: Mapping[str, str]) -> dict[str, str]:
+def worker_environment(setup: Setup, requested: Mapping[str, str], has_user_code: bool = False) -> dict[str, str]:
     """Return additions to the environment of workers on other machines.
 
     ``requested``: the environment that the user has set for them. Our code comes before the rest of its path. Paths are
-    relative to the folder where executors, and so their workers, run.
+    relative to the folder where executors, and so their workers, run. ``has_user_code``: whether the user's modules are
+    with our code. As Spark itself does, a store that this process finds by its environment is passed on with its keys.
     """
     path = [FOLDER, *filter(None, [requested.get("PYTHONPATH")])]
     no_pandas = {NO_PANDAS: setup.environ[NO_PANDAS]} if NO_PANDAS in setup.environ else {}
-    return {"PYTHONPATH": os.pathsep.join(path), WORKER_CALLS: f"{FOLDER}/{ORDERS}", **no_pandas}
+    stores = {name: setup.environ[name] for name in STORE_VARIABLES if name in setup.environ and name not in requested}
+    users = {WORKING_FOLDER: f"{FOLDER}/{USER_CODE}"} if has_user_code else {}
+    return {"PYTHONPATH": os.pathsep.join(path), WORKER_CALLS: f"{FOLDER}/{ORDERS}", **no_pandas, **users, **stores}
 
 
 def fork_server_socket(setup: Setup) -> Path:

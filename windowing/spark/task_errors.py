@@ -121,12 +121,12 @@ _CAUSES = (
     (
         r"Cannot run program \"([^\"]*)\"",
         "the Python that Spark should run its tasks with does not start: {0}",
-        "name one that is there on every machine: --spark-conf spark.pyspark.python=PATH",
+        "send one: --ship-environment, or name one that is on every machine: --spark-conf spark.pyspark.python=PATH",
     ),
     (
         r"No module named '([^']*)'",
         "the Python on the workers lacks the module {0}",
-        "install wincli's dependencies there, or name another Python: --spark-conf spark.pyspark.python=PATH",
+        "send all packages with --ship-environment, or install them there",
     ),
 )
 

@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 from wincli.windowing.spark.setup import Setup, worker_environment
-from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, ship
+from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, USER_CODE, ship
 from wincli.windowing.spark.workers.daemon import make_calls
 from wincli.windowing.spark.workers.environment import WORKER_CALLS
 from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
+from wincli.windowing.support.module_path import FOLDER as WORKING_FOLDER
 
 KERNEL = """
 from wincli.windowing.support.jit import kernel
@@ -166,3 +167,28 @@ def test_remote_workers_import_wincli_first_and_then_user_modules(tmp_path: Path
         "PYTHONPATH": f"{FOLDER}:/a:/b",
         NO_PANDAS: "1",
     }
+
+
+def test_remote_workers_find_the_store_that_the_driver_finds(tmp_path: Path) -> None:
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "r", "AWS_ENDPOINT_URL": "http://h"}
+    setup = Setup("yarn", {}, {**keys, "HOME": "/home", "AWS_PROFILE": "p"}, tmp_path, ())
+    sent = worker_environment(setup, {"AWS_REGION": "of the user"})
+    assert {name: value for name, value in sent.items() if "AWS" in name} == {
+        name: value for name, value in keys.items() if name != "AWS_REGION"
+    }
+
+
+def test_modules_of_the_working_folder_go_where_workers_look_for_them(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name in ("mine.py", "data.csv", "package/__init__.py", "package/inner/more.py", "package/a.bin", "other/x.py"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(name)
+    names = zipfile.ZipFile(ship(tmp_path, packages=["wincli.conf"], working_folder=home)).namelist()
+    assert [name for name in names if name.startswith(USER_CODE)] == [
+        f"{USER_CODE}/mine.py",
+        f"{USER_CODE}/package/__init__.py",
+        f"{USER_CODE}/package/inner/more.py",
+    ]
+    assert not any(name.startswith(USER_CODE) for name in zipfile.ZipFile(ship(tmp_path)).namelist())
+    there = worker_environment(Setup("yarn", {}, {}, tmp_path, ()), {}, has_user_code=True)
+    assert there[WORKING_FOLDER] == f"{FOLDER}/{USER_CODE}"

@@ -6,12 +6,14 @@ Rows of the result are checked as they are written, so a run with expectations r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import combined
+from ...columns.numeric import scale_of
 from ...expressions.binding import BoundExpression
 from ...planning.plan import Plan
 from ...planning.result_schema import FIXED, MARK
@@ -40,8 +42,11 @@ class CheckedTables:
     def on(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Return the parts that hold all of the tables; the first of them says what was found."""
         first, *others = parts
-        digest = first.digest if isinstance(first, ResultPart) else None
-        return CheckedPart(first.name, first.rows, first.nbytes, first.checksum, digest, self.checks), *others
+        result = (
+            first if isinstance(first, ResultPart) else ResultPart(first.name, first.rows, first.nbytes, first.checksum)
+        )
+        known = (result.name, result.rows, result.nbytes, result.checksum, result.digest, result.statistics)
+        return CheckedPart(*known, self.checks), *others
 
 
 def span_of(plan: Plan, rows: pa.RecordBatch) -> tuple[float, float] | None:
@@ -57,6 +62,15 @@ def span_of(plan: Plan, rows: pa.RecordBatch) -> tuple[float, float] | None:
     ends = pc.min_max(column)
     low, high = ends["min"].as_py(), ends["max"].as_py()
     return None if low is None else (low, high)
+
+
+def epoch_seconds(number: float, dtype: pa.DataType) -> float:
+    """Return an order value that `span_of` gives, of a column of type ``dtype``, in seconds since the epoch.
+
+    A plain number counts seconds since the epoch.
+    """
+    per_second = scale_of(dtype).per_second if pa.types.is_temporal(dtype) else None
+    return float(Fraction(number) / per_second) if per_second is not None else float(number)
 
 
 def order_column(plan: Plan) -> str | None:

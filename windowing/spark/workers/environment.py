@@ -13,6 +13,33 @@ WORKER_CALLS = "WINCLI_WORKER_ORDERS"
 """Environment variable: a file with pickled calls to make before workers fork, for executors on other machines."""
 
 
+STORE_VARIABLES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ALLOW_HTTP",
+    "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_ENDPOINT",
+    "STORAGE_EMULATOR_HOST",
+)
+"""Environment variables by which the libraries of stores find a store and may use it; executors elsewhere get them."""
+
+
+PACKED = "wincli-environment"
+"""The folder that executors unpack a packed environment into, relative to where they and their workers run."""
+
+PACKED_PYTHON = f"./{PACKED}/bin/python"
+"""The Python in it."""
+
+
 # One task is one thread, for Spark runs a task per core. A background thread of jemalloc would not survive a fork.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
