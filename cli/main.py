@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -127,8 +128,12 @@ def _hint(error: Any) -> str:
     name = getattr(error, "option_name", None)
     if name in _FILTERS:
         return "--where leaves out rows, --having result rows"
-    near = nearest(name, [opt for p in app_options() for opt in p]) if name else None
-    return f"did you mean {near}?" if near else "see wincli --help"
+    flags = _flags(error.ctx.command.params) if name and error.ctx else []
+    if near := nearest(name, flags) if name else None:
+        return f"did you mean {near}?"
+    if name in {flag for flags in app_options() for flag in flags}:
+        return f"that is an option of wincli run; see {error.ctx.command_path} --help"
+    return "see wincli --help"
 
 
 def run_parameters() -> list[Any]:
@@ -139,7 +144,11 @@ def run_parameters() -> list[Any]:
 
 def app_options() -> list[list[str]]:
     """Return the flags of ``wincli run``: one list for each option."""
-    return [[*parameter.opts, *parameter.secondary_opts] for parameter in run_parameters()]
+    return [_flags([parameter]) for parameter in run_parameters()]
+
+
+def _flags(parameters: Iterable[Any]) -> list[str]:
+    return [flag for each in parameters for flag in (*each.opts, *each.secondary_opts)]
 
 
 def _early_messages(arguments: list[str]) -> Messages:

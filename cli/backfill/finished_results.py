@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...conf.units import Unit
+from ...conf.ranges.units import Unit
 from ...windowing.ports import InputFile
 from ...writers.commit.tables import table_of
 from ..request.fingerprint import same_inputs, same_job

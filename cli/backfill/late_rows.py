@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from ...conf.units import Unit
+from ...conf.ranges.units import Unit
 from ...readers.merged_source import SourceRange, count_before, merge, with_expressions
 from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import FILES

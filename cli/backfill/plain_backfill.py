@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...conf.ranges.units import Unit
 from ...conf.recorded_job import recorded
-from ...conf.units import Unit
 from ..job.context import RunContext
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun

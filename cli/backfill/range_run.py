@@ -7,15 +7,17 @@ for this, so the next backfill, whatever its range, completes a correction that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol
 
-from ...conf.units import Kind, Unit, compact, unit_at
+from ...conf.ranges.units import Kind, Unit, compact, unit_at
 from ...windowing.errors import InputError, WincliError
 from ..request.fingerprint import R, UnitSummary, same_inputs
 from .lost_outputs import RerunReason
+from .parallel.runner import OneByOne, RunUnit, UnitRunner
 from .unit_chain import UnitChain
 from .unit_paths import UnitInput
 
@@ -73,15 +75,21 @@ class BackfillOutcome(Generic[R]):
 
 
 def run_backfill(
-    units: Sequence[Unit], kind: Kind, records: Sequence[R], mode: BackfillMode[R], redo: bool = False
+    units: Sequence[Unit],
+    kind: Kind,
+    records: Sequence[R],
+    mode: BackfillMode[R],
+    redo: bool = False,
+    together: Callable[[RunUnit[R]], UnitRunner[R]] = OneByOne,
 ) -> BackfillOutcome[R]:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
-    ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done. Stops
-    at the first unit that fails, with an error that names it; units that are done by then stay done. Raises what the
-    mode raises, `InputError` where a unit has to be run again and its input is gone, or where the state has lost a unit
-    that another began from, `ConfigError` where the state that a unit begins from is no longer kept, or where the units
-    done before are of another kind.
+    ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done.
+    ``together``: makes what runs the units, one by one unless none of them needs another. Stops at the first unit that
+    fails, with an error that names it; units that are done by then stay done. Raises what the mode raises, `InputError`
+    where a unit has to be run again and its input is gone, or where the state has lost a unit that another began from,
+    `ConfigError` where the state that a unit begins from is no longer kept, or where the units done before are of
+    another kind.
     """
     mode.chain.check(records, kind)
     in_range = {unit.ordinal for unit in units}
@@ -91,21 +99,23 @@ def run_backfill(
     gaps = []
     before: R | None = None
     try:
-        for ordinal in sorted({*in_range, *known}):
-            unit, record = unit_at(ordinal, kind), known.get(ordinal)
-            if record is not None:
-                mode.chain.check_before(record, labels)
-            found = _input_to_run(unit, record, before, mode, ordinal in in_range, redo)
-            if found:
-                previous = mode.chain.begin(unit, before, records, kind)
-                record = _run(unit, found, previous, mode, new_records)
-                labels.add(unit.label)
-            elif record is None:
-                gaps.append(unit)
-            before = record or before
+        with together(partial(_run, mode, new_records)) as runner:
+            for ordinal in sorted({*in_range, *known}):
+                unit, record = unit_at(ordinal, kind), known.get(ordinal)
+                if record is not None:
+                    mode.chain.check_before(record, labels)
+                found = _input_to_run(unit, record, before, mode, ordinal in in_range, redo)
+                if found:
+                    previous = mode.chain.begin(unit, before, records, kind)
+                    record = runner.run(unit, found, previous) or record
+                    labels.add(unit.label)
+                elif record is None:
+                    gaps.append(unit)
+                before = record or before
     except BaseException:
         if new_records:
-            mode.note(f"done before that, and kept: {compact(unit_at(ordinal, kind) for ordinal in new_records)}")
+            kept = compact(unit_at(ordinal, kind) for ordinal in sorted(new_records))
+            mode.note(f"done before that, and kept: {kept}")
         raise
     return _outcome(in_range, known, new_records, gaps, kind)
 
@@ -161,7 +171,7 @@ def _find(unit: Unit, mode: BackfillMode[R]) -> UnitInput | None:
         return mode.find(unit)
 
 
-def _run(unit: Unit, found: UnitInput, previous: str | None, mode: BackfillMode[R], new_records: dict[int, R]) -> R:
+def _run(mode: BackfillMode[R], new_records: dict[int, R], unit: Unit, found: UnitInput, previous: str | None) -> R:
     """Run a unit, after the units before it that its late rows belong to; add all records to ``new_records``."""
     with _naming_unit(unit):
         for record in mode.run(unit, found, previous):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...conf.units import Unit, compact
+from ...conf.ranges.units import Unit, compact
 from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
 from ..console.row_accounts import sum_rejected

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from ...conf.units import Kind, Unit, check_kind, unit_at
+from ...conf.ranges.units import Kind, Unit, check_kind, unit_at
 from ...windowing.errors import ConfigError
 from ...writers.state.unit_record import UnitRecord
 from ..request.fingerprint import R, UnitSummary

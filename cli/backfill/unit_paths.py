@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...conf.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
-from ...conf.units import Kind, Unit
-from ...readers.files.listing import ListedFile, NoFilesError, list_files, list_folders
+from ...conf.ranges.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
+from ...conf.ranges.units import Kind, Unit
+from ...conf.table_outputs import plain_path
+from ...readers.files.listed import ListedFile
+from ...readers.files.listing import NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
@@ -41,12 +43,14 @@ class InputPaths:
     ``name``: the NAME in the folders ``NAME=LABEL`` of outputs without ``{date}``.
     ``skip_unreadable``: as in the job.
     ``tables``: the name and the template of each enrichment whose path has ``{date}``.
+    ``version``: as in the job.
     """
 
     inputs: tuple[tuple[str, Partitions | None], ...]
     name: str
     skip_unreadable: bool
     tables: tuple[tuple[str, str], ...] = ()
+    version: str | None = None
 
 
 def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths:
@@ -58,19 +62,18 @@ def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths
     tables = tuple((each.name, each.path) for each in request.enrichments if has_date(each.path))
     for path in (*job.input, job.output, *(stage.output for stage in job.stages), *(path for _, path in tables)):
         if path is not None and has_date(path):
-            check_template(path, first, kind)
-    inputs = tuple((path, _partitions(path, kind, job.skip_unreadable)) for path in job.input)
-    return InputPaths(inputs, next((found.name for _, found in inputs if found), "dt"), job.skip_unreadable, tables)
+            check_template(plain_path(path), first, kind)
+    inputs = tuple((path, _partitions(path, kind, job.skip_unreadable, job.table_version)) for path in job.input)
+    name = next((found.name for _, found in inputs if found), "dt")
+    return InputPaths(inputs, name, job.skip_unreadable, tables, job.table_version)
 
 
-def _partitions(path: str, kind: Kind, skip_unreadable: bool) -> Partitions | None:
+def _partitions(path: str, kind: Kind, skip_unreadable: bool, version: str | None) -> Partitions | None:
     if has_date(path):
-        folder = before_date(path)
-        list_folders(
-            folder, skip_unreadable=True
-        )  # without this a typing error would give a range of gaps, not an error
+        # Without this a typing error would give a range of gaps, not an error.
+        list_folders(before_date(path), skip_unreadable=True, version=version)
         return None
-    folders = list_folders(path, skip_unreadable=skip_unreadable)
+    folders = list_folders(path, skip_unreadable=skip_unreadable, version=version)
     found = partitions(folders, kind, path)
     if found is None and kind == "hour" and (days := partitions(folders, "day", path)):
         example = f"{path}/{days.name}={{date:%Y-%m-%d}}/hour={{date:%H}}"
@@ -87,15 +90,18 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
     Raises `InputError` where one of several inputs has files for the unit and another has none.
     """
     given = [(path, _paths(path, found, unit)) for path, found in input_paths.inputs]
-    skip = input_paths.skip_unreadable
-    files = {path: [file for below, base in paths for file in _list_files(below, base, skip)] for path, paths in given}
+    skip, version = input_paths.skip_unreadable, input_paths.version
+    files = {
+        path: [file for below, base in paths for file in _list_files(below, base, skip, version)]
+        for path, paths in given
+    }
     there = [path for path, listed in files.items() if listed]
     if not there:
         return None
     if missing := [path for path, listed in files.items() if not listed]:
         what = f"{there[0]} has files for {unit.label}, and {missing[0]} has none"
         raise InputError(what, "wait for them, or end the range before it")
-    tables = {name: _list_files(fill(path, unit), before_date(path), skip) for name, path in input_paths.tables}
+    tables = {name: _list_files(fill(path, unit), before_date(path), skip, None) for name, path in input_paths.tables}
     if bare := [path for name, path in input_paths.tables if not tables[name]]:
         what = f"{there[0]} has files for {unit.label}, and the enrich table {fill(bare[0], unit)} has none"
         raise InputError(what, "wait for them, or end the range before it")
@@ -119,9 +125,9 @@ def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, 
     return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
 
 
-def _list_files(path: str, base: str, skip_unreadable: bool) -> Sequence[ListedFile]:
+def _list_files(path: str, base: str, skip_unreadable: bool, version: str | None) -> Sequence[ListedFile]:
     try:
-        listing = list_files([path], [base], skip_unreadable=skip_unreadable)
+        listing = list_files([path], [base], skip_unreadable=skip_unreadable, version=version)
     except NoFilesError:
         return ()
     if not listing.files:  # no gap: a result has a part, be it an empty one
@@ -135,8 +141,8 @@ def _name(file: ListedFile) -> str:
 
 def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:
     """Return the files of inputs by absolute paths. Raises `InputError` where there are none."""
-    found = order_files(list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable), "name").files
-    return _as_inputs(found)
+    listing = list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable, version=reading.version)
+    return _as_inputs(order_files(listing, "name").files)
 
 
 def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:

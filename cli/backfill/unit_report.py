@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...conf.units import Unit
+from ...conf.ranges.units import Unit
 from ...windowing.errors import WincliError
 from ...writers.state.state import State
 from ..console.counts import count_of

@@ -1,4 +1,5 @@
 """Output for people and machines: messages, progress, counts in words, row accounting, tables, texts; and signals.
 
-Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`, `cli.main`.
+Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`, `cli.main`,
+`cli.monitoring`.
 """

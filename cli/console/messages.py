@@ -1,12 +1,13 @@
 """The only writer to stderr: notes, errors and the closing summary, and the exit code of every error.
 
 Texts are escaped so that none can begin a line of its own or control a terminal, and secrets are masked
-(`windowing.support.redaction`).
+(`windowing.support.addresses.redaction`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import traceback
 from dataclasses import dataclass, replace
@@ -23,7 +24,8 @@ from ...windowing.errors import (
     shown,
     shown_lines,
 )
-from ...windowing.support.redaction import without
+from ...windowing.support.addresses.redaction import without
+from ...windowing.support.addresses.store_errors import StoreTrouble, store_trouble
 
 OK = 0
 UNEXPECTED = 1
@@ -64,6 +66,8 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of an error."""
     if isinstance(error, Stopped):
         return error.code
+    if _store_trouble(error):
+        return INPUT
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), UNEXPECTED)
 
 
@@ -74,8 +78,7 @@ class Messages:
     ``level``: -1 writes errors only, 0 notes too, 1 details too, 2 stack traces of errors too.
     ``as_json``: whether each message is a line of JSON.
     ``stream``: where messages go; None for stderr.
-    ``secrets``: texts to mask wherever they occur, besides those that `windowing.support.redaction` knows by their
-        form.
+    ``secrets``: texts to mask wherever they occur, besides those that `redaction` knows by their form.
     """
 
     level: int = 0
@@ -140,11 +143,16 @@ class Messages:
     def _print(self, text: str) -> None:
         stream = self.stream or sys.stderr
         if stream is not None:  # a process without stderr has no reader
-            print(shown_lines(text), file=stream, flush=True)
+            print(f"{shown_lines(text)}\n", end="", file=stream, flush=True)  # at once: other threads write, too
 
 
 def _as_json(value: dict[str, Any]) -> str:
     return json.dumps(value, default=str).replace("\x7f", "\\u007f")  # the one control character that dumps leaves
+
+
+def _store_trouble(error: BaseException) -> StoreTrouble | None:
+    """Return why a store refused in the middle of a run; None for any other error."""
+    return store_trouble(str(error)) if isinstance(error, OSError) and not error.errno else None
 
 
 def _text(error: BaseException) -> str:
@@ -152,5 +160,8 @@ def _text(error: BaseException) -> str:
         return f"{_STOPPED[error.code]}; nothing was written"
     if isinstance(error, WincliError):
         return str(error)
+    if trouble := _store_trouble(error):
+        where = re.search(r"key '[^']*' in bucket '[^']*'", str(error))
+        return f"{trouble.words}{f' ({shown(where[0])})' if where else ''}; {trouble.do}"
     first = (str(error).splitlines() or [""])[0]
     return f"unexpected {type(error).__name__}: {shown(first)}; run again with -vv and report what it prints"

@@ -11,9 +11,9 @@ from typing import Any
 
 import typer
 
-from ...conf.units import compact
+from ...conf.ranges.units import compact
 from ...windowing.errors import shown
-from ...windowing.support.redaction import redacted, redacted_path
+from ...windowing.support.addresses.redaction import redacted, redacted_path
 from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
 from ..console.row_accounts import RowAccount

@@ -4,5 +4,5 @@ The entry point is `pipeline.run_job`, in one of two modes (`run_mode.RunMode`):
 `incremental_run.IncrementalRun` as a unit on one. `context.RunContext` holds the values that all steps share.
 
 Imports `cli.console`, `cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by
-`cli.backfill`, `cli.commands`, `cli.inspection`, `cli.launch`.
+`cli.backfill`, `cli.commands`, `cli.inspection`, `cli.launch`, `cli.monitoring`.
 """

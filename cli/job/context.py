@@ -13,6 +13,7 @@ from ...windowing.ports import Executor
 from ...windowing.spark.boot import Progress
 from ...writers.folders.lock import Owner
 from ..console.messages import Messages
+from .observer import RunObserver
 
 
 class Session(Executor, Protocol):
@@ -50,20 +51,21 @@ class RunContext:
     ``show``: shows the progress of tasks.
     ``messages``: the writer to stderr.
     ``started``: `time.perf_counter` when the command began.
-    ``announced``: names of the messages that are written once a command, for the first unit, and have been.
+    ``observers``: look on at its runs.
+    ``announced``: by their names, the messages that are written once a command, for the first unit, and have been.
     """
 
     spark: Boot
     show: Callable[[Progress], None]
     messages: Messages
     started: float
-    announced: set[str] = field(default_factory=set)
+    observers: tuple[RunObserver, ...] = ()
+    announced: dict[str, object] = field(default_factory=dict)
 
     def is_first(self, message: str) -> bool:
         """Whether a message is to be written now; after that it counts as written."""
-        is_new = message not in self.announced
-        self.announced.add(message)
-        return is_new
+        own = object()
+        return self.announced.setdefault(message, own) is own  # one step: units may run side by side
 
 
 def owner() -> Owner:

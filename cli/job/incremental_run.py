@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
+from ...conf.ranges.units import Unit
 from ...conf.recorded_job import recorded
-from ...conf.units import Unit
 from ...readers.merged_source import MergedSource
 from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState

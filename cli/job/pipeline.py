@@ -17,6 +17,7 @@ from ..request.request import JobRequest
 from .context import RunContext, owner
 from .enrich_tables import loaded_tables
 from .executor import SparkStageExecutor
+from .observer import observed
 from .reports.choices import announce
 from .reports.expectations import check_expectations
 from .reports.manifests import manifests_of
@@ -44,7 +45,12 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
 
     If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
-    with mode.begin(request) as run, open_outputs(request, owner()) as outputs, _closing_spark(context):
+    with (
+        mode.begin(request) as run,
+        observed(context.observers, request, run.label) as committed,
+        open_outputs(request, owner()) as outputs,
+        _closing_spark(context),
+    ):
         source = enriched_input(request, run.source(request, context), PendingExecutor(context.spark.session))
         plan = plan_job(request, source, outputs)
         run.check(plan.stages)
@@ -52,13 +58,17 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
         for stage in plan.stages:  # while Java starts
             context.spark.warm(warm, stage.plan, stage.schema)
         executor = SparkStageExecutor(context, run.label)
+        for output in filter(None, outputs):
+            output.begin()
         with loaded_tables(plan, run, executor) as plan:
             stage_runs = run_stages(plan, run, executor)
         plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         found = check_expectations(plan, stage_runs, context.messages, run.label)
         job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
-        return CommittedJob(stage_runs, run.commit(job, context.spark.session()))
+        record = run.commit(job, context.spark.session())
+        committed(job)
+        return CommittedJob(stage_runs, record)
 
 
 @contextmanager

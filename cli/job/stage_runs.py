@@ -55,9 +55,10 @@ def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> lis
 
 
 def task_of(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: StageOutput) -> TaskContext:
-    """Return the task context of a stage, with what expectations ask of the rows that it reads and writes."""
+    """Return the task context of a stage, with what expectations and metrics ask of the rows it reads and writes."""
     bound, over_rows = plan.expectations, conditions_of(plan.expectations) if stage is plan.stages[-1] else ()
-    asks_span = stage is plan.stages[0] and any(each.asks_span for each in bound)
+    is_needed = plan.request.job.metrics_file is not None or any(each.asks_span for each in bound)
+    asks_span = is_needed and stage is plan.stages[0]
     task = TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks)
     return replace(task, conditions=over_rows, asks_span=asks_span) if over_rows or asks_span else task
 
@@ -71,7 +72,7 @@ def _stream(before: StageRun, split_size: int) -> Source:
     """Return the result of a stage as the input of the next."""
     sink = before.stage_output.sink
     shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
-    folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}".rstrip("/"), shown)
+    folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
     return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...conf.recorded_job import recorded
+from ...conf.table_outputs import plain_path
 from ...windowing.ports import InputFile
-from ...windowing.support.redaction import redacted_path
+from ...windowing.support.addresses.redaction import redacted_path
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..backfill.finished_results import is_done, read_result
@@ -73,7 +74,8 @@ def files_of(request: JobRequest) -> tuple[InputFile, ...]:
 
 def _done_before(request: JobRequest, state: State) -> UnitRecord | None:
     """Return the newest unit of a state if it is of this job, its input and its outputs."""
-    outputs, job = list(map(redacted_path, request.outputs)), recorded(request.job)
+    outputs = [redacted_path(plain_path(path)) for path in request.outputs]
+    job = recorded(request.job)
 
     def is_same(record: UnitRecord) -> bool:
         return not differences_of(record, job) and _shown(record) == outputs
@@ -86,5 +88,5 @@ def _shown(record: UnitRecord) -> Sequence[str]:
 
 
 def _table_files(request: JobRequest) -> tuple[InputFile, ...]:
-    reading = replace(request.reading, bases=(), skip_unreadable=False)
+    reading = replace(request.reading, bases=(), skip_unreadable=False, version=None)
     return tuple(file for each in request.enrichments for file in list_inputs([each.path], reading))

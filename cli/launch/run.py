@@ -7,6 +7,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ from ...windowing.support.module_path import with_working_folder
 from ...windowing.support.user_modules import search
 from ..arguments.environment import strange_variables
 from ..console.messages import CLOSED, Messages, Stopped, exit_code
+from ..monitoring.monitors import Monitors
 from ..request.request import JobRequest, parse_request
 from .standard_streams import Pipes, piped
 
@@ -43,25 +45,38 @@ def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int
     messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job))
     for note in (*strange_variables(os.environ), *request.notes):
         messages.note(note)
+    monitors = Monitors(request, messages, started)
     try:
-        with piped(request) as pipes:
-            finish = _run(request, messages, pipes, started, confirm)
-            if not pipes.write():
-                return CLOSED
-        return finish()
+        monitors.open()
+        code = _run_piped(request, messages, monitors, confirm)
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
         reported = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
         messages.error(reported)
+        monitors.end(exit_code(reported), reported)
         return exit_code(reported)
+    monitors.end(code)
+    return code
 
 
-def _run(request: JobRequest, messages: Messages, pipes: Pipes, started: float, confirm: Confirm) -> Callable[[], int]:
+def _run_piped(request: JobRequest, messages: Messages, monitors: Monitors, confirm: Confirm) -> int:
+    with piped(request) as pipes:
+        finish = _run(request, messages, pipes, monitors, confirm)
+        if not pipes.write():
+            return CLOSED
+    return finish()
+
+
+def _run(
+    request: JobRequest, messages: Messages, pipes: Pipes, monitors: Monitors, confirm: Confirm
+) -> Callable[[], int]:
     def load() -> Callable[[RunContext], Callable[[], int]]:
         from .run_modes import run_request  # noqa: PLC0415
 
-        return lambda context: run_request(pipes.filled(request, messages.note), context, confirm)
+        return lambda context: run_request(
+            pipes.filled(request, messages.note), replace(context, observers=monitors.observers()), confirm
+        )
 
-    return run_on_spark(request, messages, started, load)
+    return run_on_spark(request, messages, monitors.started, load)
 
 
 def run_on_spark(
@@ -104,4 +119,14 @@ def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
     environ = with_working_folder(os.environ) if request.runs_user_code else {**os.environ, NO_PANDAS: "1"}
     if _forks(request):
         prepare(settings)
-    return boot(job.master, job.spark_conf, settings, messages.java if verbose else None, environ)
+    java = messages.java if verbose else None
+    return boot(job.master, job.spark_conf, settings, java, environ, _pack(request, environ, messages))
+
+
+def _pack(request: JobRequest, environ: Mapping[str, str], messages: Messages) -> Callable[[Path], Path] | None:
+    """Return the function that packs the environment for executors, where the job asks for that."""
+    if not request.job.ship_environment:
+        return None
+    from ...windowing.spark.environment.archive import pack_environment  # noqa: PLC0415 - 20 ms
+
+    return lambda folder: pack_environment(folder, environ, request.runs_user_code, messages.note)

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ...conf.ranges.units import Unit, check_kind, unit_of_plain_run, units
 from ...conf.recorded_job import paths_of
-from ...conf.units import Unit, check_kind, unit_of_plain_run, units
 from ...writers.state.state import State, open_state
 from ...writers.state.unit_record import UnitRecord
 from ..backfill.incremental_backfill import IncrementalBackfill, run_unit
 from ..backfill.late_rows import LateBackfill
+from ..backfill.parallel.independence import why_one_by_one
+from ..backfill.parallel.shared import shared_context
 from ..backfill.plain_backfill import PlainBackfill
 from ..backfill.range_run import run_backfill
 from ..backfill.range_summary import report_backfill
@@ -47,7 +49,9 @@ def run_request(request: JobRequest, context: RunContext, confirm: Confirm | Non
 
 def _run_alone(request: JobRequest, context: RunContext) -> Finish:
     if result_is_done(request):
-        return partial(_nothing_to_do, request, context, f"{request.job.output} holds the result of this job and input")
+        return partial(
+            _nothing_to_do, request, context, f"{request.shown_output} holds the result of this job and input"
+        )
     stage_runs = run_job(request, PlainRun(context.started), context).stage_runs
     return partial(_report_run, request, stage_runs, context)
 
@@ -94,9 +98,12 @@ def _nothing() -> None:
 
 def _run_apart(request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], context: RunContext) -> Finish:
     """Run the units of a range where no unit depends on another."""
-    mode = PlainBackfill(request, context, input_paths)
-    outcome = run_backfill(in_range, request.job.unit, mode.records(in_range), mode, request.job.redo)
-    report = partial(report_backfill, outcome, request.job.output, False)
+    shared = shared_context(context, request)
+    mode = PlainBackfill(request, shared.context, input_paths)
+    done = mode.records(in_range)
+    outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, shared.runner)
+    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
+    report = partial(report_backfill, outcome, request.shown_output, False)
     return partial(_report_backfill, request, context, bool(outcome.done), report)
 
 
@@ -114,12 +121,21 @@ def _run_on_state(
     """
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
+        if request.job.jobs > 1:
+            context.messages.note(f"units run one after the other: {why_one_by_one(request)}")
         mode = IncrementalBackfill(request, context, input_paths, state, in_range)
         mode.range.check_same_job()
         check()
         outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
-    report = partial(report_backfill, outcome, request.job.output, True)
+    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
+    report = partial(report_backfill, outcome, request.shown_output, True)
     return partial(_report_backfill, request, context, bool(outcome.done), report)
+
+
+def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
+    """Let observers see how many units did not run."""
+    for each in context.observers:
+        each.pass_over(skipped, gaps)
 
 
 def _report_run(request: JobRequest, stage_runs: Sequence[StageRun], context: RunContext) -> int:
@@ -133,7 +149,8 @@ def _report_backfill(request: JobRequest, context: RunContext, is_done: bool, re
 
 
 def _nothing_to_do(request: JobRequest, context: RunContext, why: str) -> int:
-    context.messages.summary(f"nothing to do: {why}", output=request.job.output)
+    context.messages.summary(f"nothing to do: {why}", output=request.shown_output)
+    _pass_over(context, 1, 0)
     return request.job.exit_code_noop
 
 

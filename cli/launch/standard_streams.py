@@ -15,7 +15,7 @@ from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.spark.masters import is_local
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
-from ...windowing.support.formats import FORMATS, Format, format_of_bytes
+from ...windowing.support.formats import FORMATS, AnyFormat, Format, file_format, format_of_bytes
 from ...writers.folders.os_errors import reason
 from ..request.request import JobRequest
 
@@ -54,14 +54,14 @@ class Pipes:
             note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
         return replace(request, reading=replace(request.reading, format=form, stdin=str(spool)))
 
-    def _spooled(self, requested: Format | Literal["auto"]) -> tuple[Format, Path]:
+    def _spooled(self, requested: AnyFormat | Literal["auto"]) -> tuple[Format, Path]:
         try:
             first = os.read(0, _CHUNK)
             while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
                 first += more
             if not first.strip():
                 raise InputError("stdin is empty", "pipe something into it, or name a file")
-            form = _form(first) if requested == "auto" else requested
+            form = _form(first) if requested == "auto" else file_format(requested)
             spool = self.folder / f"stdin.{form}"
             with os.fdopen(os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 while first:
@@ -120,7 +120,7 @@ def piped(request: JobRequest) -> Iterator[Pipes]:
             yield Pipes(folder.path, None, "csv")
         else:
             with _reserve_stdout() as out:
-                yield Pipes(folder.path, out, request.stages[-1].stage.output_format)
+                yield Pipes(folder.path, out, file_format(request.stages[-1].stage.output_format))
     finally:
         folder.remove()
         folder.release()

@@ -39,7 +39,9 @@ def enriched_input(request: JobRequest, source: FileSource | MergedSource, execu
 
 def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor) -> FileSource:
     """Open the files of a table. Types that ``--schema`` gives hold for its columns of text with these names, too."""
-    reading = replace(request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False)
+    reading = replace(
+        request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False, version=None
+    )
     with _naming(enrichment):
         table = open_source([enrichment.path], reading, executor)
         given = [(name, text) for name, text in request.reading.schema if _is_text(table.schema, name)]

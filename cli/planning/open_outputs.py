@@ -22,6 +22,11 @@ def open_outputs(request: JobRequest, owner: Owner) -> Iterator[tuple[Output | N
     paths = [*(stage.stage.output for stage in request.stages[:-1]), request.stdout or job.output]
     refuse_each_other([path for path in paths if path])
     with ExitStack() as stack:
-        yield tuple(
-            stack.enter_context(open_output(path, job.mode, request.inputs, owner)) if path else None for path in paths
-        )
+
+        def opened(path: str) -> Output:
+            held = open_output(
+                path, job.mode, request.inputs, owner, evolve=job.evolve_schema, is_unsafe=job.unsafe_commit
+            )
+            return stack.enter_context(held)
+
+        yield tuple(opened(path) if path else None for path in paths)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ...conf.partition_columns import partition_column
 from ...windowing.engine.tasks.rejects import reject_schema
-from ...windowing.support.formats import INTERMEDIATE
+from ...windowing.support.formats import INTERMEDIATE, file_format
 from ...writers.output.output import Output
 from ...writers.output.partitioning import Partitioning, bind_partitions
 from ...writers.output.sink import FileSink
@@ -56,8 +56,9 @@ def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
     options = stage.request.stage
     partitioning = _partitioning(options.partition_by, stage.result, most_open)
-    sink = own.sink(options.output_format, stage.result, rejects, partitioning)
-    if own is job_output or (options.output_format == INTERMEDIATE and not options.plain and partitioning is None):
+    sink = own.result_sink(file_format(options.output_format), stage.result, rejects, partitioning)
+    is_read_on = options.output_format == INTERMEDIATE and not options.plain and partitioning is None
+    if own is job_output or (is_read_on and sink.table is None):
         return StageOutput(own, is_own=True, sink=sink, copy=None)
     between = own.sink(INTERMEDIATE, stage.plan.schema, rejects).for_next_stage(stage.name)
     return StageOutput(own, is_own=True, sink=between, copy=sink)

@@ -19,7 +19,7 @@ from ...windowing.planning.validation import check_marks
 from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
-from ...writers.output.sink import check_types
+from ...writers.output.file_rows import check_types
 from ..request.request import JobRequest, StageRequest
 from ..request.stage_names import naming_stage
 

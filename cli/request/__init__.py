@@ -3,5 +3,5 @@
 The entry point is `request.parse_request`.
 
 Imports `conf`, `readers`, `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`,
-`cli.launch`, `cli.planning`.
+`cli.launch`, `cli.monitoring`, `cli.planning`.
 """

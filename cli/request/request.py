@@ -10,6 +10,7 @@ from ...conf.job import PIPE, Job, Stage
 from ...conf.job_builder import make_job, pairs
 from ...conf.job_files.parser import read_job_file
 from ...conf.option_values import window_value
+from ...conf.table_outputs import plain_path, with_table_outputs
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError
 from ...windowing.language.aggregates.calls import alias_of
@@ -67,6 +68,11 @@ class JobRequest:
         return *own, self.job.output
 
     @property
+    def shown_output(self) -> str:
+        """The output of the job as the user wrote it."""
+        return plain_path(self.job.output)
+
+    @property
     def is_piped(self) -> bool:
         """Whether the job reads stdin or writes stdout: then nobody can know whether the same was done before."""
         return PIPE in self.job.input or self.job.output == PIPE
@@ -116,6 +122,7 @@ def _notes(job: Job) -> tuple[str, ...]:
 
 def request_of(job: Job) -> JobRequest:
     """Parse a job. Raises `SpecError` and `ConfigError` as `parse_request` does."""
+    job = with_table_outputs(job)
     column_types = parse_schema(job.column_types) if job.column_types else ()
     reading = ReadOptions(
         job.input_format,
@@ -125,6 +132,7 @@ def request_of(job: Job) -> JobRequest:
         job.file_order,
         job.split_size,
         skip_unreadable=job.skip_unreadable,
+        version=job.table_version,
     )
     stages = tuple(_stage(stage, job.max_rows_out) for stage in job.stages)
     return JobRequest(job, stages, reading, tuple(map(parse_enrichment, job.enrich)))

@@ -11,8 +11,8 @@ from typing import Any
 from ....conf.job_builder import make_job
 from ....conf.job_files.layers import ONLY
 from ....conf.job_files.parser import JobFile
-from ....conf.path_templates import before_date, fill, has_date
-from ....conf.units import STEPS, Kind, Unit, unit_at, unit_of
+from ....conf.ranges.path_templates import before_date, fill, has_date
+from ....conf.ranges.units import STEPS, Kind, Unit, unit_at, unit_of
 from ....readers.options import parse_schema
 from ....windowing.errors import ConfigError
 from ....windowing.language.enrichment import parse_enrichment, with_path

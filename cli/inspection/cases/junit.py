@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from ...console.text_file import write_text
 from .outcome import CaseOutcome
 from .text import difference, headline

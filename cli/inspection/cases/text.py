@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....windowing.errors import shown
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from ...console.counts import count_of
 from ...console.table import cell_width, cut_to, padded
 from .compare import Mismatch, RowPair

@@ -7,7 +7,7 @@ import json
 import typer
 
 from ....windowing.errors import shown_lines
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from ...console.messages import DATA, OK
 from .compare import DiffRequest, compare
 from .text import diff_json, diff_text

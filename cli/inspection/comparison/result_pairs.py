@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from ....readers.files.listing import ListedFile, list_files
+from ....readers.files.listed import ListedFile
+from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....readers.schema.types import arrow_type
 from ....windowing.errors import ConfigError, DamagedError, InputError
 from ....windowing.planning.result_schema import MARK, OUTPUTS, ROW, STEP
 from ....windowing.support.suggest import did_you_mean
-from ....writers.state.state import is_state
+from ....writers.state.layout import is_state
 from ..results.result import ResultFolder, label_of, open_result_folder
 
 
@@ -101,7 +102,7 @@ def pairs_of(a: str, b: str) -> list[ResultPair]:
 
 
 def _results(path: str) -> dict[str, Side]:
-    if "://" not in path and is_state(path):
+    if is_state(path):
         raise ConfigError(f"{path} is a state", "name the outputs of its units")
     manifests = list_files([path], skip_unreadable=True).manifests
     if not manifests:

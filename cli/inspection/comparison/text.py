@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ....windowing.errors import shown
-from ....windowing.support.redaction import redacted, redacted_path
+from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ...console.counts import count_of
 from ...console.table import is_number
 from .changes import Difference, Number, Tally

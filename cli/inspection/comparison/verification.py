@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +13,12 @@ from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
 from ....windowing.errors import DamagedError, InputError, WincliError
-from ....writers.commit.tables import table_of
-from ....writers.folders.place import SUCCESS, Place
-from ....writers.state.layout import has_data
-from ....writers.state.state import is_state, read_state, stage_files
+from ....writers.commit.contract import Table
+from ....writers.commit.store_objects import run_of
+from ....writers.commit.tables import is_by_version, table_of
+from ....writers.folders.place import SUCCESS, Place, is_local
+from ....writers.state.layout import is_state
+from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import UnitRecord
 from ...backfill.lost_outputs import loss_of
 from ...console.counts import count_of
@@ -55,7 +56,7 @@ def verify(path: str) -> Verification:
     All damage is collected. Raises `InputError` where the path is none of these.
     """
     found = Verification(path)
-    if "://" not in path and is_state(path):
+    if is_state(path):
         _verify_state(path, found)
         return found
     manifests = list_files([path], skip_unreadable=True).manifests
@@ -75,13 +76,12 @@ def _verify_state(path: str, found: Verification) -> None:
         found.damage.append(str(error.what))
         return
     found.damage += view.damage
-    root = Path(path).resolve()
     for record in view.records:
         if record.label in (view.pending, view.running):
             continue
-        if has_data(root, record):
+        if view.storage.has_data(record):
             found.states += 1
-            found.damage += _damage_of_state(root, path, record)
+            found.damage += _damage_of_state(view, record)
         if loss := loss_of(record.outputs, record.run):
             found.damage.append(f"{record.label}: {loss.text}")
             continue
@@ -89,10 +89,10 @@ def _verify_state(path: str, found: Verification) -> None:
             _verify_result(output.path, found, output.shown)
 
 
-def _damage_of_state(root: Path, shown: str, record: UnitRecord) -> Iterator[str]:
+def _damage_of_state(view: StateView, record: UnitRecord) -> Iterator[str]:
     """Yield what is wrong with the window state of a unit: each of its files is read whole."""
     for stage in record.stages:
-        files = stage_files(root, shown, record, stage.name)
+        files = view.storage.files(record, stage.name)
         for part in stage.parts:
             try:
                 files.read_part(part)
@@ -109,7 +109,7 @@ def _verify_result(path: str, found: Verification, shown: str | None = None) -> 
         found.damage.append(f"{place.shown}/{MANIFEST}: it is not the manifest that was written there")
         return
     try:
-        damage = [*_damage_of_files(place, manifest), *_damage_of_account(place, manifest)]
+        damage = [*_damage_of_table(table, manifest), *_damage_of_account(place, manifest)]
         found.files += len(manifest["parts"]) + len(manifest["rejects"])
         found.damage += damage
         if not damage:
@@ -118,19 +118,35 @@ def _verify_result(path: str, found: Verification, shown: str | None = None) -> 
         found.damage.append(f"{place.shown}/{MANIFEST}: it is no manifest of wincli")
 
 
+def _damage_of_table(table: Table, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the files of a result; of a table by version the first thing."""
+    if not is_by_version(table):
+        yield from _damage_of_files(table.place, manifest)
+    elif (missing := table.missing(manifest)) is not None:
+        yield f"{table.place.shown} {missing}"
+
+
 def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield each file that is missing, of another size, or that no run has written there."""
     selector = fs.FileSelector(place.path, recursive=True)
     infos = [info for info in place.fs.get_file_info(selector) if info.type == fs.FileType.File]
     there = {info.path.removeprefix(f"{place.path}/"): int(info.size) for info in infos}
     recorded = {part["name"]: int(part["bytes"]) for part in (*manifest["parts"], *manifest["rejects"])}
-    for name, nbytes in {SUCCESS: 0, **recorded}.items():
+    expected = {SUCCESS: 0, **recorded} if is_local(place.fs) else recorded  # in a store the manifest alone completes
+    for name, nbytes in expected.items():
         if name not in there:
             yield f"{place.shown}/{name}: it is gone"
         elif there[name] != nbytes:
             yield f"{place.shown}/{name}: it has {there[name]:,} bytes, not {nbytes:,}"
-    strays = (name for name in there if name not in recorded and not _is_hidden(name))
+    strays = (
+        name for name in there if name not in recorded and not _is_hidden(name) and not _is_under_way(place, name)
+    )
     yield from (f"{place.shown}/{name}: no run has written it there" for name in sorted(strays))
+
+
+def _is_under_way(place: Place, name: str) -> bool:
+    """Whether a file is, by its name, of a run that has not committed; the next run deletes those that are left."""
+    return not is_local(place.fs) and run_of(name) is not None
 
 
 def _is_hidden(name: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from ....windowing.errors import shown
-from ....windowing.support.redaction import MASK, is_secret, redacted, redacted_settings
+from ....windowing.support.addresses.redaction import MASK, is_secret, redacted, redacted_settings
 from ....writers.output.versions import versions
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, UNEXPECTED

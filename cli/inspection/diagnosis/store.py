@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from pyarrow import fs
 
 from ....windowing.errors import ConfigError, WincliError
-from ....windowing.support.redaction import redacted, redacted_path
+from ....windowing.support.addresses.file_systems import STORES, reach, scheme_of
+from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....writers.folders.os_errors import reason
 from ....writers.folders.place import is_local, new_token, resolve
+from ....writers.stores.conditional import ConditionalStore
+from ....writers.stores.open import open_store
+from ....writers.stores.probe import refuses_stale_puts
 from .check import Check
 
 _LONGEST = 300  # characters of what a store says
@@ -28,30 +32,50 @@ _HELP = {
 
 def check_store(uri: str) -> Check:
     """Check a place step by step, with a small file that is deleted again, up to the first step that fails."""
-    shown, done = redacted_path(uri), ["reached"]
-    began = time.perf_counter()
+    shown, done = redacted_path(uri), list[str]()
+    began, word = time.perf_counter(), "reached"
     try:
-        system, folder = resolve(uri)
-        with closing(_steps(system, folder)) as steps:
-            for step, act in steps:
+        with closing(_steps_in_order(uri)) as steps:
+            for word, act in steps:
                 act()
-                done.append(step)
+                done.append(word)
     except WincliError as error:
         return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
     except (OSError, ValueError) as error:
         words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
-        return Check("store", "fail", f"{shown} cannot be {_next(done)}: {redacted(words)}", _help(uri))
+        return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", _help(uri))
     return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
 
 
-_STEPS = ("reached", "listed", "written", "read", "renamed in", "cleaned")
+_Steps = Generator[tuple[str, Callable[[], None]]]
 
 
-def _next(done: list[str]) -> str:
-    return _STEPS[len(done)] if len(done) < len(_STEPS) else _STEPS[-1]
+def _steps_in_order(uri: str) -> _Steps:
+    yield "reached", lambda: reach(uri)
+    system, folder = resolve(uri)
+    yield from _store_steps(uri, system, folder) if scheme_of(uri) in STORES else _steps(system, folder)
 
 
-def _steps(system: fs.FileSystem, folder: str) -> Generator[tuple[str, Callable[[], None]]]:
+def _store_steps(uri: str, system: fs.FileSystem, folder: str) -> _Steps:
+    """Yield the steps for an object store; whatever happens between them, the small objects are deleted."""
+    yield "listed", lambda: _list(system, folder)
+    store, name = open_store(uri), f".wincli-doctor-{new_token()}"
+    try:
+        yield "written", lambda: _put(system, f"{folder}/{name}")
+        yield "read", lambda: _read(system, f"{folder}/{name}")
+    finally:
+        with suppress(OSError):  # the step that failed is reported
+            store.delete([name])
+    yield "used for commits", lambda: _compare(store, name)
+
+
+def _compare(store: ConditionalStore, name: str) -> None:
+    if not refuses_stale_puts(store, name):
+        what = "it does not compare versions, so two runs could both commit there"
+        raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
+
+
+def _steps(system: fs.FileSystem, folder: str) -> _Steps:
     """Yield the steps in turn; whatever happens between them, the file of the check is deleted."""
     probe = f"{folder}/.wincli-doctor-{new_token()}"
     moved = f"{probe}-moved"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ....conf.ranges.units import Kind, Unit, unit_at, units
 from ....conf.recorded_job import paths_of, recorded
-from ....conf.units import Kind, Unit, unit_at, units
 from ....windowing.errors import ConfigError, DataError, InputError
 from ....writers.commit.tables import table_of
 from ....writers.folders.os_errors import reason
@@ -99,9 +99,9 @@ def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -
 
 
 def _silent(context: RunContext) -> RunContext:
-    """Return a context whose notes nobody reads: they are about units that are not published."""
+    """Return a context whose notes nobody reads, and at whose runs nobody looks: no unit is published."""
     messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
-    return replace(context, messages=messages, announced=set())
+    return replace(context, messages=messages, observers=(), announced={})
 
 
 def _run(

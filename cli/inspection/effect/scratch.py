@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ....conf.path_templates import has_date
+from ....conf.ranges.path_templates import has_date
 from ....windowing.errors import ConfigError
 from ....writers.folders.os_errors import output_errors
-from ....writers.state.layout import JOURNAL, LOCK, RUNNING
 from ....writers.state.state import read_state
+from ....writers.state.storage.places import storage_of
 from ...request.request import JobRequest
 
 
 def in_scratch(request: JobRequest, folder: Path) -> JobRequest:
     """Return a job with its outputs and its state in an empty ``folder``.
 
-    The state is copied, as hard links where the system has them. Raises `ConfigError` where a run on the state was
+    The state is copied, as hard links where it is in a local folder. Raises `ConfigError` where a run on the state was
     killed in its commit, so that the state has to be recovered first.
     """
     outputs = [_moved(path, folder, at) for at, path in enumerate(request.outputs)]
@@ -41,23 +38,11 @@ def _moved(path: str, folder: Path, at: int) -> str:
 
 
 def _copy_state(state: str, target: Path) -> None:
-    if not Path(state).exists():
+    if not storage_of(state).has_others():
         return
-    if read_state(state).pending is not None:
+    view = read_state(state)
+    if view.pending is not None:
         what = f"a run on the state {state} was killed while it committed a unit"
         raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
-    left_out = shutil.ignore_patterns(LOCK, JOURNAL, RUNNING, ".new-*", ".old-*", ".gone-*", "*.half")
     with output_errors(f"the scratch folder {target}"):
-        shutil.copytree(Path(state).resolve(), target, copy_function=_linking(), ignore=left_out)
-
-
-def _linking() -> Callable[[str, str], object]:
-    """Return what copies a file: files of a state never change in place, so a second name is as good."""
-
-    def link(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    return link
+        view.storage.copy_to(target)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....windowing.errors import shown
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from ...console.counts import count_of
 from ..comparison.text import detail_lines, details_json, tally_json
 from .effect import Effect, StageEffect

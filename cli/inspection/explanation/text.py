@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ....windowing.errors import shown
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from ...console.counts import count_of
 from ...console.pager import bold
 from ...console.table import head_line, lay_out, row_lines, texts_of

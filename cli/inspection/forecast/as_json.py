@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from .forecast import Forecast
 
 

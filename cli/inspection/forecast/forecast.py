@@ -147,6 +147,9 @@ class Forecast:
     ``input``: the input; None where there is none to look at.
     ``stages``: the stages, in order.
     ``expected``: the seconds that it may take; None where no earlier run gives an estimate.
+    ``jobs``: how many units run at the same time.
+    ``why_one_by_one``: why units of a range cannot run at the same time, in words; None where they can, and without a
+        range.
     ``notes``: what else the user should know.
     ``problem``: why the run would stop, at the first unit with the action ``stop`` or before it; None: it would not.
     """
@@ -160,6 +163,8 @@ class Forecast:
     input: InputForecast | None = None
     stages: tuple[StageForecast, ...] = ()
     expected: ExpectedTime | None = None
+    jobs: int = 1
+    why_one_by_one: str | None = None
     notes: tuple[str, ...] = ()
     problem: WincliError | None = None
 

@@ -9,14 +9,16 @@ from functools import partial
 from typing import Literal
 
 from ....conf.job import PIPE
-from ....conf.units import Unit, check_kind, unit_of_plain_run, units
+from ....conf.ranges.units import Unit, check_kind, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError
 from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
 from ....writers.output.overlap import refuse_each_other
-from ....writers.state.state import State, is_state, read_state, state_without_lock
+from ....writers.state.layout import is_state
+from ....writers.state.state import State, read_state, state_without_lock
 from ...backfill.finished_results import read_result
 from ...backfill.incremental_backfill import RangeOnState
+from ...backfill.parallel.independence import why_one_by_one
 from ...backfill.plain_backfill import own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...console.progress import Show
@@ -59,7 +61,7 @@ def _foresee_alone(request: JobRequest, show: Show) -> JobForecast:
     files = files_of(request)
     size = size_of(files)
     if result_is_done(request):
-        why = f"{request.job.output} holds the result of this job and input"
+        why = f"{request.shown_output} holds the result of this job and input"
         unit = UnitForecast(None, "skip", why, *size, is_again=True)
         return _of_one(request, unit, run_of_output(request), None, None, show)
     problem = _problem_of(request)
@@ -135,7 +137,9 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
     records = None if state is None else state.records
     runs = runs_of_range(request, input_paths, in_range) if records is None else runs_on_state(request, records)
     forecast = _make_forecast(request, "range", found.units, runs, found.notes)
-    forecast = replace(forecast, reach=found.reach, problem=found.problem)
+    why = why_one_by_one(request)
+    jobs = request.job.jobs if why is None else 1
+    forecast = replace(forecast, reach=found.reach, problem=found.problem, jobs=jobs, why_one_by_one=why)
     own_of = partial(_own_request, request, input_paths, in_range, state)
     for run in found.runs:
         if problem := _problem_of(own_of(run)):
@@ -176,7 +180,7 @@ def _make_forecast(
     state = request.job.state
     return Forecast(
         way,
-        output_name(request.job.output),
+        output_name(request.shown_output),
         state,
         found,
         expected=expect_seconds(runs, found),

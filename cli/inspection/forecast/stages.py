@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ....conf.job import PIPE
-from ....conf.units import Unit
+from ....conf.job import PIPE, Job
+from ....conf.ranges.units import Unit
 from ....readers.open import open_source
 from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
 from ....windowing.language.sentences.sentences import sentences_of
-from ....windowing.support.redaction import redacted_path
-from ....writers.output.output import output_to_plan
+from ....windowing.support.addresses.redaction import redacted_path
+from ....writers.output.output import Output, output_to_plan
 from ....writers.state.state import State
 from ...console.progress import Show
 from ...job.incremental_run import IncrementalRun
@@ -60,7 +60,7 @@ def open_job(request: JobRequest, place: OnState | None, show: Show) -> OpenJob:
     source = enriched_input(request, open_source(request.inputs, request.reading, driver), driver)
     stage_outputs = (stage.stage.output for stage in request.stages[:-1])
     paths = [*stage_outputs, request.stdout or request.job.output]
-    plan = plan_job(request, source, [output_to_plan(path, request.job.mode) if path else None for path in paths])
+    plan = plan_job(request, source, [_to_plan(path, request.job) if path else None for path in paths])
     mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.keep)
     if mode is not None:
         mode.check(plan.stages)
@@ -91,7 +91,7 @@ def _stage(plan: JobPlan, stage: StagePlan) -> StageForecast:
     is_first, is_last = stage is plan.stages[0], stage is plan.stages[-1]
     times = frozenset(field.name for field in bound.projection.schema if is_instant(field.type))
     sentences = sentences_of(bound.spec, bound.key, stage.request.calls, bound.options, times)
-    output = plan.request.job.output if is_last else options.output
+    output = plan.request.shown_output if is_last else options.output
     return StageForecast(
         stage.name,
         str(bound.spec),
@@ -119,3 +119,7 @@ def _marks(stage: StagePlan, is_first: bool) -> str:
     if stage.marks == STREAM and not is_first:
         return "the stage before"
     return _MARKS.get(stage.marks, stage.marks.replace(":", " "))
+
+
+def _to_plan(path: str, job: Job) -> Output:
+    return output_to_plan(path, job.mode, job.evolve_schema)

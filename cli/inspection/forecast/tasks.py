@@ -57,7 +57,7 @@ def _strategy(job: OpenJob, source: AnySource, driver: DriverExecutor) -> Strate
     stage = plan.stages[0]
     work = task_of(plan, stage, source, plan.stage_outputs[0])
     if mode is not None:
-        folder = f"{mode.state.root}/{mode.unit.label}/{stage.name}"
+        folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
         work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
     work, _, strategy = prepare_window(work, driver, sizes_of(plan.request.job))
     slices: int | None = None

@@ -84,8 +84,19 @@ def _head(forecast: Forecast) -> Iterator[str]:
         yield f"{label}{what}: {unit.why}; {places}"
     if forecast.reach is not None:
         yield forecast.reach
+    if len(forecast.having("run", "may run")) > 1:
+        yield _together(forecast)
     if forecast.expected is not None:
-        yield _expected(forecast.expected)
+        yield _expected(forecast.expected) + (", one after the other" if forecast.jobs > 1 else "")
+
+
+def _together(forecast: Forecast) -> str:
+    """Return whether units run at the same time, and why not."""
+    if forecast.why_one_by_one is not None:
+        return f"units run one after the other: {forecast.why_one_by_one}"
+    if forecast.jobs > 1:
+        return f"no unit needs another: up to {forecast.jobs:,} run at the same time"
+    return "no unit needs another: --jobs N runs up to N at the same time"
 
 
 def _counts(forecast: Forecast) -> str:

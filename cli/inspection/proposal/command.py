@@ -13,7 +13,7 @@ import typer
 from ....conf.job import PIPE
 from ....readers.options import ReadOptions
 from ....windowing.errors import ConfigError, printable, shown
-from ....windowing.support.redaction import redacted
+from ....windowing.support.addresses.redaction import redacted
 from ...console.messages import OK
 from ...console.pager import terminal_width
 from ...console.text_file import write_text

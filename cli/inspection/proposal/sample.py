@@ -12,13 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....readers.files.file import COMPRESSIONS, input_errors
-from ....readers.files.listing import ListedFile, list_files
+from ....readers.files.listed import ListedFile
+from ....readers.files.listing import list_files
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....readers.source import FileSource
 from ....windowing.errors import InputError
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.support.formats import FORMATS, SUFFIXES
+from ....windowing.support.formats import FORMATS, SUFFIXES, file_format
 from ...console.counts import count_of
 
 Int64s = npt.NDArray[np.int64]
@@ -111,7 +112,7 @@ def _newest(files: Sequence[ListedFile]) -> dt.datetime | None:
 
 
 def _is_text(file: ListedFile, options: ReadOptions) -> bool:
-    form = options.format if options.format != "auto" else SUFFIXES.get(_plain(file).suffix)
+    form = file_format(options.format) if options.format != "auto" else SUFFIXES.get(_plain(file).suffix)
     return form is not None and FORMATS[form].is_text
 
 

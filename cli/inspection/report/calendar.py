@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ....conf.units import Kind, unit_at, unit_of
+from ....conf.ranges.units import Kind, unit_at, unit_of
 from ..results.folder_status import Status, UnitStatus
 from .report import Calendar, Cell, CellKind
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....conf.units import Kind, kind_of, unit_of
+from ....conf.ranges.units import Kind, kind_of, unit_of
 from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import InputError, WincliError
-from ....windowing.support.redaction import MASK
-from ....writers.state.state import is_state, read_state
+from ....windowing.support.addresses.redaction import MASK
+from ....writers.state.layout import is_state
+from ....writers.state.state import read_state
 from ....writers.state.unit_record import UnitRecord
 from ..results.folder_status import Status, read_status
 from ..results.result import ResultFolder, open_result_folder

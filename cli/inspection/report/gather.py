@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ....windowing.errors import WincliError
-from ....windowing.support.redaction import redacted, redacted_path
+from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.suggest import few
 from ...console.counts import count_of
 from ..results.open_windows import OpenWindowRows, open_windows

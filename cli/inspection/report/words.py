@@ -9,8 +9,8 @@ from ....conf.job import Job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ....windowing.errors import WincliError
 from ....windowing.language.sentences.sentences import sentences_of
+from ....windowing.support.addresses.redaction import redacted
 from ....windowing.support.option import Option
-from ....windowing.support.redaction import redacted
 from ...request.request import StageRequest, request_of
 from .report import Clause
 

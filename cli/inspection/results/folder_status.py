@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ....conf.units import Kind, Unit, kind_of, unit_at, unit_of
-from ....readers.files.listing import ListedFile, list_files
+from ....conf.ranges.units import Kind, Unit, kind_of, unit_at, unit_of
+from ....readers.files.listed import ListedFile
+from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import DamagedError, InputError
 from ....writers.commit.result_files import missing_file
 from ....writers.folders.lock import Owner, is_dead
 from ....writers.folders.place import Place
-from ....writers.state.state import StateView, is_state, read_state
+from ....writers.state.layout import is_state
+from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import OpenWindows
 from ...backfill.lost_outputs import local_loss_of
 from ...console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
@@ -169,8 +171,8 @@ def _of_results(path: str) -> Status:
 
 def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
     shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
-    folder = Place(shown, file.place.fs, file.place.path.removesuffix(f"/{MANIFEST}"))
-    missing = missing_file(folder, manifest)
+    folder = Place(shown, file.place.fs, file.folder.rstrip("/"))
+    missing = missing_file(folder, manifest, has_success=file.place.path.endswith(MANIFEST))
     return f"{shown} {missing}; write the result again" if missing else None
 
 

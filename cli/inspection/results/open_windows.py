@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -12,9 +11,8 @@ from ....windowing.errors import ConfigError
 from ....windowing.expressions.syntax import Expression
 from ....windowing.projection.projection import RowExpressions, make_projection, project
 from ....windowing.state.state_tables import POS, WINDOWS
-from ....writers.state.layout import has_data
 from ....writers.state.stage_files import ParquetStateFiles
-from ....writers.state.state import read_state, stage_files
+from ....writers.state.state import read_state
 from ....writers.state.table_reader import record_of, stage_of
 
 WINDOW = "window"
@@ -53,12 +51,12 @@ def open_windows(path: str, unit: str | None, stage: str | None) -> OpenWindowRo
 
     Raises `ConfigError` where there is no such state, unit or stage, or the state no longer keeps them.
     """
-    record = record_of(read_state(path).records, unit, path)
+    view = read_state(path)
+    record = record_of(view.records, unit, path)
     found = stage_of(record, stage, path)
-    root = Path(path).resolve()
-    if not has_data(root, record) and found.parts:
+    if not view.storage.has_data(record) and found.parts:
         raise ConfigError(f"{path} no longer keeps the windows of {record.label}", "name a newer unit")
-    files = stage_files(root, path, record, found.name)
+    files = view.storage.files(record, found.name)
     key, order = tuple(found.identity["key"]), next(iter(found.identity["order"]), None)
     pairs = list(zip(files.parts("keys"), files.parts("rows"), strict=True))
     if not pairs:

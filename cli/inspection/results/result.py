@@ -9,7 +9,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ....readers.files.listing import ListedFile, list_files
+from ....readers.files.file import Located
+from ....readers.files.listed import ListedFile
+from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....readers.open import open_source
@@ -70,11 +72,13 @@ class ResultFolder:
     ``shown``: the folder, as the user wrote it.
     ``manifest``: what its run recorded (docs/results.md).
     ``rows``: its rows.
+    ``place``: the file of the manifest.
     """
 
     shown: str
     manifest: Mapping[str, Any]
     rows: StoredRows = field(repr=False)
+    place: Located = field(repr=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -95,7 +99,7 @@ def open_result_folder(path: str) -> ResultFolder:
         manifest = read_manifest(found[0].place)
     except ValueError as error:
         raise DamagedError(f"{found[0].place.shown} is no manifest of wincli", "write the result again") from error
-    return ResultFolder(path, manifest, open_rows(path))
+    return ResultFolder(path, manifest, open_rows(path), found[0].place)
 
 
 def label_of(manifest: ListedFile) -> str:
@@ -108,13 +112,22 @@ def rejects_of(result: ResultFolder) -> StoredRows | None:
     """Return the rows that the run rejected; None where there are none."""
     if not result.manifest["rejects"]:
         return None
-    folder = f"{result.shown.rstrip('/')}/{REJECTED}"
-    return open_rows(folder)
+    folder, place = f"{result.shown.rstrip('/')}/{REJECTED}", result.place
+    if place.path.endswith(MANIFEST):
+        return open_rows(folder)
+    names = [part["name"] for part in result.manifest["rejects"] if part["name"].startswith(f"{REJECTED}/")]
+    above = place.path.rpartition("_wincli/")[0]
+    head = above if place.is_local else f"{place.fs.type_name}://{above}"
+    return _open(folder, [f"{head}{name}" for name in names])  # former results have theirs beside these
 
 
 def open_rows(path: str) -> StoredRows:
     """Open the files of a folder, or one file. Raises `InputError` where they cannot be read."""
-    return StoredRows(path, open_source([path], ReadOptions(), LocalExecutor()))
+    return _open(path, [path])
+
+
+def _open(shown: str, paths: Sequence[str]) -> StoredRows:
+    return StoredRows(shown, open_source(paths, ReadOptions(), LocalExecutor()))
 
 
 def _hint(is_range: bool) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from ....windowing.errors import ConfigError, InputError
 from ....windowing.expressions.syntax import Expression
 from ....windowing.projection.projection import RowExpressions, make_projection, project
 from ....windowing.support.suggest import did_you_mean
-from ....writers.state.layout import MARKER
+from ....writers.state.layout import is_state
 from .result import ResultFolder, label_of, open_result_folder, rejects_of
 
 UNIT = "unit"
@@ -81,7 +80,7 @@ def rows_at(path: str, *, unit: str | None = None, stage: str | None = None, rej
     ``stage``: of which stage of a state. ``rejects``: the rejected rows of a result. Raises `InputError` where there is
     nothing of wincli, `ConfigError` where there is no such unit or stage, or it has no rejects.
     """
-    if (Path(path) / MARKER).is_file():
+    if is_state(path):
         from .open_windows import open_windows  # noqa: PLC0415 - what reads states loads numba
 
         if rejects:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
-from ....windowing.columns.numeric import scale_of
+from ....windowing.engine.tasks.row_checks import epoch_seconds
 from ....windowing.errors import DataError
 from ....windowing.ports import Counts, RowCheck
 from ...console.counts import count_of
@@ -58,7 +57,7 @@ def numbers_of(stage_runs: Sequence[StageRun], now: float) -> pa.Table:
         "held": counts.held,
         "first_at": _value(low, schema.field("first_at").type),
         "last_at": _value(high, schema.field("last_at").type),
-        "seconds_since_last": _seconds_since(high, schema.field("last_at").type, now),
+        "seconds_since_last": None if high is None else now - epoch_seconds(high, schema.field("last_at").type),
         "rejected_share": rejected / rows if rows else 0.0,
         "late_share": late / rows if rows else 0.0,
     }
@@ -114,14 +113,6 @@ def _value(number: float | None, dtype: pa.DataType) -> pa.Array:
     if not pa.types.is_temporal(dtype):
         return pa.array([number]).cast(dtype)
     return pa.array([number], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
-
-
-def _seconds_since(number: float | None, dtype: pa.DataType, now: float) -> float | None:
-    """Return the seconds from an order value to ``now``; a number counts seconds since the epoch."""
-    if number is None:
-        return None
-    per_second = scale_of(dtype).per_second if pa.types.is_temporal(dtype) else None
-    return now - (float(Fraction(number) / per_second) if per_second is not None else float(number))
 
 
 def _plain(column: pa.ChunkedArray) -> Any:

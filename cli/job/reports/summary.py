@@ -28,7 +28,7 @@ def report_outcome(request: JobRequest, runs: Sequence[StageRun], seconds: float
     counts = sum((each.outcome.counts for each in runs), Counts())
     see = "" if len(runs) > 1 else "see _rejected" if request.stdout is None else "which a folder as OUT would keep"
     words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{count_of(round(rows / seconds), 'row')}/s"]
-    output = request.job.output if request.stdout is None else "stdout"
+    output = request.shown_output if request.stdout is None else "stdout"
     messages.summary(
         f"{', '.join(words)} -> {output}",
         **_fields(rows, windows, counts),

@@ -23,7 +23,7 @@ from wincli.cli.backfill.range_run import BackfillOutcome
 from wincli.cli.backfill.range_summary import report_backfill
 from wincli.cli.console.messages import Messages
 from wincli.cli.request.fingerprint import already_done, same_inputs, same_job
-from wincli.conf.units import Unit, unit_at
+from wincli.conf.ranges.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
 

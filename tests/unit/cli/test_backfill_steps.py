@@ -14,7 +14,7 @@ from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.backfill.range_run import BackfillOutcome, run_backfill
 from wincli.cli.backfill.unit_chain import NoChain, StateChain, UnitChain
 from wincli.cli.backfill.unit_paths import UnitInput
-from wincli.conf.units import Unit, unit_at
+from wincli.conf.ranges.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile
 

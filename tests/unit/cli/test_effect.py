@@ -29,6 +29,7 @@ from wincli.cli.launch.run_modes import run_request
 from wincli.cli.request.request import JobRequest, parse_request
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json
+from wincli.writers.state.storage.local_folder import LocalFolder
 
 DAYS = 4
 Rows = list[tuple[int, str, int]]
@@ -232,7 +233,7 @@ def test_the_plan_of_a_single_run_has_no_effect(tmp_path: Path) -> None:
 
 def test_a_state_whose_commit_was_killed_is_left_as_it_is(folder: Path) -> None:
     journal = {"label": day(3), "run": "0" * 12, "keep": 9, "outputs": []}
-    put_json(folder / "state" / JOURNAL, journal)
+    put_json(LocalFolder(folder / "state", "state"), JOURNAL, journal)
     with pytest.raises(ConfigError, match="was killed while it committed"):
         _effect(folder, 2, 2)
     assert (folder / "state" / JOURNAL).exists()

@@ -19,7 +19,9 @@ from support.in_process import wincli_here
 from support.processes import Ran, rejected, write
 from wincli.readers.files import listing
 from wincli.readers.files.file import Located
-from wincli.windowing.support.redaction import redacted_path
+from wincli.windowing.support.addresses.redaction import redacted_path
+from wincli.windowing.tables.delta import kind
+from wincli.writers.commit import store_objects, tables
 from wincli.writers.folders import place
 from wincli.writers.output import overlap
 
@@ -64,6 +66,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         return store.open(path) if path.startswith("s3://") else resolve(path)
 
     monkeypatch.setattr(listing, "_root", opened)
+    monkeypatch.setattr(listing, "table_version", lambda path, version: None)
+    monkeypatch.setattr(kind, "has_log", lambda root: False)
+    for module in (listing, tables):
+        monkeypatch.setattr(module, "reach", lambda uri: None)
+    monkeypatch.setattr(store_objects, "scheme_of", lambda uri: "folder")  # without conditions, so --unsafe-commit
     for module in (place, overlap):
         monkeypatch.setattr(module, "resolve", resolved)
     (store.folder / "bucket" / "out").mkdir(parents=True)  # a true store needs none
@@ -77,7 +84,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def run(store: Store, n: int, *more: str) -> Ran:
-    conf = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=confsecret")
+    conf = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=confsecret", "--unsafe-commit")
     paths = (store.uri(f"a{n}.csv"), store.uri(f"out/{n}"))
     return wincli_here("run", *GAP, *conf, *paths, "--state", "st", "--late", "redo", *more, cwd=store.folder.parent)
 

@@ -148,11 +148,8 @@ def test_folders_that_are_no_state(log: Path) -> None:
     text = "other is not empty and is not a state of wincli; nothing was touched"
     todo = "choose another folder for the state, or empty that one yourself"
     fails(log, 2, f"{text}; {todo}", *GAP, "a1.csv", "out", "--state", "other")
-    text = "the state s3://here/st is in a store, and states are kept in local folders only"
-    fails(
-        log, 2, f"{text}; name a folder that this machine and all workers share", *GAP, "a1.csv", "out", "--state",
-        "s3://here/st",
-    )  # fmt: skip
+    text = "states are kept in local folders and on s3://, gs:// and abfs:// only, not on hdfs://here/st"
+    fails(log, 2, f"{text}; name another folder", *GAP, "a1.csv", "out", "--state", "hdfs://here/st")
 
 
 def test_plain_runs_and_days_do_not_mix(log: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from wincli.cli.console.messages import Messages
 from wincli.cli.console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent
 from wincli.cli.inspection.status import print_status
-from wincli.conf.units import unit_at, unit_of_plain_run
+from wincli.conf.ranges.units import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile
 from wincli.writers.folders.lock import Owner

@@ -15,7 +15,7 @@ from support.readers import column, source
 from wincli.cli.backfill.unit_paths import UnitInput, find_input, find_input_paths, unit_job
 from wincli.cli.request.request import JobRequest, StageRequest
 from wincli.conf.job import Job, Stage, defaults
-from wincli.conf.units import Kind, Unit, units
+from wincli.conf.ranges.units import Kind, Unit, units
 from wincli.readers.files.listing import list_folders
 from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, InputError
@@ -235,3 +235,9 @@ def test_a_base_counts_for_what_lies_in_it_alone() -> None:
     assert sorted(column(opened, "k"), key=str) == [1, None]
     assert source("in/k=1/n=2/x.csv", bases=("in/k=1",)).schema.names == ["a", "n"]
     assert source("in/k=*/n=2", bases=("in",)).schema.names == ["a", "k", "n"]
+
+
+def test_output_that_is_one_for_several_units_is_named_as_the_user_wrote_it() -> None:
+    write("in/dt=2026-11-01/x.csv")
+    with pytest.raises(ConfigError, match=r"^out/dt=\{date:%Y\} is out/dt=2026 for 2026-11-01 and for 2026-11-02"):
+        find_input_paths(asked("in", output="delta+out/dt={date:%Y}"), DAYS[0], "day")

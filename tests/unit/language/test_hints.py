@@ -106,6 +106,19 @@ def test_filter_option_gets_a_hint(tmp_path: Path) -> None:
     assert ran.err == "wincli: error: no such option: --filter; --where leaves out rows, --having result rows\n"
 
 
+def test_an_option_of_another_command_is_named_as_such(tmp_path: Path) -> None:
+    ran = wincli_here("show", "out", "--key", "user", cwd=tmp_path)
+    text = "no such option: --key; that is an option of wincli run; see wincli show --help"
+    assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
+
+
+def test_the_nearest_option_is_one_of_the_command_itself(tmp_path: Path) -> None:
+    ran = wincli_here("show", "out", "--jsno", cwd=tmp_path)
+    assert ran.err == "wincli: error: no such option: --jsno; did you mean --json?\n"
+    ran = wincli_here("show", "out", "--kye", "user", cwd=tmp_path)
+    assert ran.err == "wincli: error: no such option: --kye; see wincli --help\n"
+
+
 # Job files
 
 

@@ -13,7 +13,7 @@ from wincli.cli.inspection.report.calendar import UnitTimes, calendar_of
 from wincli.cli.inspection.report.page.calendar import add_calendar
 from wincli.cli.inspection.report.page.elements import element
 from wincli.cli.inspection.results.folder_status import StageStatus, Status, UnitStatus
-from wincli.conf.units import Kind, unit_at
+from wincli.conf.ranges.units import Kind, unit_at
 
 START = {"hour": 494_000, "day": 20_600, "week": 2_900}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .....conf.path_templates import before_date, has_date
+from .....conf.ranges.path_templates import before_date, has_date
+from .....readers.files.listing import is_result
 from .....readers.files.walk import MANIFEST
 from .....readers.merged_source import MergedSource, SourceRange, merge
 from .....readers.open import open_source
@@ -15,7 +16,8 @@ from .....readers.source import FileSource
 from .....windowing.errors import ConfigError, InputError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile
-from .....writers.state.state import is_state, read_state
+from .....writers.state.layout import is_state
+from .....writers.state.state import read_state
 from .....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
 from ....request.fingerprint import absolute, same_inputs
 from ....request.request import JobRequest
@@ -94,14 +96,26 @@ def _opened(request: JobRequest, paths: Sequence[str], bases: Sequence[str]) -> 
 
 def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
     """Return the paths to read: of parts of a result the folder, whose manifest says how they are ordered."""
-    paths = [_folder_of_result(file.path) or file.path for file in files]
-    return list(dict.fromkeys(paths))
+    one_of_each = {_above(file.path): file.path for file in files}
+    folders = {above: _folder_of_result(path) for above, path in one_of_each.items()}
+    return list(dict.fromkeys(folders[_above(file.path)] or file.path for file in files))
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _folder_of_result(path: str) -> str | None:
-    if "://" in path:
-        return None
-    return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
+    if "://" not in path:
+        return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
+    return next((folder for folder in _folders_above(path) if is_result(folder)), None)
+
+
+def _folders_above(uri: str) -> Iterator[str]:
+    """Yield the folders above a file in a store, the innermost first, each with the parameters of the URI."""
+    head, sign, query = uri.partition("?")
+    while "/" in (head := head.rpartition("/")[0]).partition("://")[2]:
+        yield head + sign + query
 
 
 def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:

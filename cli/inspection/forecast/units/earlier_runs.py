@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from .....conf.ranges.units import Unit
 from .....conf.recorded_job import recorded
-from .....conf.units import Unit
 from .....writers.state.unit_record import UnitRecord
 from ....backfill.finished_results import read_result
 from ....backfill.rerun_choice import differences_of

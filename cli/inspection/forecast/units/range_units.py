@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from .....conf.units import Kind, Unit, unit_at
+from .....conf.ranges.units import Kind, Unit, unit_at
 from .....windowing.errors import WincliError
 from .....windowing.ports import InputFile
 from .....writers.state.state import State

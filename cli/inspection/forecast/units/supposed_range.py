@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
+from .....conf.ranges.units import Kind, Unit
 from .....conf.recorded_job import recorded
-from .....conf.units import Kind, Unit
 from .....windowing.errors import WincliError
 from .....writers.state.state import State
 from .....writers.state.unit_record import UnitRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .....conf.units import unit_at
+from .....conf.ranges.units import unit_at
 from ..report import Calendar, Cell
 from .elements import Element, add, add_svg, set_attributes
 from .tables import add_hidden_table

@@ -1,0 +1,161 @@
+"""The metrics of a command: what its runs say of themselves when they are committed, summed up for Prometheus."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ...windowing.engine.tasks.row_checks import epoch_seconds, order_column
+from ...windowing.ports import Counts
+from ..job.observer import ObservedRun
+from ..job.staged_job import StagedJob, StageRun
+from .prometheus import Gauge, Sample
+
+NEWEST = "wincli_newest_row_timestamp_seconds"
+LAST_SUCCESS = "wincli_last_success_timestamp_seconds"
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over the committed runs of a command.
+
+    ``rows_in``: rows that the first stages read.
+    ``windows``: windows of the last stages that are written.
+    ``counts``: the row accounting of all stages.
+    ``held``: rows that wait in the state after the newest unit.
+    ``seconds``: stage and phase to seconds.
+    ``newest``: the largest order value of the rows read, in seconds since the epoch; None where rows have none.
+    ``done``, ``failed``, ``skipped``, ``gaps``: numbers of units, or of runs.
+    ``newest_unit``: the label of the unit that ``held`` is of.
+    """
+
+    rows_in: int = 0
+    windows: int = 0
+    counts: Counts = field(default_factory=Counts)
+    held: int = 0
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    newest: float | None = None
+    done: int = 0
+    failed: int = 0
+    skipped: int = 0
+    gaps: int = 0
+    newest_unit: str = ""
+
+
+class Metrics:
+    """A `RunObserver` that sums up what is committed."""
+
+    def __init__(self) -> None:
+        self.totals = Totals()
+        self._lock = threading.Lock()
+
+    def begin(self, run: ObservedRun) -> None:
+        """Count nothing yet."""
+
+    def commit(self, run: ObservedRun, job: StagedJob) -> None:
+        """Add the numbers of a run."""
+        with self._lock:
+            _add(self.totals, run, job)
+
+    def fail(self, run: ObservedRun, error: BaseException) -> None:  # noqa: ARG002 - as `RunObserver` has it
+        """Count a run that has left no trace."""
+        with self._lock:
+            self.totals.failed += 1
+
+    def pass_over(self, skipped: int, gaps: int) -> None:
+        """Count the units that did not run."""
+        self.totals.skipped, self.totals.gaps = skipped, gaps
+
+
+def gauges_of(
+    totals: Totals, exit_code: int, is_success: bool, seconds: float, version: str, former: Mapping[str, float]
+) -> Iterator[Gauge]:
+    """Yield the gauges of a command that has ended.
+
+    ``seconds``: how long it took. ``former``: the values of the command before, of which those that are still true go
+    on: when the last success was, and how new the newest row is where no row was read now.
+    """
+    now = time.time()
+    yield _one("wincli_info", "The version that ran.", 1, version=version)
+    yield _one("wincli_last_run_success", "Whether the last run succeeded: 1 or 0.", is_success)
+    yield _one("wincli_last_run_exit_code", "The exit code of the last run.", exit_code)
+    yield _one("wincli_last_run_timestamp_seconds", "When the last run ended.", round(now, 3))
+    yield _one("wincli_last_run_duration_seconds", "How long the last run took.", round(seconds, 3))
+    success = round(now, 3) if is_success else former.get(LAST_SUCCESS)
+    if success is not None:
+        yield _one(LAST_SUCCESS, "When the last run that succeeded ended.", success)
+    yield from _units(totals)
+    yield from _rows(totals)
+    yield from _phases(totals)
+    newest = _newest(totals.newest, former.get(NEWEST))
+    if newest is not None:
+        yield _one(NEWEST, "The largest order value of all rows read so far.", newest)
+        yield _one("wincli_newest_row_age_seconds", "How old that was when the run ended.", round(now - newest, 3))
+
+
+def _newest(now: float | None, before: float | None) -> float | None:
+    return max((each for each in (now, before) if each is not None), default=None)
+
+
+def _units(totals: Totals) -> Iterator[Gauge]:
+    by_result = {"done": totals.done, "failed": totals.failed, "skipped": totals.skipped, "gap": totals.gaps}
+    samples = tuple(Sample(number, {"result": result}) for result, number in by_result.items())
+    yield Gauge("wincli_units", "Units of the last run, or the run itself, by what became of them.", samples)
+
+
+def _rows(totals: Totals) -> Iterator[Gauge]:
+    counts = totals.counts
+    yield _one("wincli_rows_in", "Rows read.", totals.rows_in)
+    yield _one("wincli_windows_out", "Windows written.", totals.windows)
+    yield _one("wincli_windows_hidden", "Windows that --having left out.", counts.panes_hidden)
+    yield _one("wincli_rows_windowed", "Rows that a window has shown.", counts.windowed)
+    yield _one("wincli_rows_filtered", "Rows that belong to no window.", counts.filtered)
+    yield _one("wincli_rows_dropped_at_end", "Rows of windows that the end of the data dropped.", counts.dropped_at_end)
+    yield _one("wincli_rows_held", "Rows that wait in the state after the newest unit.", totals.held)
+    yield _one("wincli_rows_rejected", "Rows rejected, for any reason.", sum(counts.rejected.values()))
+    yield _one("wincli_rows_late", "Rows rejected because they came too late.", counts.rejected.get("late", 0))
+    reasons = tuple(Sample(rows, {"reason": reason}) for reason, rows in counts.rejected.items())
+    yield Gauge("wincli_rejects", "Rows rejected, by reason.", reasons)
+
+
+def _phases(totals: Totals) -> Iterator[Gauge]:
+    samples = tuple(
+        Sample(round(seconds, 3), {"stage": stage, "phase": phase})
+        for (stage, phase), seconds in totals.seconds.items()
+    )
+    yield Gauge("wincli_phase_seconds", "Seconds of the last run by stage and phase.", samples)
+
+
+def _one(name: str, text: str, value: float, **labels: str) -> Gauge:
+    return Gauge(name, text, (Sample(value, labels),))
+
+
+def _add(totals: Totals, run: ObservedRun, job: StagedJob) -> None:
+    runs = job.stage_runs
+    first, last = runs[0].outcome, runs[-1].outcome
+    totals.done += 1
+    totals.rows_in += first.counts.rows_in
+    totals.windows += last.windows - last.counts.panes_hidden
+    totals.counts = sum((each.outcome.counts for each in runs), totals.counts)
+    if run.unit >= totals.newest_unit:
+        totals.newest_unit, totals.held = run.unit, sum(each.outcome.counts.held for each in runs)
+    for each in runs:
+        for phase, seconds in each.outcome.seconds.items():
+            _add_seconds(totals, each.stage.name, phase.lower(), seconds)
+    in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
+    _add_seconds(totals, "", "plan", max(job.seconds["total"] - in_stages, 0.0))
+    totals.newest = _newest(newest_of(runs[0]), totals.newest)
+
+
+def _add_seconds(totals: Totals, stage: str, phase: str, seconds: float) -> None:
+    totals.seconds[stage, phase] = totals.seconds.get((stage, phase), 0.0) + seconds
+
+
+def newest_of(first: StageRun) -> float | None:
+    """Return the largest order value that a first stage has read, in seconds since the epoch; None: it has none."""
+    name, span = order_column(first.stage.plan), first.outcome.span
+    if name is None or span is None:
+        return None
+    return epoch_seconds(span[1], first.stage.plan.projection.schema.field(name).type)

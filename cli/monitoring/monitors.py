@@ -1,0 +1,99 @@
+"""What looks on at a command as its job asks, from its beginning to its end; loaded when Java starts, or never."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...conf.table_outputs import plain_path
+from ...windowing.errors import ConfigError
+from ...windowing.support.addresses.redaction import redacted_path
+from ...writers.folders.os_errors import reason
+from ..console.messages import CLOSED, Messages
+from ..request.request import JobRequest
+from .target_file import check_file
+
+if TYPE_CHECKING:
+    from ..job.observer import RunObserver
+    from .lineage.observer import Lineage
+    from .metrics import Metrics
+
+
+@dataclass(slots=True)
+class Monitors:
+    """What looks on at one command.
+
+    ``request``: the job as the user requested it.
+    ``messages``: the writer to stderr.
+    ``started``: `time.perf_counter` when the command began.
+    """
+
+    request: JobRequest
+    messages: Messages
+    started: float
+    _began: dt.datetime | None = field(default=None, init=False)
+    _lineage: Lineage | None = field(default=None, init=False)
+    _metrics: Metrics | None = field(default=None, init=False)
+
+    def open(self) -> None:
+        """Begin. Raises `ConfigError` where what the job asks for cannot be had; then nothing is written or sent."""
+        job = self.request.job
+        if job.metrics_file is not None:
+            if "://" in job.metrics_file:
+                what = f"--metrics-file {redacted_path(job.metrics_file)}: metrics are written to a local file"
+                raise ConfigError(what, "name one")
+            check_file("--metrics-file", job.metrics_file, "wincli.prom", is_replaced=True)
+        if job.lineage is not None:
+            from .lineage.transport import check_target  # noqa: PLC0415 - only for runs with lineage
+
+            check_target(job.lineage)
+        self._began = dt.datetime.now(dt.UTC)
+
+    def observers(self) -> tuple[RunObserver, ...]:
+        """Return what looks on at runs, and begin to look. Raises `ConfigError` for a configuration of OpenLineage."""
+        found: list[RunObserver] = []
+        if self.request.job.metrics_file is not None:
+            from .metrics import Metrics  # noqa: PLC0415 - loads pyarrow
+
+            self._metrics = Metrics()
+            found.append(self._metrics)
+        if self.request.job.lineage is not None:
+            found.append(self._open_lineage(self.request.job.lineage))
+        return tuple(found)
+
+    def end(self, exit_code: int, error: BaseException | None = None) -> None:
+        """See the command end. What cannot be written or sent is a note: it is no reason for a run to fail."""
+        if self._began is None:
+            return
+        if self.request.job.metrics_file is not None:
+            is_success = error is None and exit_code != CLOSED
+            self._write_metrics(Path(self.request.job.metrics_file), exit_code, is_success)
+        if self.request.job.lineage is not None:
+            with suppress(ConfigError):  # that is the error that ends the command
+                (self._lineage or self._open_lineage(self.request.job.lineage)).close(error)
+
+    def _open_lineage(self, target: str) -> Lineage:
+        from .lineage.observer import Lineage  # noqa: PLC0415 - only for runs with lineage
+        from .lineage.transport import emitter  # noqa: PLC0415
+
+        assert self._began is not None
+        self._lineage = Lineage(self.request, self.messages, emitter(target))
+        self._lineage.open(self._began)
+        return self._lineage
+
+    def _write_metrics(self, path: Path, exit_code: int, is_success: bool) -> None:
+        from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
+        from .metrics import Totals, gauges_of  # noqa: PLC0415
+        from .prometheus import read_values, text_of, write_text  # noqa: PLC0415
+
+        totals = self._metrics.totals if self._metrics is not None else Totals()
+        seconds, version = time.perf_counter() - self.started, version_of("wincli") or "unknown"
+        gauges = gauges_of(totals, exit_code, is_success, seconds, version, read_values(path))
+        try:
+            write_text(path, text_of(gauges, {"output": redacted_path(plain_path(self.request.job.output))}))
+        except OSError as problem:
+            self.messages.note(f"the metrics could not be written to {path}: {reason(problem)}")

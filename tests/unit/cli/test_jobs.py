@@ -1,0 +1,307 @@
+"""Units of a range at the same time (``--jobs``): the result of one after the other, also when some fail."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.day_results import day, span
+from support.in_process import wincli_here
+from support.processes import Ran, tree
+from wincli.cli.backfill.parallel.runner import Together
+from wincli.cli.backfill.parallel.shared import SharedBoot, SharedProgress
+from wincli.conf.ranges.units import Unit, unit_at
+from wincli.windowing.errors import DataError
+from wincli.windowing.spark.background import Background
+from wincli.windowing.spark.boot import Progress
+
+DAYS = 6
+JOB = (
+    *("-w", "gap(ts, 20)", "-k", "user", "--order-by", "ts", "-a", "s=sum(x)", "-a", "m=median(x)"),
+    *("--slice-size", "1KiB", "--split-size", "512B"),
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Six days; a part of the fourth has no rows."""
+    for n in range(1, DAYS + 1):
+        folder = tmp_path / "log" / f"dt={day(n)}"
+        folder.mkdir(parents=True)
+        ts = [1000 * n + (37 * at * n) % 600 for at in range(120 if n != 4 else 0)]
+        columns = {
+            "ts": pa.array(ts, pa.int64()),
+            "user": pa.array(["abc"[at % 3] for at in range(len(ts))], pa.string()),
+        }
+        rows = pa.table({**columns, "x": pa.array([at / 7 for at in ts], pa.float64())})
+        pq.write_table(rows, folder / "a.parquet", row_group_size=31)
+    return tmp_path
+
+
+def run(folder: Path, jobs: int, *more: str, out: str = "out", days: int = DAYS) -> Ran:
+    return wincli_here("run", *JOB, *span(1, days), "--jobs", str(jobs), *more, "log", out, cwd=folder)
+
+
+def content(out: Path) -> dict[str, Any]:
+    """All files of results; of manifests what does not differ from run to run."""
+    return {
+        name: _same_each_time(json.loads(data)) if data and name.endswith("manifest.json") else data
+        for name, data in tree(out).items()
+        if not name.endswith((".crc",))
+    }
+
+
+def _same_each_time(told: dict[str, Any]) -> dict[str, Any]:
+    job = {key: value for key, value in told["job"].items() if key not in ("jobs", "output", "mode", "redo")}
+    left_out = ("run", "seconds", "checksum", "started", "finished", "created", "job")
+    return {**{key: value for key, value in told.items() if key not in left_out}, "job": job}
+
+
+@pytest.mark.parametrize("jobs", [2, 50])
+def test_results_are_those_of_one_unit_after_the_other(jobs: int, log: Path) -> None:
+    assert run(log, 1).code == 0
+    ran = run(log, jobs, out="beside")
+    assert ran.code == 0, ran.err
+    assert content(log / "beside") == content(log / "out")
+    done = sorted(note.partition(":")[0] for note in ran.notes if " rows in" in note)
+    assert done == [day(n) for n in range(1, DAYS + 1)]
+    assert sum("rows are ordered by" in note for note in ran.notes) == 1
+    assert ran.summary.startswith("6 units done, 600 rows in")
+
+
+def test_a_second_run_skips_what_is_done_and_redo_runs_all_again(log: Path) -> None:
+    assert run(log, 3).code == 0
+    before = content(log / "out")
+    again = run(log, 3)
+    assert again.err.endswith("wincli: nothing to do -> out\n")
+    (log / "log" / f"dt={day(2)}" / "b.parquet").write_bytes((log / "log" / f"dt={day(1)}" / "a.parquet").read_bytes())
+    some = run(log, 3)
+    assert some.summary.startswith("1 unit done (1 again), 5 skipped")
+    assert content(log / "out") != before
+    assert run(log, 3, "--redo").summary.startswith("6 units done (6 again)")
+
+
+@pytest.mark.parametrize("jobs", [2, 4])
+def test_a_unit_that_fails_is_named_and_what_ran_beside_it_is_kept(jobs: int, log: Path) -> None:
+    assert run(log, 1, out="whole").code == 0
+    broken = log / "log" / f"dt={day(3)}" / "a.parquet"
+    good = broken.read_bytes()
+    broken.write_bytes(b"junk")
+    ran = run(log, jobs)
+    assert ran.code == 3
+    assert ran.err.splitlines()[-1].startswith(f"wincli: error: {day(3)}: ")
+    left = sorted(path.name for path in (log / "out").iterdir())
+    assert left[:2] == [f"dt={day(1)}", f"dt={day(2)}"]
+    assert f"dt={day(3)}" not in left
+    assert f"done before that, and kept: {day(1)}..{day(2)}" in ran.err
+    broken.write_bytes(good)
+    assert run(log, jobs).code == 0
+    assert {name: each for name, each in content(log / "out").items() if "manifest" not in name} == {
+        name: each for name, each in content(log / "whole").items() if "manifest" not in name
+    }
+
+
+def test_an_input_that_is_gone_stops_before_its_unit_and_the_units_before_it_are_done(log: Path) -> None:
+    (log / "two").mkdir()
+    (log / "two" / f"{day(1)}.parquet").write_bytes((log / "log" / f"dt={day(2)}" / "a.parquet").read_bytes())
+    flags = [*JOB, *span(1, 3), "--jobs", "3", "log/dt={date}/*.parquet", "two/{date}.parquet", "out"]
+    ran = wincli_here("run", *flags, cwd=log)
+    assert ran.code == 3
+    assert f"wincli: error: {day(2)}: log/dt={{date}}/*.parquet has files for {day(2)}" in ran.err
+    assert [path.name for path in (log / "out").iterdir()] == [f"dt={day(1)}"]
+
+
+def test_on_a_state_units_run_one_after_the_other_and_a_note_says_why(log: Path) -> None:
+    ran = run(log, 4, "--state", "st")
+    assert "units run one after the other: open windows of one unit go on in the next" in ran.notes
+    flushed = run(log, 4, "--state", "st2", "--at-end", "flush", out="out2")
+    assert flushed.notes[0].startswith("units run one after the other: window numbers, and what rows are late, go on")
+    labels = [note.partition(":")[0] for note in ran.notes if " rows in" in note]
+    assert labels == [day(n) for n in range(1, DAYS + 1)]
+
+
+def test_a_plan_says_which_units_may_run_at_the_same_time(log: Path) -> None:
+    def plan(*more: str) -> str:
+        told = wincli_here("plan", *JOB, *span(1, DAYS), *more, "--rows", "0", "log", "out", cwd=log).out
+        return " ".join(told.split())  # lines are wrapped to the terminal
+
+    assert "no unit needs another: --jobs N runs up to N at the same time" in plan()
+    assert "no unit needs another: up to 4 run at the same time" in plan("--jobs", "4")
+    assert "units run one after the other: open windows of one unit go on in the next" in plan("--state", "st")
+    told = json.loads(plan("--jobs", "4", "--state", "st", "--json"))
+    assert (told["jobs"], told["why_one_by_one"]) == (1, "open windows of one unit go on in the next")
+    told = json.loads(plan("--jobs", "4", "--json"))
+    assert (told["jobs"], told["why_one_by_one"]) == (4, None)
+
+
+# The parts by themselves
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def units(count: int) -> list[Unit]:
+    return [unit_at(ordinal, "day") for ordinal in range(20_000, 20_000 + count)]
+
+
+def together(jobs: int, call: Callable[[Unit], Any], stop: Callable[[], None] = nothing) -> Together[Any]:
+    return Together(lambda unit, found, previous: call(unit), jobs, False, nothing, lambda: False, stop)
+
+
+@given(st.integers(1, 4), st.integers(0, 9))
+@settings(max_examples=15, deadline=None)
+def test_as_many_as_asked_run_at_the_same_time_and_never_more(jobs: int, count: int) -> None:
+    lock, full = threading.Lock(), threading.Event()
+    now, most, ran = 0, 0, []
+
+    def call(unit: Unit) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+            ran.append(unit.ordinal)
+            if now == min(jobs, count):
+                full.set()
+        assert full.wait(30)  # the first wait until as many run as may
+        with lock:
+            now -= 1
+
+    with together(jobs, call) as runner:
+        for unit in units(count):
+            assert runner.run(unit, None, None) is None  # type: ignore[arg-type]
+    assert most == min(jobs, count)
+    assert sorted(ran) == [unit.ordinal for unit in units(count)]
+
+
+@given(st.integers(1, 4), st.sets(st.integers(0, 7), min_size=1))
+@settings(max_examples=15, deadline=None)
+def test_the_oldest_error_is_raised_and_no_unit_begins_after_one_has_failed(jobs: int, failing: set[int]) -> None:
+    began: list[int] = []
+
+    def call(unit: Unit) -> None:
+        began.append(unit.ordinal - 20_000)
+        if began[-1] in failing:
+            raise DataError(unit.label, "")
+
+    def run_all() -> None:
+        with together(jobs, call) as runner:
+            for unit in units(8):
+                runner.run(unit, None, None)  # type: ignore[arg-type]
+
+    with pytest.raises(DataError) as raised:
+        run_all()
+    failed = sorted(failing & set(began))
+    assert raised.value.what == units(8)[failed[0]].label
+    assert failed[0] == min(failing)
+    assert max(began) < min(failing) + jobs
+
+
+def test_a_signal_ends_the_units_that_run_and_waits_for_them() -> None:
+    stopped, ended = threading.Event(), []
+
+    def call(unit: Unit) -> None:
+        assert stopped.wait(30)
+        ended.append(unit)
+
+    def until_a_signal() -> None:
+        with together(2, call, stopped.set) as runner:
+            runner.run(units(1)[0], None, None)  # type: ignore[arg-type]
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        until_a_signal()
+    assert ended == units(1)
+
+
+class Spark:
+    """Stands in for Spark that ends."""
+
+    def __init__(self) -> None:
+        self.ends = 0
+
+    def close(self) -> None:
+        self.ends += 1
+
+
+def test_spark_ends_for_a_unit_that_failed_when_the_others_have_ended() -> None:
+    spark = Spark()
+    boot = SharedBoot(spark)  # type: ignore[arg-type]
+    for _ in range(3):
+        boot.begin()
+    first, second = Background(boot.close), Background(boot.close)
+    assert not first.finished(0.05)
+    assert (boot.is_failing(), spark.ends) == (True, 0)
+    boot.end()
+    assert first.finished(30)
+    assert second.finished(30)
+    assert spark.ends == 1
+
+
+def test_spark_ends_at_once_where_a_signal_has_come() -> None:
+    spark = Spark()
+    boot = SharedBoot(spark)  # type: ignore[arg-type]
+    boot.begin()
+    boot.begin()
+    failed = Background(boot.close)
+    boot.stop()
+    assert failed.finished(30)
+    assert spark.ends == 1
+
+
+def test_progress_of_several_units_is_shown_as_one() -> None:
+    seen: list[Progress] = []
+    show = SharedProgress(seen.append)
+    show(Progress("2026-11-02: scan", 1, 4, 1, 1, 100))
+    show(Progress("2026-11-01: exchange and scan", 2, 8, 2, 2, 50))
+    show(Progress("2026-11-03: scan", 0, 1, 1, 1, 7))
+    show.end(unit_at(20_758, "day"))
+    assert unit_at(20_758, "day").label == "2026-11-01"
+    show(Progress("2026-11-03: scan", 1, 1, 1, 1, 7))
+    assert seen == [
+        Progress("2026-11-02: scan", 1, 4, 1, 1, 100),
+        Progress("2026-11-01, 2026-11-02: exchange and scan", 3, 12, 2, 2, 150),
+        Progress("2026-11-01 and 2 more units: exchange and scan", 3, 13, 2, 2, 157),
+        Progress("2026-11-02, 2026-11-03: scan", 2, 5, 1, 1, 107),
+    ]
+
+
+def test_units_at_the_same_time_in_an_object_store(log: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in s3.env.items():
+        monkeypatch.setenv(name, value)
+    assert run(log, 1, out="whole", days=2).code == 0
+    ran = run(log, 2, "--lineage", "l.jsonl", out=f"{s3.uri}/some/{{date}}", days=2)
+    assert ran.code == 0, ran.err
+    for n in range(1, 3):
+        found = [name for name in s3.names(f"some/{day(n)}/part-") if name.endswith(".parquet")]
+        there = [s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read() for name in found]
+        assert there == [path.read_bytes() for path in sorted((log / "whole" / f"dt={day(n)}").glob("part-*"))]
+    told = json.loads((log / "l.jsonl").read_text().splitlines()[-2])
+    assert [(each["namespace"], each["name"]) for each in told["outputs"]] == [(s3.uri, "some")]
+    assert run(log, 2, out=f"{s3.uri}/some/{{date}}", days=2).err.endswith(f"nothing to do -> {s3.uri}/some/{{date}}\n")
+
+
+def test_units_at_the_same_time_are_partitions_of_one_delta_table(log: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    for jobs, out in ((1, "whole"), (3, "beside")):
+        ran = run(log, jobs, "--output-format", "delta", out=f"{out}/day={{date}}", days=5)
+        assert ran.code == 0, ran.err
+    tables = [deltalake.DeltaTable(str(log / out)) for out in ("whole", "beside")]
+    assert [table.version() for table in tables] == [4, 4]
+    found = [
+        pa.table(table.to_pyarrow_dataset().to_table()).sort_by(
+            [("day", "ascending"), ("user", "ascending"), ("window", "ascending")]
+        )
+        for table in tables
+    ]
+    assert found[0].num_rows > 100
+    assert found[0].equals(found[1])

@@ -1,0 +1,379 @@
+"""``--lineage``: the events of runs, of units and of failures, in a file and at a server on the loopback."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.in_process import wincli_here
+from support.processes import Ran, manifest
+from wincli.cli.console.messages import Messages, Stopped
+from wincli.cli.job.observer import observed
+from wincli.cli.monitoring.lineage.datasets import DatasetName, name_of
+from wincli.cli.monitoring.lineage.observer import Lineage
+from wincli.cli.monitoring.lineage.parent import RunName, parents_in
+from wincli.cli.request.request import parse_request
+
+RUN_ID = "01234567-89ab-7def-8123-456789abcdef"
+JOB = ("-w", "count(10)", "-k", "user", "--order-by", "ts")
+Event = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def nothing_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variables and no configuration of OpenLineage but those of a test."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("URL", "CONFIG", "NAMESPACE", "PARENT_ID", "ROOT_PARENT_ID", "API_KEY", "DISABLED"):
+        monkeypatch.delenv(f"OPENLINEAGE_{name}", raising=False)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two days of 40 rows."""
+    for night in (1, 2):
+        folder = tmp_path / "log" / f"dt=2026-11-0{night}"
+        folder.mkdir(parents=True)
+        pq.write_table(
+            pa.table({"ts": [100 * night + n for n in range(40)], "user": ["a", "b"] * 20}), folder / "a.parquet"
+        )
+    return tmp_path
+
+
+def run(folder: Path, *more: str, paths: tuple[str, ...] = ("log", "out"), to: str = "l.jsonl") -> Ran:
+    return wincli_here("run", *JOB, "--lineage", to, *more, *paths, cwd=folder)
+
+
+def events(folder: Path) -> list[Event]:
+    return [json.loads(line) for line in (folder / "l.jsonl").read_text().splitlines()]
+
+
+def states(found: list[Event]) -> list[str]:
+    return [f"{each['eventType']} {each['job']['name']}" for each in found]
+
+
+def parent(event: Event) -> str:
+    return str(event["run"]["facets"]["parent"]["run"]["runId"])
+
+
+# Events
+
+
+def test_a_run_starts_and_completes_with_what_it_read_and_wrote(log: Path) -> None:
+    assert run(log, "--expect", "rows_in > 0").code == 0
+    start, complete = events(log)
+    assert states([start, complete]) == ["START out", "COMPLETE out"]
+    assert start["run"]["runId"] == complete["run"]["runId"]
+    assert start["eventTime"] < complete["eventTime"]
+    assert "parent" not in complete["run"]["facets"]
+    assert complete["job"]["namespace"] == "wincli"
+    (read,), (written,) = complete["inputs"], complete["outputs"]
+    assert (read["namespace"], read["name"]) == ("file", str(log / "log"))
+    assert (written["namespace"], written["name"]) == ("file", str(log / "out"))
+    assert [(each["name"], each["namespace"]) for each in (*start["inputs"], *start["outputs"])] == [
+        (read["name"], "file"),
+        (written["name"], "file"),
+    ]
+    told = manifest(log / "out")
+    size = sum(file["size"] for file in told["inputs"])
+    statistics = {key: read["inputFacets"]["inputStatistics"][key] for key in ("rowCount", "size", "fileCount")}
+    assert statistics == {"rowCount": 80, "size": size, "fileCount": 2}
+    statistics = written["outputFacets"]["outputStatistics"]
+    assert (statistics["rowCount"], statistics["fileCount"]) == (told["rows_out"], len(told["parts"]))
+    assert [each["name"] for each in written["facets"]["schema"]["fields"]] == pq.read_table(log / "out").column_names
+    assert [each["name"] for each in read["facets"]["schema"]["fields"]] == ["ts", "user", "dt"]
+    (checked,) = written["facets"]["dataQualityAssertions"]["assertions"]
+    assert (checked["assertion"], checked["success"]) == ("rows_in > 0", True)
+
+
+def test_units_are_runs_below_the_run_of_the_command(log: Path) -> None:
+    assert run(log, "--start", "2026-11-01", "--end", "2026-11-04", "--state", "st").code == 0
+    found = events(log)
+    assert states(found) == ["START out", *["START out.unit", "COMPLETE out.unit"] * 2, "COMPLETE out"]
+    above, first, _, second, last, _ = found
+    assert {parent(each) for each in found[1:5]} == {above["run"]["runId"]}
+    assert first["run"]["runId"] != second["run"]["runId"]
+    times = [each["run"]["facets"]["nominalTime"]["nominalStartTime"] for each in (first, second)]
+    assert times == ["2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"]
+    assert [each["name"] for each in (*last["inputs"], *last["outputs"])] == [str(log / "log"), str(log / "out")]
+    assert last["inputs"][0]["inputFacets"]["inputStatistics"]["rowCount"] == 40
+
+
+def test_a_run_with_nothing_to_do_completes_without_datasets(log: Path) -> None:
+    assert run(log).code == 0
+    assert run(log).code == 0
+    complete = events(log)[-1]
+    assert (complete["eventType"], complete["inputs"], complete["outputs"]) == ("COMPLETE", [], [])
+
+
+def test_a_unit_that_fails_fails_the_run_above_it_and_both_say_why(log: Path) -> None:
+    pq.write_table(pa.table({"ts": ["x"], "user": ["a"]}), log / "log" / "dt=2026-11-02" / "a.parquet")
+    assert run(log, "--start", "2026-11-01", "--end", "2026-11-03", "-a", "sum(ts)").code == 2
+    found = events(log)
+    assert states(found)[-3:] == ["START out.unit", "FAIL out.unit", "FAIL out"]
+    unit, above = (each["run"]["facets"]["errorMessage"]["message"] for each in found[-2:])
+    assert "sum" in unit
+    assert above == f"2026-11-02: {unit}"
+
+
+def test_a_run_that_cannot_begin_fails_too(log: Path) -> None:
+    assert run(log, paths=("nowhere", "out")).code == 3
+    assert states(events(log)) == ["START out", "FAIL out"]
+
+
+def test_a_run_that_a_signal_stops_is_aborted() -> None:
+    sent: list[Any] = []
+    request = parse_request({"window": "count(1)", "paths": ("in", "out")})
+    Lineage(request, Messages(-1), sent.append, {}).close(Stopped(143))
+    assert sent[0].eventType.value == "ABORT"
+
+
+def test_an_event_that_cannot_be_made_stops_no_run(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wincli.cli.monitoring.lineage.facts.lineage_of", {}.__getitem__)
+    ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03")
+    assert ran.code == 0
+    assert ran.err.count("OpenLineage events are not sent any more to l.jsonl") == 1
+    assert states(events(log)) == ["START out", "START out.unit"]
+    assert run(log, paths=("log", "out2"), to="l2.jsonl").code == 0
+
+
+def test_an_error_after_the_commit_leaves_the_run_committed() -> None:
+    class Seen(list[str]):
+        begin = pass_over = lambda *_: None
+
+        def commit(self, *_: object) -> None:
+            self.append("commit")
+
+        def fail(self, *_: object) -> None:
+            self.append("fail")
+
+    def stopped(seen: Seen, jobs: list[Any]) -> None:
+        request = parse_request({"window": "count(1)", "paths": ("in", "out")})
+        with observed((seen,), request, "") as committed:
+            for job in jobs:
+                committed(job)
+            raise Stopped(143)
+
+    for jobs, expected in (([object()], ["commit"]), ([], ["fail"])):
+        seen = Seen()
+        with pytest.raises(Stopped):
+            stopped(seen, jobs)
+        assert seen == expected
+
+
+def test_stages_with_outputs_and_enrich_tables_are_datasets(log: Path) -> None:
+    (log / "names.csv").write_text("user,name\na,Ann\nb,Ben\n")
+    (log / "job.yaml").write_text(
+        "enrich: ['n=names.csv on user']\n"
+        "stages:\n"
+        "- {name: one, window: count(4), key: user, order_by: ts, agg: ['who=max(n_name)'], output: own}\n"
+        "- {name: two, window: count(2), agg: ['best=max(who)']}\n"
+    )
+    ran = wincli_here("run", "job.yaml", "log", "out", "--lineage", "l.jsonl", cwd=log)
+    assert ran.code == 0, ran.err
+    complete = events(log)[-1]
+    assert [each["name"] for each in complete["inputs"]] == [str(log / "log"), str(log / "names.csv")]
+    assert [each["name"] for each in complete["outputs"]] == [str(log / "own"), str(log / "out")]
+    for output, column in zip(complete["outputs"], ("who", "best"), strict=True):
+        lineage = output["facets"]["columnLineage"]
+        (origin,) = lineage["fields"][column]["inputFields"]
+        assert (origin["name"], origin["field"]) == (str(log / "names.csv"), "name")
+        joins = [
+            (Path(each["name"]).name, each["field"])
+            for each in lineage["dataset"]
+            if any(one["subtype"] == "JOIN" for one in each["transformations"])
+        ]
+        assert sorted(joins) == [("log", "user"), ("names.csv", "user")]
+
+
+# Parents and names
+
+
+def test_the_runs_above_come_from_the_environment(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"airflow/nightly.sessions/{RUN_ID}")
+    monkeypatch.setenv("OPENLINEAGE_ROOT_PARENT_ID", f"airflow/nightly/{RUN_ID[::-1]}")
+    monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "prod")
+    assert run(log, "--start", "2026-11-01", "--end", "2026-11-02").code == 0
+    command, unit = events(log)[:2]
+    above = command["run"]["facets"]["parent"]
+    assert (above["job"]["namespace"], above["job"]["name"], parent(command)) == ("airflow", "nightly.sessions", RUN_ID)
+    assert parent(unit) == command["run"]["runId"]
+    for each in (command, unit):
+        root = each["run"]["facets"]["parent"]["root"]
+        assert (root["job"]["name"], root["run"]["runId"]) == ("nightly", RUN_ID[::-1])
+    assert command["job"]["namespace"] == "prod"
+
+
+def test_the_form_of_parents() -> None:
+    found = parents_in({"OPENLINEAGE_PARENT_ID": f"https://x/y/a.b/{RUN_ID}", "OPENLINEAGE_ROOT_PARENT_ID": "a/b/c"})
+    assert found.parent == RunName("https://x/y", "a.b", RUN_ID)
+    assert found.root is None
+    assert found.notes == (
+        "OPENLINEAGE_ROOT_PARENT_ID is not of the form namespace/name/run_id, with a UUID as run_id, and is not used",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "namespace", "name"),
+    [
+        ("/a/b", "file", "/a/b"),
+        ("/a/b/*.csv", "file", "/a/b"),
+        ("/a/day={date:%Y}/x", "file", "/a"),
+        ("s3a://k/a/b/", "s3://k", "a/b"),
+        ("s3://k:secret@b/a", "s3://***@b", "a"),
+        ("gs://b", "gs://b", "/"),
+        ("abfs://c@acc.dfs.core.windows.net/x", "abfss://c@acc.dfs.core.windows.net", "x"),
+        ("iceberg://prod/ns.table", "iceberg://prod", "ns.table"),
+        ("iceberg://prod/ns.table/day={date}", "iceberg://prod", "ns.table"),
+        ("delta+/a/b/day=1", "file", "/a/b"),
+        ("delta+s3://k/a/at=1/day={date}", "s3://k", "a"),
+    ],
+)
+def test_names_of_datasets(path: str, namespace: str, name: str) -> None:
+    assert name_of(path) == DatasetName(namespace, name)
+
+
+# Where events go
+
+
+class Server(ThreadingHTTPServer):
+    """Takes events; answers with ``status``."""
+
+    status = 201
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, str | None, Event]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+        self.server.taken.append((self.path, self.headers.get("Authorization"), json.loads(body)))
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def test_events_go_to_a_server_with_the_key_of_the_environment(
+    log: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", "open-sesame")
+    assert run(log, to=server.url).code == 0
+    assert run(log, "--mode", "overwrite", to=f"{server.url}/own/path").code == 0
+    assert [path for path, _, _ in server.taken] == ["/api/v1/lineage"] * 2 + ["/own/path"] * 2
+    assert {key for _, key, _ in server.taken} == {"Bearer open-sesame"}
+    assert states([event for _, _, event in server.taken]) == ["START out", "COMPLETE out"] * 2
+    assert "open-sesame" not in (log / "out" / "_wincli" / "manifest.json").read_text()
+
+
+def test_env_is_what_the_variables_of_openlineage_say(
+    log: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = run(log, to="env")
+    assert (missing.code, missing.err) == (
+        2,
+        "wincli: error: --lineage env: there is no OPENLINEAGE_URL and no openlineage.yml; "
+        "set OPENLINEAGE_URL, or name a file or a URL\n",
+    )
+    monkeypatch.setenv("OPENLINEAGE_URL", server.url)
+    assert run(log, to="env").code == 0
+    assert len(server.taken) == 2
+    assert wincli_here("run", *JOB, "log", "out2", cwd=log).code == 0
+    assert len(server.taken) == 2
+
+
+def test_a_server_that_refuses_is_one_note_and_stops_no_run(log: Path, server: Server) -> None:
+    server.status = 401
+    ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03", to=server.url)
+    assert ran.code == 0
+    (note,) = [line for line in ran.err.splitlines() if "OpenLineage" in line]
+    assert note.startswith(f"wincli: note: OpenLineage events are not sent any more to {server.url}: 401 Client Error")
+    assert len(server.taken) == 1
+
+
+def test_a_server_that_is_not_there_is_one_note_in_few_words(log: Path, server: Server) -> None:
+    server.shutdown()
+    server.server_close()
+    ran = run(log, to=server.url)
+    assert ran.code == 0
+    assert f"wincli: note: OpenLineage events are not sent any more to {server.url}: Connection refused\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        ("log", "--lineage log is a folder"),
+        ("no/l.jsonl", "there is no folder no"),
+        ("ftp://u:hidden@host/x", "events go to a file, or to a URL http:// or https://"),
+        ("http://", "events go to a file, or to a URL http:// or https://"),
+    ],
+)
+def test_where_no_event_can_go_is_an_error_before_the_run(to: str, words: str, log: Path) -> None:
+    ran = run(log, to=to)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert words in ran.err
+    assert "hidden" not in ran.err
+    assert not (log / "out").exists()
+
+
+def test_a_missing_package_is_named(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wincli.cli.monitoring.lineage.transport.find_spec", lambda name: None)
+    ran = run(log)
+    assert (ran.code, ran.err) == (
+        2,
+        'wincli: error: --lineage needs openlineage-python, which is not installed; pip install "wincli[lineage]"\n',
+    )
+
+
+def test_a_unit_that_runs_again_for_late_rows_has_events_of_its_own(log: Path) -> None:
+    for name, ts in (("one", range(100, 140)), ("two", range(130, 170))):
+        pq.write_table(pa.table({"ts": list(ts), "user": ["a", "b"] * 20}), log / f"{name}.parquet")
+        flags = ("--state", "st", "--late", "redo", "--metrics-file", "m.prom")
+        assert run(log, *flags, paths=(f"{name}.parquet", f"out/{name}")).code == 0
+    found = [each for each in events(log) if each["job"]["name"].endswith("two.unit")]
+    assert [each["eventType"] for each in found] == ["START", "COMPLETE"] * 2
+    outputs = [Path(each["outputs"][0]["name"]).name for each in found]
+    assert outputs == ["one", "one", "two", "two"]
+    assert [Path(each["inputs"][0]["name"]).stem for each in found] == outputs
+    assert 'wincli_units{output="out/two",result="done"} 2\n' in (log / "m.prom").read_text()
+
+
+def test_no_secret_of_the_target_or_of_a_path_is_in_a_message_a_record_or_an_event(log: Path, server: Server) -> None:
+    server.status = 500
+    there = server.url.replace("http://", "http://someone:open-sesame@")
+    ran = run(log, "--metrics-file", "m.prom", to=f"{there}/x?token=open-sesame")
+    assert ran.code == 0
+    assert "OpenLineage events are not sent any more to http://***@127.0.0.1" in ran.err
+    told = (log / "out" / "_wincli" / "manifest.json").read_text() + (log / "m.prom").read_text() + ran.err
+    assert "sesame" not in told
+    assert {key for _, key, _ in server.taken} != {None}
+    assert "sesame" not in json.dumps([event for _, _, event in server.taken])
