@@ -49,3 +49,19 @@ def test_backfill_gives_the_result_of_one_run_and_a_correction_ends_where_nothin
         assert found.equals(in_order([tmp_path / one]))
     held = [stage["counts"]["held"] for stage in units[-1]["stages"]]
     assert held == [manifest(tmp_path / name)["counts"]["held"] for name in ("one", "whole")]
+
+
+def test_units_at_the_same_time_give_the_parts_of_one_after_the_other(run: Run, tmp_path: Path) -> None:
+    write_log(tmp_path / "log")
+    beside = {**JOB, "output": "beside", "stages": [{**JOB["stages"][0], "output": "own"}, JOB["stages"][1]]}
+    for name, job in (("job", JOB), ("beside", beside)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(job))
+    assert run("job.yaml", *SMALL, *span(1, 2)).code == 0
+    ran = run("beside.yaml", *SMALL, *span(1, 2), "--jobs", "2")
+    assert ran.code == 0, ran.err
+    for one, other in (("visits", "own"), ("out", "beside")):
+        found = {path.relative_to(tmp_path / one): path.read_bytes() for path in (tmp_path / one).rglob("part-*")}
+        assert len(found) > 2
+        assert found == {
+            path.relative_to(tmp_path / other): path.read_bytes() for path in (tmp_path / other).rglob("part-*")
+        }

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -32,18 +33,23 @@ class Here(BootStandIn):
         return Session()
 
 
+@contextlib.contextmanager
+def stand_ins() -> Iterator[None]:
+    """Let commands of this process run without Spark."""
+    with (
+        mock.patch.object(wincli.cli.launch.run, "_boot", return_value=Here()),
+        mock.patch.object(sys, "path", [*sys.path]),
+        mock.patch.object(sys, "meta_path", [*sys.meta_path]),
+    ):
+        yield
+
+
 def wincli_here(*args: str, cwd: Path) -> Ran:
     """Run ``wincli`` in a folder to its end."""
     out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
     os.chdir(cwd)
     try:
-        with (
-            mock.patch.object(wincli.cli.launch.run, "_boot", return_value=Here()),
-            mock.patch.object(sys, "path", [*sys.path]),
-            mock.patch.object(sys, "meta_path", [*sys.meta_path]),
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(err),
-        ):
+        with stand_ins(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = _main([*args])
     finally:
         os.chdir(before)

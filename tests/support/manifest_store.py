@@ -82,6 +82,14 @@ class ManifestCommit:
         return f"{self.table.place.path}/{self.token}"
 
     @property
+    def data(self) -> str:
+        return self.staging
+
+    @property
+    def suffix(self) -> str:
+        return ""
+
+    @property
     def _base(self) -> str:
         return f"{self.table.place.path}/_base-{self.token}"
 
@@ -90,6 +98,8 @@ class ManifestCommit:
         files.create_dir(self.table.place.path, recursive=True)
         _put(files, self._base, self.table.pointer().results)
         files.create_dir(self.staging, recursive=False)
+
+    def begin(self) -> None: ...
 
     def prepare(self, manifest: Mapping[str, Any]) -> None:
         check_parts(self.table.place, self.staging, manifest)
@@ -147,6 +157,9 @@ class ManifestTable:
     def pointer(self) -> Pointer:
         return STORE.get(self.place.path)[1]
 
+    def files(self, result: Any, evolve: bool) -> None:
+        return None
+
     def content(self) -> Content:
         return Content.VACANT if self.manifest() is None else Content.RESULT
 
@@ -156,6 +169,9 @@ class ManifestTable:
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
         there = {file.path for file in self.place.fs.get_file_info(self._below())}
         return next((f"lacks {p['name']}" for p in manifest["parts"] if self._path(p["name"]) not in there), None)
+
+    def keeps_conditions(self) -> bool:
+        return True
 
     def is_reachable(self) -> bool:
         return True

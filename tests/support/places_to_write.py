@@ -1,0 +1,130 @@
+"""Where runs write: a folder, or a bucket of a server, looked at and put back from outside, with nothing of wincli."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+Objects = Mapping[str, bytes]
+"""What is there, by name."""
+
+
+class Lake(Protocol):
+    """A place with objects; `uri` is how runs name it."""
+
+    @property
+    def name(self) -> str:
+        """A name without slashes, unlike those of other places."""
+
+    @property
+    def uri(self) -> str:
+        """How runs name it; no slash at its end."""
+
+    def objects(self) -> dict[str, bytes]:
+        """All that is there."""
+
+    def get(self, name: str) -> bytes | None:
+        """One object, None where it is not there."""
+
+    def open_uploads(self) -> list[str]:
+        """Uploads that were begun, and neither completed nor aborted: they cost money and no list shows them."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put an object there."""
+
+    def delete(self, name: str) -> None:
+        """Delete an object."""
+
+    def abort_uploads(self) -> None:
+        """Abort all uploads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of this machine."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def uri(self) -> str:
+        return str(self.path)
+
+    def objects(self) -> dict[str, bytes]:
+        return {str(p.relative_to(self.path)): p.read_bytes() for p in self.path.rglob("*") if p.is_file()}
+
+    def get(self, name: str) -> bytes | None:
+        path = self.path / name
+        return path.read_bytes() if path.is_file() else None
+
+    def open_uploads(self) -> list[str]:
+        return []
+
+    def put(self, name: str, content: bytes) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def delete(self, name: str) -> None:
+        path = self.path / name
+        path.unlink()
+        while not any((path := path.parent).iterdir()) and path != self.path:
+            path.rmdir()
+
+    def abort_uploads(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket of an S3 server. ``client``: of boto3, past any proxy."""
+
+    name: str
+    client: Any
+
+    @property
+    def uri(self) -> str:
+        return f"s3://{self.name}"
+
+    def objects(self) -> dict[str, bytes]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
+        names = [each["Key"] for page in pages for each in page.get("Contents", ())]
+        read = {name: self.get(name) for name in names}
+        return {name: content for name, content in read.items() if content is not None}
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return bytes(self.client.get_object(Bucket=self.name, Key=name)["Body"].read())
+        except self.client.exceptions.NoSuchKey:
+            return None
+
+    def open_uploads(self) -> list[str]:
+        return [each["Key"] for each in self._uploads()]
+
+    def put(self, name: str, content: bytes) -> None:
+        self.client.put_object(Bucket=self.name, Key=name, Body=content)
+
+    def delete(self, name: str) -> None:
+        self.client.delete_object(Bucket=self.name, Key=name)
+
+    def abort_uploads(self) -> None:
+        for each in self._uploads():
+            self.client.abort_multipart_upload(Bucket=self.name, Key=each["Key"], UploadId=each["UploadId"])
+
+    def _uploads(self) -> list[dict[str, Any]]:
+        return list(self.client.list_multipart_uploads(Bucket=self.name).get("Uploads", ()))
+
+
+def restore(lake: Lake, wanted: Objects, but: str) -> None:
+    """Make a place hold certain objects and no others; those below ``but`` are not touched, nor is when they came."""
+    lake.abort_uploads()
+    there = {name: content for name, content in lake.objects().items() if not name.startswith(but)}
+    for name in there.keys() - wanted.keys():
+        lake.delete(name)
+    for name, content in wanted.items():
+        if there.get(name) != content and not name.startswith(but):
+            lake.put(name, content)

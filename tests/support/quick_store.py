@@ -1,0 +1,118 @@
+"""An object store in a local folder, for laws that ask it thousands of times; each request may be the last, or wait."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from wincli.writers.state import stage_folder
+from wincli.writers.state.storage import store_folder
+from wincli.writers.stores.conditional import ConditionFailedError, Object, Version
+
+URI = "s3://quick/state"
+_ONE = threading.Lock()
+
+
+class KilledError(BaseException):
+    """The process has died: none of its requests gets through any more."""
+
+
+@dataclass
+class QuickStore:
+    """A `ConditionalStore` whose objects are files.
+
+    ``folder``: where the objects are.
+    ``before``, ``after``: called with the number of each request that changes something, from 1.
+    ``is_down``: whether it does not answer.
+    """
+
+    folder: Path
+    before: Callable[[int], None] = field(default=lambda _: None)
+    after: Callable[[int], None] = field(default=lambda _: None)
+    changes: int = 0
+    is_down: bool = False
+
+    def names(self) -> list[str]:
+        """The names of all objects, sorted."""
+        return sorted(self.list())
+
+    def get(self, name: str) -> Object | None:
+        if self.is_down:
+            raise OSError("the store does not answer")
+        path = self.folder / name
+        if not path.is_file():
+            return None
+        content = path.read_bytes()
+        return Object(content, Version(hashlib.md5(content).hexdigest()))
+
+    def put(self, name: str, content: bytes) -> Version:
+        with self.change():
+            return self._write(name, content)
+
+    def create(self, name: str, content: bytes) -> Version:
+        with self.change(), _ONE:
+            if self.get(name) is not None:
+                raise ConditionFailedError(name)
+            return self._write(name, content)
+
+    def replace(self, name: str, content: bytes, version: Version) -> Version:
+        with self.change(), _ONE:
+            found = self.get(name)
+            if found is None or found.version != version:
+                raise ConditionFailedError(name)
+            return self._write(name, content)
+
+    def list(self, beginning: str = "") -> dict[str, int]:
+        below = self.folder / beginning
+        files = [path for path in below.rglob("*") if path.is_file()]
+        return {str(path.relative_to(self.folder)): path.stat().st_size for path in files}
+
+    def delete(self, names: Sequence[str]) -> None:
+        with self.change():
+            for name in names:
+                (self.folder / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def change(self) -> Iterator[None]:
+        self.changes += 1
+        number = self.changes
+        self.before(number)
+        yield
+        self.after(number)
+
+    def _write(self, name: str, content: bytes) -> Version:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return Version(hashlib.md5(content).hexdigest())
+
+
+def use(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let states on `URI` be in a store."""
+
+    def write(self: Any, name: str) -> Any:
+        @contextmanager
+        def writing() -> Iterator[Any]:
+            with store.change():
+                path = store.folder / self.below / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as file:
+                    yield file
+
+        return writing()
+
+    monkeypatch.setattr(stage_folder.StoreStage, "write", write)
+    monkeypatch.setattr(stage_folder, "file_system_of", lambda _: (fs.LocalFileSystem(), str(store.folder)))
+    monkeypatch.setattr(store_folder, "open_store", lambda _: store)
+    monkeypatch.setattr(store_folder, "reach", lambda _: None)
+    apart = fs.SubTreeFileSystem(str(store.folder), fs.LocalFileSystem())
+    monkeypatch.setattr(store_folder, "resolve", lambda _: (apart, "quick/state"))
+    monkeypatch.setattr(store_folder, "refuses_stale_puts", lambda *_: True)

@@ -1,0 +1,128 @@
+"""An S3 server on the loopback, for tests: moto, started once a session, with a fresh bucket for each test."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pytest
+from werkzeug.serving import make_server
+
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class S3Bucket:
+    """A bucket of the server.
+
+    ``name``: its name.
+    ``endpoint``: the URL of the server.
+    """
+
+    name: str
+    endpoint: str
+
+    @property
+    def uri(self) -> str:
+        """The URI of the bucket."""
+        return f"s3://{self.name}"
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The environment with which clients reach it."""
+        return environment(self.endpoint)
+
+    @property
+    def client(self) -> Any:
+        """A client of another make than those under test."""
+        return boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1", **_KEYS)
+
+    def names(self, beginning: str = "") -> list[str]:
+        """The names of all objects, sorted."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=beginning)
+        return [each["Key"] for page in pages for each in page.get("Contents", ())]
+
+
+@dataclass
+class S3Server:
+    """A running server.
+
+    ``endpoint``: its URL.
+    ``requests``: method and path of all requests since the list was cleared.
+    """
+
+    endpoint: str
+    requests: list[tuple[str, str]] = field(default_factory=list)
+
+    def bucket(self) -> S3Bucket:
+        """A bucket that is new."""
+        bucket = S3Bucket(f"lake-{next(_NUMBERS)}", self.endpoint)
+        bucket.client.create_bucket(Bucket=bucket.name)
+        return bucket
+
+
+_KEYS = {"aws_access_key_id": "a-test-key", "aws_secret_access_key": "a-test-word"}
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    """The environment with which clients reach a server."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": _KEYS["aws_access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": _KEYS["aws_secret_access_key"],
+        "AWS_REGION": "us-east-1",
+    }
+
+
+@contextmanager
+def serving() -> Iterator[S3Server]:
+    """Run a server until the context ends."""
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    seen: list[tuple[str, str]] = []
+    application = DomainDispatcherApplication(create_backend_app)
+
+    def counted(environ: dict[str, Any], start_response: Any) -> Any:
+        seen.append((environ["REQUEST_METHOD"], environ.get("RAW_URI") or environ["PATH_INFO"]))
+        return application(environ, start_response)
+
+    with serving_with(counted) as endpoint:
+        yield S3Server(endpoint, seen)
+
+
+@contextmanager
+def serving_with(application: Any) -> Iterator[str]:
+    """Run a WSGI application on the loopback until the context ends; the value is its URL."""
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A server for all tests of a process."""
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Bucket:
+    """A fresh bucket, with the environment in which this process reaches it."""
+    bucket = s3_server.bucket()
+    for name, value in bucket.env.items():
+        monkeypatch.setenv(name, value)
+    s3_server.requests.clear()
+    return bucket

@@ -1,0 +1,19 @@
+"""A catalog of Iceberg tables for these tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.iceberg_catalog import Lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A new catalog, which the environment names."""
+    lake = Lake(tmp_path / "lake")
+    for name, value in lake.env.items():
+        monkeypatch.setenv(name, value)
+    lake.make()
+    return lake
