@@ -33,6 +33,7 @@ JOB = """
   {name: two, window: count(7), key: shop, agg: [n=sum(n), spent=sum(spent), users=collect(user)]}]}
 """
 _ROWS = 3_000
+_MOMENTS = tuple(itertools.product(range(len(DAYS)), range(len(PHASES))))
 POLL = 0.002
 """Seconds between two looks at a run."""
 _VOLATILE = ("run", "state", "began", "started", "finished", "reruns", "seconds", "bytes", "nbytes", "checksum")
@@ -76,10 +77,16 @@ def undisturbed(base: Path) -> Course:
         time.sleep(POLL)
     ran = ended(process)
     assert ran.code == 0, ran.err
-    seconds = {one: seen[other] - seen[one] for one, other in itertools.pairwise(sorted(seen))}
-    assert len(seconds) == len(DAYS) * len(PHASES), seconds
+    seconds = _durations(seen)
     visible = [f"{output}/dt={day}" for output in OUTPUTS for day in DAYS] + [f"state/{day}" for day in DAYS]
     return Course(folder, log, {name: content_of(folder / name) for name in visible}, names_of(folder), seconds)
+
+
+def _durations(seen: Mapping[Moment, float]) -> dict[Moment, float]:
+    """Seconds of each phase. One that began and ended between two looks took none, but no phase goes unseen each day."""
+    assert {moment.turn for moment in seen if moment.day < len(DAYS)} == set(range(len(PHASES))), seen
+    found = {one: seen[other] - seen[one] for one, other in itertools.pairwise(sorted(seen))}
+    return {moment: found.get(moment, 0.0) for moment in itertools.starmap(Moment, _MOMENTS)}
 
 
 def _write_log(log: Path) -> None:
