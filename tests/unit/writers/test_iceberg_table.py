@@ -15,7 +15,7 @@ from pyarrow import fs
 
 from support.iceberg_catalog import Lake
 from support.numbered_units import ME
-from support.s3_server import S3Bucket
+from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, OutputError
 from wincli.windowing.support.addresses.file_systems import file_system_of
 from wincli.writers.commit.contract import Progress
@@ -456,3 +456,19 @@ def test_missing_library_is_said_with_the_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "pyiceberg.utils.config", None)
     with pytest.raises(ConfigError, match=r'pip install "wincli\[iceberg\]"'):
         table_of("iceberg://lake/logs.clicks")
+
+
+def test_part_on_a_store_is_one_request(
+    s3: S3Bucket, s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = made(Lake(tmp_path / "lake", f"{s3.uri}/tables"), monkeypatch)
+    put(lake, "clicks/day=2026-11-01", rows(0))
+    constants = []
+    for parts, name in ((4, DAY), (20, NEXT)):
+        with open_output(lake.address(name), "overwrite", [], ME) as output:
+            s3_server.requests.clear()
+            output.commit(write(output, *(rows(n) for n in range(parts))))
+        puts = [path for method, path in s3_server.requests if method == "PUT" and "/part-" in path]
+        assert len(puts) == len(set(puts)) == parts
+        constants.append(len(s3_server.requests) - parts)
+    assert constants[1] <= constants[0] + 2  # the manifest of the snapshot before
