@@ -83,7 +83,7 @@ def undisturbed(base: Path) -> Course:
 
 
 def _durations(seen: Mapping[Moment, float]) -> dict[Moment, float]:
-    """Seconds of each phase. One that began and ended between two looks took none, but no phase goes unseen each day."""
+    """Seconds of each phase: none for one that passed between two looks, but each is seen on some day."""
     assert {moment.turn for moment in seen if moment.day < len(DAYS)} == set(range(len(PHASES))), seen
     found = {one: seen[other] - seen[one] for one, other in itertools.pairwise(sorted(seen))}
     return {moment: found.get(moment, 0.0) for moment in itertools.starmap(Moment, _MOMENTS)}

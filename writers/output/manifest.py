@@ -10,11 +10,9 @@ import pyarrow as pa
 
 from ...windowing.columns.row_hashes import RowDigest
 from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
+from ..commit.run_result import STATISTICS
 from ..formats.types import plain
 from .versions import versions
-
-STATISTICS = "statistics"
-"""The key of a part of a table by version, for its `FileStatistics`; its commit takes these out again."""
 
 FORMAT = 1
 """Goes up when a key of the manifest changes its meaning."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 from ...windowing.errors import ConfigError, OutputError
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ..commit.contract import Content, Table, TableCommit
-from ..commit.delta.result import PARTITIONS
 from ..commit.delta.table import DeltaTable
+from ..commit.run_result import PARTITIONS
 from ..commit.tables import table_of
 from ..folders.lock import Owner
 from ..folders.make_folders import remove_empty

@@ -20,8 +20,8 @@ from wincli.windowing.errors import ConfigError, DataError, InputError, OutputEr
 from wincli.windowing.tables.delta import transaction
 from wincli.windowing.tables.delta.library import storage_options, uri_of
 from wincli.windowing.tables.delta.transaction import find_table
+from wincli.writers.commit import run_result
 from wincli.writers.commit.contract import Progress
-from wincli.writers.commit.delta import result as delta_result
 from wincli.writers.commit.delta.result import DeltaResult
 from wincli.writers.commit.tables import table_of
 from wincli.writers.folders.files import list_files
@@ -265,7 +265,7 @@ def test_paused_run_that_was_cleaned_up_after_cannot_publish(
     if stage == "open":
         clean_up()
     if stage == "checked":  # between the check of the files and the description of the transaction
-        clean_up_after(delta_result, "check_run_files")
+        clean_up_after(run_result, "check_run_files")
 
     def go_on() -> None:
         paused.prepare(manifest)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -23,16 +22,14 @@ from ....windowing.tables.delta.kind import KIND, PREFIX, path_of
 from ....windowing.tables.delta.library import import_library
 from ....windowing.tables.delta.transaction import check_writable, find_table, live_files, published
 from ...folders.files import list_files
-from ...folders.lock import Owner, hold_lock, lock_of
-from ...folders.make_folders import make_folders
-from ...folders.place import Place, is_local, locate, new_token
+from ...folders.place import is_local, locate
 from ...stores.conditional import ConditionalStore
-from ...stores.lease import hold_lease, holder_of
 from ...stores.open import open_store
 from ...stores.probe import keeps_conditions
 from ..contract import Content, TableFiles
 from ..result_files import first_missing
-from ..run_files import manifest_path, own_files, read_sealed
+from ..run_files import manifest_path, read_sealed
+from ..version_table import VersionTable, recorded_files
 from .result import DeltaResult, values_in
 
 if TYPE_CHECKING:
@@ -42,23 +39,17 @@ _TOKEN = re.compile(r"-([0-9a-f]{12})\.parquet$")
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaTable:
+class DeltaTable(VersionTable):
     """A `Table` whose files are those of its log.
 
-    ``place``: the folder of its files: that of the table, or the folder of a partition in it.
     ``path``: the table and the partition.
     ``is_named``: whether the user has asked for a table, or only a path that leads to one.
     ``by``: the columns of ``--partition-by``, which divide the result further.
-    ``owners``: this run, once it holds the lease in a store.
-    ``own``: as in `DeltaResult`; these need no fence.
     """
 
-    place: Place
     path: TablePath
     is_named: bool = True
     by: tuple[str, ...] = ()
-    owners: list[Owner] = field(default_factory=list, compare=False, repr=False)
-    own: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def address(self) -> str:
@@ -123,11 +114,9 @@ class DeltaTable:
         """Describe the first file of a result that the table, or its folder, does not have any more."""
         table = self._table()
         live = {} if table is None else {self._name(file): int(file["size_bytes"]) for file in self._live(table)}
-        try:
-            parts = [(str(part["name"]), int(part["bytes"])) for part in manifest["parts"]]
-            rejects = [(str(part["name"]), int(part["bytes"])) for part in manifest["rejects"]]
-        except (KeyError, TypeError, ValueError):
+        if (files := recorded_files(manifest)) is None:
             return "has a damaged manifest"
+        parts, rejects = files
         if live and not any(_TOKEN.search(name) for name in live):
             return None  # another program has written its rows into other files: `manifest` has compared their number
         if gone := [name for name, _ in parts if name not in live]:
@@ -138,40 +127,9 @@ class DeltaTable:
         """Whether a log takes each version once: a store must refuse a put whose condition does not hold."""
         return is_local(self.place.fs) or keeps_conditions(self._store(), self.place)
 
-    def is_reachable(self) -> bool:
-        """Whether the folder above the files exists, which has the lock and all leftovers."""
-        return not is_local(self.place.fs) or Path(self.place.parent).is_dir()
-
-    def make_parents(self) -> list[Path]:
-        """Make the folders above, where there are folders. Raises `OutputError`."""
-        return make_folders(Path(self.place.parent), self.place.shown) if is_local(self.place.fs) else []
-
-    def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
-        """Hold the lock, or in a store the lease, beside the folder of the files."""
-        lock = lock_of(self.place)
-        if is_local(self.place.fs):
-            return hold_lock(lock, owner)
-        self.owners[:] = [owner]
-        return hold_lease(self._store(), self._lease, owner, lock.shown, lock.instead)
-
-    def remove_leftovers(self) -> None:
-        """Remove what earlier runs left here: their files, unless the log has them, and their descriptions."""
-        if not self._is_held():
-            return  # another run has taken over, and what is here may be its own
-        for role, token, path in [*self._leftovers()]:
-            if role == "new" and not self.commit(token).was_published():
-                self._undo(token)
-            self._remove(path)
-        self._remove_empty()
-
     def commit(self, token: str) -> DeltaResult:
         """Return the commit with a staging folder beside the folder of the files."""
-        return DeltaResult(self.place, self.path, token, self.own)
-
-    def token_of(self, run: str) -> str:
-        """Return the id of the result that a run has prepared and not published, or an empty text."""
-        tokens = (token for role, token, _ in self._leftovers() if role == "new")
-        return next((token for token in tokens if self.commit(token).is_ready(run)), "")
+        return DeltaResult(self.place, token, self.path, own=self.own)
 
     def _table(self) -> Library | None:
         return find_table(self.path.root)
@@ -182,20 +140,8 @@ class DeltaTable:
         below = self.path.below
         return self.place.shown.rstrip("/").removesuffix(f"/{below}") if below else self.place.shown
 
-    @property
-    def _lease(self) -> str:
-        return self.place.lock.rpartition("/")[2]
-
     def _store(self) -> ConditionalStore:
-        """Return the objects of the folder above that of the files."""
         return open_store("/".join(filter(None, (self.path.root, self.path.below))).rpartition("/")[0])
-
-    def _is_held(self) -> bool:
-        """Whether this run may remove what others have left."""
-        if is_local(self.place.fs) or not self.owners:
-            return True
-        holder = holder_of(self._store(), self._lease)
-        return holder is not None and holder.owner == self.owners[0]
 
     def _live(self, table: Library) -> list[dict[str, Any]]:
         return live_files(table, values_in(table, self.path, self.place.shown))
@@ -249,25 +195,6 @@ class DeltaTable:
         names = [path.rpartition("/")[2] for path in list_files(self.place.fs, self.place.path)]
         return any(not name.startswith(".") and not re.search(r"-[0-9a-f]{12}\.", name) for name in names)
 
-    def _leftovers(self) -> Iterator[tuple[str, str, str]]:
-        """Yield role, id and path of the folders that runs have left beside the folder of the files."""
-        for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
-            role = self.place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
-            if role:
-                yield *role, info.path
-
-    def _undo(self, token: str) -> None:
-        """Delete the files of a run whose result is in no version, after it cannot commit any more."""
-        if not is_local(self.place.fs) and token not in self.own:
-            left = self.commit(token)
-            self._delete([left.needs])
-            left.fence()
-            if left.was_published():
-                return
-        paths = [*own_files(self.place, token), manifest_path(self.place, token)]
-        infos = self.place.fs.get_file_info(paths)
-        self._delete([info.path for info in infos if info.type == fs.FileType.File])
-
     def _delete(self, paths: Sequence[str]) -> None:
         if is_local(self.place.fs):
             for path in paths:
@@ -275,17 +202,13 @@ class DeltaTable:
         elif paths:  # pyarrow would leave an empty object for each folder above
             self._store().delete([path.removeprefix(f"{self.place.parent}/") for path in paths])
 
-    def _remove(self, folder: str) -> None:
-        """Delete a folder; where there are renames, after one that stops tasks of a cancelled run."""
-        if not is_local(self.place.fs):
-            self._delete(list_files(self.place.fs, folder))
-            return
-        gone = Path(self.place.beside("gone", new_token()))
-        Path(folder).rename(gone)
-        shutil.rmtree(gone)
+    def _remove_staging(self, folder: str) -> None:
+        self._delete(list_files(self.place.fs, folder))
+
+    def _is_kept(self, token: str) -> bool:
+        return self.commit(token).was_published()
 
     def _remove_empty(self) -> None:
-        """Remove the folder of the files, and those below it, if there is no file in them."""
         if is_local(self.place.fs):
             for folder, _, _ in os.walk(self.place.path, topdown=False):
                 with suppress(OSError):  # it has files

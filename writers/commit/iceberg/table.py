@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,15 +21,14 @@ from ....windowing.tables.iceberg.schema import arrow_schema, check_columns, fil
 from ....windowing.tables.iceberg.snapshots import TOKEN, files_of, property_of, published, untouched
 from ....windowing.tables.iceberg.storage import file_system, has_keys, storage_of
 from ...folders.files import list_files
-from ...folders.lock import Owner, hold_lock, hold_marker, lock_of
-from ...folders.make_folders import make_folders
-from ...folders.place import Place, is_local, new_token
+from ...folders.lock import Owner, hold_marker, lock_of
+from ...folders.place import Place, is_local
 from ...stores.conditional import ConditionalStore
-from ...stores.lease import hold_lease, holder_of
 from ...stores.open import open_store
 from ..contract import Content, TableFiles
 from ..result_files import first_missing
-from ..run_files import manifest_path, own_files, read_sealed
+from ..run_files import manifest_path, read_sealed
+from ..version_table import VersionTable, recorded_files
 from .result import IcebergResult
 
 if TYPE_CHECKING:
@@ -42,25 +39,19 @@ _TOKEN = re.compile(r"/part-\d{5,}(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.parquet$")
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergTable:
-    """A `Table` whose files a catalog knows.
+class IcebergTable(VersionTable):
+    """A `Table` whose files a catalog knows; they are in its data folder, those of a partition in a folder of that.
 
-    ``place``: the folder of its files: the data folder of the table, or a folder in it for a partition.
     ``partition``: the partition, or the whole table.
     ``uri``: the URI of that folder, as the table names its files.
     ``location``: the URI of the table.
     ``has_lease``: whether it is in a store whose keys come from the environment, and not from the catalog.
-    ``owners``: this run, once it holds the lease in a store.
-    ``own``: as in `IcebergResult`; these need no fence.
     """
 
-    place: Place
     partition: TableAddress
     uri: str
     location: str
     has_lease: bool = False
-    owners: list[Owner] = field(default_factory=list, compare=False, repr=False)
-    own: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def address(self) -> str:
@@ -120,12 +111,10 @@ class IcebergTable:
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
         """Describe the first file of a result that the table, or its folder, does not have any more."""
-        table = self._table()
-        try:
-            parts = [(str(part["name"]), int(part["bytes"])) for part in manifest["parts"]]
-            rejects = [(str(part["name"]), int(part["bytes"])) for part in manifest["rejects"]]
-        except (KeyError, TypeError, ValueError):
+        table, files = self._table(), recorded_files(manifest)
+        if files is None:
             return "has a damaged manifest"
+        parts, rejects = files
         if table is None:
             return f"lacks {parts[0][0]}" if parts else "is gone"
         if untouched(table.metadata, self.partition) is None:
@@ -142,47 +131,18 @@ class IcebergTable:
         """Return True: the catalog compares the snapshot that a commit goes on from."""
         return True
 
-    def is_reachable(self) -> bool:
-        """Whether the folder above the files exists, which has the lock and all leftovers."""
-        return not is_local(self.place.fs) or Path(self.place.parent).is_dir()
-
-    def make_parents(self) -> list[Path]:
-        """Make the folders above, where there are folders. Raises `OutputError`."""
-        return make_folders(Path(self.place.parent), self.place.shown) if is_local(self.place.fs) else []
-
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
         """Hold the lock, or in a store the lease, beside the folder of the files.
 
         Where the catalog has keys of its own for the store, a marker has to do: these keys are not for the lease.
         """
-        lock = lock_of(self.place)
-        if is_local(self.place.fs):
-            return hold_lock(lock, owner)
-        if not self.has_lease:
-            return hold_marker(lock, owner)
-        self.owners[:] = [owner]
-        return hold_lease(self._store(), self._lease, owner, lock.shown, lock.instead)
-
-    def remove_leftovers(self) -> None:
-        """Remove what earlier runs left here: their files, unless a snapshot has them, and their descriptions."""
-        if not self._is_held():
-            return  # another run has taken over, and what is here may be its own
-        left = [*self._leftovers()]
-        for role, token, path in left:
-            if role == "new" and not self._is_kept(token):
-                self._undo(token)
-            self._remove(path)
-        if left:
-            self._remove_empty()
+        if is_local(self.place.fs) or self.has_lease:
+            return super(IcebergTable, self).hold(owner)  # slots make the class anew, and a bare super() fails
+        return hold_marker(lock_of(self.place), owner)
 
     def commit(self, token: str) -> IcebergResult:
         """Return the result of a run with an id."""
-        return IcebergResult(self.place, self.partition, self.uri, self.location, token, self.own)
-
-    def token_of(self, run: str) -> str:
-        """Return the id of the result that a run has prepared and not published, or an empty text."""
-        tokens = (token for role, token, _ in self._leftovers() if role == "new")
-        return next((token for token in tokens if self.commit(token).is_ready(run)), "")
+        return IcebergResult(self.place, token, self.partition, self.uri, self.location, own=self.own)
 
     def _table(self) -> Table | None:
         with catalog_errors(self.partition, OutputError):
@@ -208,39 +168,10 @@ class IcebergTable:
         is_same = found is not None and found.get("rows_out") == sum(file.record_count for file in live)
         return found if is_same else None
 
-    @property
-    def _lease(self) -> str:
-        return self.place.lock.rpartition("/")[2]
-
     def _store(self) -> ConditionalStore:
-        """Return the objects of the folder above that of the files."""
         return open_store(self.uri.rpartition("/")[0])
 
-    def _is_held(self) -> bool:
-        """Whether this run may remove what others have left."""
-        if not self.owners:
-            return True
-        holder = holder_of(self._store(), self._lease)
-        return holder is not None and holder.owner == self.owners[0]
-
-    def _leftovers(self) -> Iterator[tuple[str, str, str]]:
-        """Yield role, id and path of the folders that runs have left beside the folder of the files."""
-        for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
-            role = self.place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
-            if role:
-                yield *role, info.path
-
-    def _remove(self, folder: str) -> None:
-        """Delete a folder; where there are renames, after one that stops tasks of a cancelled run."""
-        if not is_local(self.place.fs):
-            self.place.fs.delete_dir(folder)
-            return
-        gone = Path(self.place.beside("gone", new_token()))
-        Path(folder).rename(gone)
-        shutil.rmtree(gone)
-
     def _is_kept(self, token: str) -> bool:
-        """Whether any snapshot of the table has published the result of a run."""
         table = self._table()
         if table is None:
             return False
@@ -248,18 +179,14 @@ class IcebergTable:
             return True
         return any(f"-{token}." in file.file_path for file in self._live(table))
 
-    def _undo(self, token: str) -> None:
-        """Delete the files of a run whose result no snapshot has, after it cannot make one any more."""
-        if token not in self.own:
-            self.commit(token).fence()
-            if self._is_kept(token):
-                return
-        for path in [*own_files(self.place, token), manifest_path(self.place, token)]:
-            if self.place.fs.get_file_info(path).type == fs.FileType.File:
-                self.place.fs.delete_file(path)
+    def _delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.place.fs.delete_file(path)
+
+    def _remove_staging(self, folder: str) -> None:
+        self.place.fs.delete_dir(folder)
 
     def _remove_empty(self) -> None:
-        """Remove the folder of the files, and those below it, if there is no file in them."""
         path, system = self.place.path, self.place.fs
         if system.get_file_info(path).type == fs.FileType.Directory and not list_files(system, path):
             system.delete_dir(path)
