@@ -297,6 +297,20 @@ def test_loss_of_the_state_does_not_hide_why_a_unit_has_failed(
     assert value_in(URI) == 3
 
 
+def test_a_run_that_meets_the_result_of_another_says_that_it_has_lost_the_state(
+    store: QuickStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "SECONDS", -1.0)
+
+    def meet() -> None:
+        with open_state(URI, ME) as state, state.begin("u0", 0, []):
+            put(URI, 3, owner=OTHER)
+            raise ConfigError("the output already holds a result")
+
+    with pytest.raises(OutputError, match="another run"):
+        meet()
+
+
 def test_a_store_that_ignores_conditions_is_refused(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_folder, "refuses_stale_puts", lambda *_: False)
     with pytest.raises(ConfigError, match="ignores the conditions of puts, so two runs could take it at once; nothing"):

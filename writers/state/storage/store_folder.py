@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ....windowing.errors import ConfigError, DamagedError
+from ....windowing.errors import ConfigError, DamagedError, WincliError
 from ....windowing.support.addresses.file_systems import reach
 from ....windowing.support.addresses.redaction import redacted_path
 from ...folders.lock import Owner
@@ -137,7 +137,7 @@ class StoreFolder:
                 self._take(owner)
             try:
                 yield former
-            except DamagedError as error:  # of another run, if that has taken the state and deleted what this one reads
+            except (ConfigError, DamagedError) as error:  # if another run has the state now, this one met its results
                 self._check_held(error)
                 raise
             finally:
@@ -226,7 +226,7 @@ class StoreFolder:
         self.objects.there = self.objects.store.list()
         self.held = take(self.objects.store, found, self._head_in(found), owner, self.shown)
 
-    def _check_held(self, error: DamagedError) -> None:
+    def _check_held(self, error: WincliError) -> None:
         with suppress(OSError):
             if self.held is not None and (lost := self.held.loss()) is not None:
                 raise lost from error
