@@ -11,6 +11,9 @@ from ..windowing.language.options import WINDOW_OPTIONS
 from ..windowing.support.formats import AnyFormat
 from ..windowing.support.option import REQUIRED, Option, option, options_of
 
+DEFAULT_MASTER = "local[*]"
+"""All cores of this machine."""
+
 
 class StageKeys:
     """What a stage has besides the options of its window."""
@@ -239,7 +242,7 @@ class JobKeys:
         "96MiB", "How much a task reads at a time.", "Spark", "size"
     )
     slice_size: int = option("192MiB", "How much a task scans at a time.", "Spark", "size")
-    master: str = option("local[*]", "Spark master.", "Spark", metavar="URL", key_help="The Spark master.")
+    master: str = option(DEFAULT_MASTER, "Spark master.", "Spark", metavar="URL", key_help="The Spark master.")
     spark_conf: dict[str, str] = option(
         {}, "A Spark setting (repeatable).", "Spark", "settings", key_help="Settings of Spark."
     )

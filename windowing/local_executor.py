@@ -1,6 +1,6 @@
-"""An `Executor` in this process: tasks run one after the other, without Spark. Runs of users stay on Spark.
+"""An `Executor` in this process: tasks run one after the other, without Spark.
 
-It runs the very engine, for tests and wherever a Spark would cost more than the work: also inside a task of Spark.
+It runs the very engine wherever a Spark would cost more than the work: in small jobs, in tests, inside a task of Spark.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +25,8 @@ from ..arguments.environment import strange_variables
 from ..console.messages import CLOSED, Messages, Stopped, exit_code
 from ..monitoring.monitors import Monitors
 from ..request.request import JobRequest, parse_request
+from .input_size import is_small
+from .small_job import SmallJobBoot
 from .standard_streams import Pipes, piped
 
 if TYPE_CHECKING:
@@ -86,7 +89,8 @@ def run_on_spark(
 
     ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
     """
-    with _boot(request, messages) as spark:
+    start = partial(_boot, request, messages)
+    with SmallJobBoot(start) if is_small(request) else start() as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
         if not request.runs_user_code:
