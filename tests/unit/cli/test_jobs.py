@@ -27,7 +27,7 @@ from wincli.windowing.spark.boot import Progress
 DAYS = 6
 JOB = (
     *("-w", "gap(ts, 20)", "-k", "user", "--order-by", "ts", "-a", "s=sum(x)", "-a", "m=median(x)"),
-    *("--slice-size", "1KiB", "--split-size", "512B"),
+    *("--slice-size", "1KiB", "--split-size", "512B", "--master", "local[2]"),
 )
 
 
