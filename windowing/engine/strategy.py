@@ -15,7 +15,7 @@ from ..scan.preaggregate import preaggregated_plan
 from ..segments.segment_scan import can_be_cut
 from .exchange.range_cuts import Samples, SliceBounds, choose_bounds, no_samples
 from .exchange.sampling import reduction_factor, samples_of, with_state_keys
-from .presorted.sorted_input import OUT_OF_ORDER, obstacle_of
+from .presorted.sorted_input import KEYED, OUT_OF_ORDER, obstacle_of
 from .tasks.sizing import Chunk, Sizes, pack, result_size, row_width, slice_count
 from .tasks.task import TaskContext
 
@@ -50,6 +50,11 @@ class Sample:
     def is_small(self) -> bool:
         """Whether one task can scan all."""
         return self.nbytes <= self.sizes.small
+
+    @property
+    def is_small_when_aggregated(self) -> bool:
+        """Whether one task can scan what partial aggregation leaves."""
+        return self.reduction >= _MIN_REDUCTION and self.nbytes / self.reduction <= self.sizes.small
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +129,15 @@ def take_sample(work: TaskContext, executor: Executor, sizes: Sizes) -> Sample:
     if sample.is_small:
         return sample
     may_cut_keys = can_be_cut(work.plan) and work.restore_point is None and work.state_files is None
+    sample = replace(sample, may_cut_keys=may_cut_keys)
+    if work.plan.key:  # which excludes presorted chunks
+        sample = _with_reduction(work, executor, replace(sample, obstacle=KEYED))
+        if sample.is_small_when_aggregated:  # no keys are needed for one slice
+            return sample
     keys = samples_of(work, executor, may_cut_keys)
     obstacle = obstacle_of(work, keys, executor, may_cut_keys)
-    sample = replace(sample, keys=with_state_keys(work, keys, rows), may_cut_keys=may_cut_keys, obstacle=obstacle)
-    return sample if obstacle is None else _with_reduction(work, executor, sample)
+    sample = replace(sample, keys=with_state_keys(work, keys, rows), obstacle=obstacle)
+    return sample if obstacle is None or work.plan.key else _with_reduction(work, executor, sample)
 
 
 def without_order(work: TaskContext, executor: Executor, sample: Sample) -> Sample:

@@ -15,8 +15,9 @@ from ...sequences.sequence import Sequences, one_batch, order_of
 from ..exchange.range_cuts import PLACE, Samples
 from ..tasks.task import TaskContext
 
+KEYED = "the rows have a key"
 OUT_OF_ORDER = "the rows are not in order"
-"""Why chunks cannot be scanned as they are, where the sample or a scan shows it."""
+"""Why chunks cannot be scanned as they are: with a key, and where the sample or a scan shows it."""
 
 
 def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut_keys: bool) -> str | None:
@@ -26,7 +27,7 @@ def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut
     """
     plan = work.plan
     if plan.key:
-        return "the rows have a key"
+        return KEYED
     if not may_cut_keys:
         return "the window cannot be scanned in segments"
     if plan.takes_marks or plan.kind.overlaps:
