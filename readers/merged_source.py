@@ -106,6 +106,10 @@ class MergedSource:
         """Return the smallest splits that a split can be read in."""
         return [split]
 
+    def looks_of(self, split: Split) -> Sequence[Split]:
+        """Return the split."""
+        return [split]
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
         """Return the split: its rows are divided between units, and each must be counted."""
         return [split]

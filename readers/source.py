@@ -93,6 +93,10 @@ class FileSource:
         """
         return self.reader.pieces_of(self.places[split.file], split, nbytes)
 
+    def looks_of(self, split: Split) -> Sequence[Split]:
+        """Return small parts that stand for a split, in order; of text their positions are estimates."""
+        return self.reader.looks_of(self.places[split.file], split)
+
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).
 

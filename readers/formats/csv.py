@@ -17,10 +17,11 @@ from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_
 from ..files.file import Located, has_changed, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
-from ..schema.kinds import Kind, join
+from ..schema.kinds import NOTHING, TEXT, Kind, join
 from ..schema.types import ColumnType, Int64s
 from ..text.record_bounds import Dialect, Tally, locate, tally
 from ..text.records import Records
+from ..text.value_kinds import UNSURE
 from .csv_header import Header, read_header
 from .csv_parse import infer_csv, read_typed
 from .split_rows import (
@@ -34,7 +35,7 @@ from .split_rows import (
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange, plan_text_files, text_pieces
+from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
 
 _STEP = 16 << 20
 _NOTHING = Header((), 0, 0)
@@ -106,12 +107,18 @@ class CsvReader(WholeSplits):
         return _scanned_range(byte_range.file, (0, WHOLE), header, nbytes, counts, kinds)
 
     def _survey(self, data: bytes, dialect: Dialect, names: Sequence[str]) -> tuple[Tally, dict[str, Kind]]:
-        counts = tally(data, dialect, len(names))
         wanted = [name for name in names if name not in self.typed]
+        seen = np.array([TEXT if name in self.typed else NOTHING for name in names], np.int64)
+        counts = tally(data, dialect, len(names), seen)
         if counts.torn >= 0 or counts.rows == counts.wrong or not wanted:
             return counts, {}
-        clean = _well_formed(data, locate(data, dialect), len(names))[0] if counts.wrong else data
-        return counts, infer_csv(clean, dialect, names, wanted)
+        if counts.wrong:
+            clean = _well_formed(data, locate(data, dialect), len(names))[0]
+            return counts, infer_csv(clean, dialect, names, wanted)
+        kinds: dict[str, Kind] = dict(zip(names, seen.tolist(), strict=True))
+        unsure = [name for name in wanted if seen[names.index(name)] & (UNSURE | TEXT) == UNSURE]
+        kinds |= infer_csv(data, dialect, names, unsure) if unsure else {}
+        return counts, {name: TEXT if kinds[name] & TEXT else kinds[name] for name in wanted}
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read columns of a split; rows that do not parse, or have too many or too few fields, become rejects."""
@@ -135,6 +142,10 @@ class CsvReader(WholeSplits):
     def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
         """Yield splits of about ``nbytes`` bytes, each scanned when it is asked for."""
         return text_pieces(self, place, split, nbytes)
+
+    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return evenly spaced small ranges of a split; their positions are estimates."""
+        return text_looks(self, place, split)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""

@@ -12,11 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..schema.infer import infer
-from ..schema.kinds import NOTHING, Kind, join
+from ..schema.kinds import FLOAT, NOTHING, TEXT, Kind, join, kind_of_texts
 from ..schema.types import ColumnType
+from ..text.json_fields import FALSE, NUMBER, STRING, TRUE, Fields, fields_of, kinds_of_lines
 from ..text.json_lines import JsonLines, is_utf8, parse_lines
+from ..text.value_kinds import UNSURE
 from ..values.casts import convert
 from .json_values import kinds_of_object, parse_object, texts_of
 from .split_rows import TypeErrors, first_detail
@@ -30,6 +33,21 @@ _Parsed: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
 def infer_lines(lines: JsonLines) -> dict[str, Kind]:
     """Return the kinds of all columns, in order of first appearance. Every line must be one object."""
     return _infer_range(lines, 0, len(lines)) if len(lines) else {}
+
+
+def infer_plain(lines: JsonLines) -> dict[str, Kind] | None:
+    """Return the same where all lines are plain objects, without a parser; else None."""
+    found = kinds_of_lines(lines.data, lines.records) if len(lines) and is_utf8(lines.data) else None
+    if found is None:
+        return None
+    kinds: dict[str, Kind] = {name: TEXT if kind & TEXT else kind for name, kind in zip(*found, strict=True)}
+    unsure = [name for name, kind in zip(*found, strict=True) if kind & (UNSURE | TEXT) == UNSURE]
+    fields = fields_of(lines.data, lines.records, unsure) if unsure else None
+    for name in unsure:
+        assert fields is not None, "plain lines are plain whatever columns are asked for"
+        is_mixed = not fields.has_only(name, STRING)
+        kinds[name] = TEXT if is_mixed else kind_of_texts(pa.chunked_array([fields.texts(lines.data, name)]))
+    return {name: kind if isinstance(kind, pa.DataType) else int(kind) for name, kind in kinds.items()}
 
 
 def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
@@ -77,7 +95,9 @@ def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
 
 def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
     """Parse to exactly the wanted types; also return, by row index, what is wrong with rows that do not fit."""
-    parsed = _read_range(lines, 0, len(lines), want) if len(lines) and want else []
+    parsed = _read_plain(lines, want) if len(lines) and want else []
+    if parsed is None:
+        parsed = _read_range(lines, 0, len(lines), want)
     bad = {
         start + int(row): first_detail(type_errors, int(row))
         for start, _, type_errors in parsed
@@ -88,6 +108,35 @@ def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Tab
     return pa.concat_tables([table for _, table, _ in parsed] or [empty]), bad
 
 
+def _read_plain(lines: JsonLines, want: Mapping[str, ColumnType]) -> list[_Parsed] | None:
+    """Read lines that are plain objects, without a parser; None where one is not, or a value is of another sort."""
+    fields = fields_of(lines.data, lines.records, list(want))
+    if fields is None:
+        return None
+    raw: dict[str, pa.ChunkedArray] = {}
+    for name, kind in want.items():
+        column = _plain_column(fields, lines.data, name, kind)
+        if column is None:
+            return None
+        raw[name] = pa.chunked_array([column])
+    return [(0, *_converted(raw, want))]
+
+
+def _plain_column(fields: Fields, data: bytes, name: str, kind: ColumnType) -> pa.Array | None:
+    """Return a column as the parser would for `_parse_as`; None where that is not sure."""
+    if kind.unix_digits is not None or pa.types.is_duration(kind.type):
+        return None
+    wanted = _parse_as(kind)
+    if pa.types.is_string(wanted):
+        return fields.texts(data, name) if fields.has_only(name, STRING) else None
+    if pa.types.is_boolean(wanted):
+        return fields.booleans(name) if fields.has_only(name, TRUE, FALSE) else None
+    is_whole = pa.types.is_int64(wanted) and not fields.kinds[fields.names.index(name)] & FLOAT
+    if (is_whole or pa.types.is_float64(wanted)) and fields.has_only(name, NUMBER):
+        return pc.cast(fields.texts(data, name), wanted)
+    return None
+
+
 def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Parsed]:
     try:
         raw = _quick(lines, start, stop, want)
@@ -96,12 +145,18 @@ def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, Colu
             half = (start + stop) // 2
             return _read_range(lines, start, half, want) + _read_range(lines, half, stop, want)
         raw = _slow(lines, start, stop, want)
+    return [(start, *_converted(raw, want))]
+
+
+def _converted(
+    raw: Mapping[str, pa.ChunkedArray] | pa.Table, want: Mapping[str, ColumnType]
+) -> tuple[pa.Table, list[TypeErrors]]:
     columns, type_errors = {}, []
     for name, kind in want.items():
         columns[name], mask = convert(raw[name], kind)
         if mask is not None:
             type_errors.append(TypeErrors(name, kind, raw[name], mask))
-    return [(start, pa.table(columns), type_errors)]
+    return pa.table(columns), type_errors
 
 
 def _quick(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> pa.Table:

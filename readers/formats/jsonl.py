@@ -19,9 +19,10 @@ from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.kinds import NOTHING, Kind, join
 from ..schema.types import ColumnType, Int64s
+from ..text.json_fields import warm
 from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
-from .json_parse import infer_lines, infer_quickly, read_typed
+from .json_parse import infer_lines, infer_plain, infer_quickly, read_typed
 from .split_rows import (
     ReadRequest,
     SplitPlan,
@@ -31,7 +32,7 @@ from .split_rows import (
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange, plan_text_files, text_pieces
+from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
 
 _STEP = 16 << 20
 _LOOKED_AT = 1 << 16
@@ -43,6 +44,7 @@ def plan_input(
 ) -> tuple[JsonReader, SplitPlan]:
     """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
     reader = JsonReader()
+    warm()
     return reader, plan_text_files(reader, files, options, given, executor)
 
 
@@ -87,6 +89,10 @@ class JsonReader(WholeSplits):
         """Yield splits of about ``nbytes`` bytes, each scanned when it is asked for."""
         return text_pieces(self, place, split, nbytes)
 
+    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return evenly spaced small ranges of a split; their positions are estimates."""
+        return text_looks(self, place, split)
+
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""
         with input_errors(place.shown):
@@ -127,9 +133,11 @@ def _bounds(byte_range: Range) -> tuple[int, int]:
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     """Return the numbers of rows, of rows that are no objects and of line ends, and the kinds of the columns."""
     records, line_ends = locate_lines(data)
-    quick = infer_quickly(JsonLines(data, records))
-    if quick is not None:
-        return len(records.starts), 0, line_ends, quick
+    plain = infer_plain(JsonLines(data, records))
+    if plain is None:
+        plain = infer_quickly(JsonLines(data, records))
+    if plain is not None:
+        return len(records.starts), 0, line_ends, plain
     lines, torn = good_lines(JsonLines(data, records))
     return len(records.starts), len(torn), line_ends, infer_lines(lines)
 

@@ -89,6 +89,11 @@ class OrcReader(WholeSplits):
         """Return each stripe of a split as a split of its own."""
         return self.parts_of(place, split)
 
+    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return the stripe in the middle of a split."""
+        parts = self.parts_of(place, split)
+        return [parts[len(parts) // 2]]
+
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
         """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
         return row_numbers(split, offsets)

@@ -131,6 +131,10 @@ class FormatReader(Protocol):
         """Return splits that a split is made of, in order: text in about ``nbytes`` bytes, else as `parts_of`."""
         ...
 
+    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return small parts that stand for a split, in order; of text their positions are estimates."""
+        ...
+
     def parts_with(
         self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
     ) -> Sequence[Split]:

@@ -22,6 +22,8 @@ from ..values import timestamps
 from .split_rows import FormatReader, SplitPlan
 
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
+_LOOKS = 4  # ranges of a split that are read for a sample
+_LOOK = 128 << 10  # bytes of such a range
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
 
@@ -102,6 +104,25 @@ def text_pieces(reader: TextReader, place: Located, split: Split, nbytes: int) -
         at = (found.start, found.stop, line, found.bad)
         yield Split(split.index, split.file, base, found.rows, found.nbytes, is_last and split.ends_file, at)
         start, base, line = found.stop, base + found.rows, line + found.lines
+
+
+def text_looks(reader: TextReader, place: Located, split: Split) -> list[Split]:
+    """Return evenly spaced small ranges of a split, in order, with estimated positions and lines.
+
+    A split that is small itself or read as a stream is returned as it is.
+    """
+    start, stop, line, _ = split.place
+    size = stop - start
+    if stop == WHOLE or size <= 2 * _LOOKS * _LOOK:
+        return [split]
+    looks = []
+    for at in range(start, stop - _LOOK, size // _LOOKS):
+        (found,) = _checked([reader.scan(Range(split.file, place, at, at + _LOOK))])
+        base = split.base + split.rows * (found.start - start) // size
+        if found.rows:
+            where = (found.start, found.stop, line, found.bad)
+            looks.append(Split(split.index, split.file, base, found.rows, found.nbytes, False, where))
+    return looks or [split]
 
 
 def plan_text(

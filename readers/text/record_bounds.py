@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...windowing.support.jit import njit
+from ...windowing.support.jit import kernel, njit
+from ..schema.kinds import TEXT
 from ..schema.types import Int64s, Mask
 from .records import Records
+from .value_kinds import UNSURE, kind_of_field
 
 _LF, _CR, _QUOTE = 10, 13, 34
 _TAB, _SPACE, _OPEN, _CLOSE, _BACKSLASH = 9, 32, 123, 125, 92
@@ -54,9 +56,15 @@ class Tally:
     whole: int
 
 
-def tally(data: bytes, dialect: Dialect, width: int) -> Tally:
-    """Count the records of ``data``, and the records that do not have ``width`` fields."""
-    return Tally(*_scan(_view(data), ord(dialect.delimiter), dialect.multiline, width, _NONE, _NONE, _NONE, _NONE))
+def tally(data: bytes, dialect: Dialect, width: int, kinds: Int64s = _NONE) -> Tally:
+    """Count the records of ``data``, and the records that do not have ``width`` fields.
+
+    ``kinds``: int64 (width,) or empty; the kinds of the fields of each column, as `readers.text.value_kinds` has them,
+    are added to it. A column that has `TEXT` is not looked at.
+    """
+    return Tally(
+        *_scan(_view(data), ord(dialect.delimiter), dialect.multiline, width, kinds, _NONE, _NONE, _NONE, _NONE)
+    )
 
 
 def locate(data: bytes, dialect: Dialect) -> Records:
@@ -64,7 +72,7 @@ def locate(data: bytes, dialect: Dialect) -> Records:
     # Two passes, to count and then to fill: the arrays have the right size at once, and nothing grows in the loop.
     n = tally(data, dialect, 0).rows
     arrays = [np.empty(n, np.int64) for _ in range(4)]
-    _scan(_view(data), ord(dialect.delimiter), dialect.multiline, 0, *arrays)
+    _scan(_view(data), ord(dialect.delimiter), dialect.multiline, 0, _NONE, *arrays)
     return Records(*arrays)
 
 
@@ -102,12 +110,13 @@ def _view(data: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-@njit(cache=True)
+@kernel
 def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     data: npt.NDArray[np.uint8],
     delimiter: int,
     multiline: bool,
     width: int,
+    kinds: Int64s,
     starts: Int64s,
     stops: Int64s,
     lines: Int64s,
@@ -120,7 +129,7 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     while i < n:
         # Invariant: data[i] is the first byte of a line, and no quote is open.
         start, first_line = i, line
-        count, quoted, at_start = 1, False, True
+        count, quoted, at_start, field = 1, False, True, i
         while i < n:
             c = data[i]
             if c in (_LF, _CR):
@@ -136,9 +145,12 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
                     else:
                         quoted = False
             elif c == delimiter:
+                if count <= kinds.size and not kinds[count - 1] & TEXT:
+                    kinds[count - 1] |= _kind(data, field, i)
                 count += 1
                 at_start = True
                 i += 1
+                field = i
                 continue  # keeps at_start for the next byte
             elif c == _QUOTE and at_start:  # the parser takes a quote later in a field as text
                 quoted = True
@@ -152,11 +164,21 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
             line += 1
             whole = i
         if stop > start:  # an empty line is no record
+            if count <= kinds.size and not kinds[count - 1] & TEXT:
+                kinds[count - 1] |= _kind(data, field, stop)
             if rows < starts.size:
                 starts[rows], stops[rows], lines[rows], fields[rows] = start, stop, first_line, count
             rows += 1
             wrong += count != width
     return rows, wrong, line, torn, whole
+
+
+@njit(cache=True, forceinline=True)
+def _kind(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
+    """Return the kind of a field, whose quotes are not part of its value."""
+    if start == stop or data[start] != _QUOTE:
+        return kind_of_field(data, start, stop)
+    return kind_of_field(data, start + 1, stop - 1) if data[stop - 1] == _QUOTE and stop - start > 1 else UNSURE
 
 
 @njit(cache=True)

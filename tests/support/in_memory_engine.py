@@ -70,6 +70,10 @@ class MemorySource:
             for i in range(low, high)
         ] or [split]
 
+    def looks_of(self, split: Split) -> list[Split]:
+        parts = self.parts_of(split)
+        return [parts[len(parts) // 2]]
+
     def parts_with(self, split: Split, condition: Condition) -> list[Split]:
         return [split]
 

@@ -124,6 +124,10 @@ class EnrichedSource:
         """Return the smallest splits into which a split can be divided, in order."""
         return self.base.parts_of(split)
 
+    def looks_of(self, split: Split) -> Sequence[Split]:
+        """Return small parts that stand for a split; the whole of it, as matches are known by exact positions."""
+        return [split] if self.enriched and not self.columnar else self.base.looks_of(split)
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split without those that a condition is true for no row of.
 

@@ -177,6 +177,13 @@ class Source(Protocol):
         """Return the smallest splits into which a split can be divided, in order."""
         ...
 
+    def looks_of(self, split: Split) -> Sequence[Split]:
+        """Return small parts that stand for a split, in order; none where it has none. For samples.
+
+        Their arrival positions ascend, but of text they are estimates.
+        """
+        ...
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split, in order, without those that a condition is true for no row of.
 

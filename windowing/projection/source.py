@@ -70,6 +70,10 @@ class ProjectionSource:
         """Return the smallest splits into which a split can be divided, in order."""
         return self.base.parts_of(split)
 
+    def looks_of(self, split: Split) -> Sequence[Split]:
+        """Return small parts that stand for a split, in order; their positions may be estimates."""
+        return self.base.looks_of(split)
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
         """Return the split."""
         return [split]

@@ -110,17 +110,21 @@ def read_columns(work: TaskContext, chunk: Chunk, columns: Sequence[str]) -> tup
 
 
 def sample_rows(work: TaskContext, most: int, with_order: bool, split: Split) -> pa.Table:
-    """Sample the keys of at most ``most`` evenly spaced rows of a split, or of its middle where that can be read alone.
+    """Sample the keys of about ``most`` evenly spaced rows of the small parts that stand for a split.
 
     ``with_order``: sample order values and arrival positions, too. Rows with a null in these columns are left out:
     they will be rejected.
     """
-    parts = work.source.parts_of(split)
-    split = parts[len(parts) // 2]
     names = list(dict.fromkeys([*work.plan.key, *(work.plan.sort if with_order else ())]))
     if not names:
         return pa.table({PLACE: split.base + np.arange(0, split.rows, max(1, -(-split.rows // most)))})
-    batch = work.source.read(split, names, work.encoded)
+    looks = work.source.looks_of(split)
+    share = -(-most // len(looks))
+    return pa.concat_tables([_sample_look(work, share, names, with_order, look) for look in looks])
+
+
+def _sample_look(work: TaskContext, most: int, names: Sequence[str], with_order: bool, look: Split) -> pa.Table:
+    batch = work.source.read(look, names, work.encoded)
     picks = np.arange(len(batch.pos)) if batch.kept is None else np.flatnonzero(batch.kept)
     picks = picks[:: max(1, -(-len(picks) // most))]
     rows = batch.rows.take(pa.array(picks)).cast(pa.schema([work.source.schema.field(name) for name in names]))

@@ -1,0 +1,305 @@
+"""Where the values of columns stand in lines of JSON, found in one pass; only for the plain objects that logs have.
+
+A plain line is one object whose values are numbers, texts without escapes, ``true``, ``false`` and ``null``, and that
+names no column twice. It is checked by JSON's own grammar. Other lines are left to Arrow's parser and to what finds
+their errors, so this pass changes how long reading takes, and never what is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...windowing.support.jit import kernel, njit
+from ..schema.kinds import BOOL, TEXT
+from ..schema.types import Int64s
+from .record_bounds import locate_lines
+from .records import Records
+from .value_kinds import UNSURE, kind_of_number, kind_of_time
+
+_LF, _CR, _TAB, _SPACE, _QUOTE, _BACKSLASH, _COMMA, _COLON = 10, 13, 9, 32, 34, 92, 44, 58
+_OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _T, _F, _N, _E = 123, 125, 48, 57, 45, 116, 102, 110, 101
+_LEAST_TIME = 10  # bytes of a date
+_MOST_NEW = 64  # lines that may name columns no line before them has
+_ODD, _NEW = -1, -2
+TRUE, FALSE, NULL, NUMBER, STRING = 1, 2, 3, 4, 5
+"""What stands at the place of a value; 0 where the line does not name the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The values of k columns in n plain lines.
+
+    ``names``: the columns, in order of first appearance where all columns were asked for.
+    ``kinds``: int64 (k,), the union of the kinds of their values and of `TEXT`.
+    ``token``: uint8 (k, n), which sort of value each is: `NUMBER`, ..
+    ``start``: int64 (k, n), the offset of the first byte of a number or of the text between quotes.
+    ``stop``: int64 (k, n), the offset behind it, exclusive.
+    """
+
+    names: tuple[str, ...]
+    kinds: Int64s
+    token: npt.NDArray[np.uint8]
+    start: Int64s
+    stop: Int64s
+
+    def has_only(self, name: str, *tokens: int) -> bool:
+        """Whether each value of a column is one of these, or null."""
+        seen = np.bincount(self.token[self.names.index(name)], minlength=STRING + 1)
+        return bool(seen.sum() == sum(int(seen[token]) for token in (0, NULL, *tokens)))
+
+    def texts(self, data: bytes, name: str) -> pa.Array:
+        """Return numbers and texts of a column as they stand in the lines; other values are null."""
+        at = self.names.index(name)
+        known = self.token[at] >= NUMBER
+        ends = np.zeros(len(known) + 1, np.int64)
+        np.cumsum(np.where(known, self.stop[at] - self.start[at], 0), out=ends[1:])
+        values = np.empty(int(ends[-1]), np.uint8)
+        _gather(np.frombuffer(data, np.uint8), self.start[at], ends, values)
+        valid = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+        buffers = [valid, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(values)]
+        return pa.Array.from_buffers(pa.string(), len(known), buffers)
+
+    def booleans(self, name: str) -> pa.Array:
+        """Return ``true`` and ``false`` of a column; other values are null."""
+        token = self.token[self.names.index(name)]
+        return pa.array(token == TRUE, pa.bool_(), mask=(token != TRUE) & (token != FALSE))
+
+
+def fields_of(data: bytes, records: Records, names: Sequence[str]) -> Fields | None:
+    """Find the values of columns ``names``; other columns are passed over. None where a line is not plain."""
+    n = len(records.starts)
+    token = np.zeros((len(names), n), np.uint8)
+    start, stop = (np.empty((len(names), n), np.int64) for _ in range(2))
+    kinds = np.full(len(names), TEXT, np.int64)  # of texts nothing more is asked
+    stopped, _ = _scan(
+        np.frombuffer(data, np.uint8), *_bounds(records), 0, *_keys(names), False, kinds, token, start, stop
+    )
+    return None if stopped < n else Fields(tuple(names), kinds, token, start, stop)
+
+
+def kinds_of_lines(data: bytes, records: Records) -> tuple[tuple[str, ...], Int64s] | None:
+    """Return all columns of plain lines, in order of first appearance, and the kinds of their values, int64.
+
+    None where a line is not plain, or where too many lines name new columns.
+    """
+    n = len(records.starts)
+    names: list[str] = []
+    kinds = np.zeros(0, np.int64)
+    view, at = np.frombuffer(data, np.uint8), 0
+    token, nowhere = np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64)
+    for _ in range(_MOST_NEW):
+        at, why = _scan(view, *_bounds(records), at, *_keys(names), True, kinds, token, nowhere, nowhere)
+        if at == n:
+            return tuple(names), kinds
+        if why != _NEW:
+            return None
+        more = _keys_of(data[records.starts[at] : records.stops[at]])
+        if more is None:
+            return None
+        names = list(dict.fromkeys([*names, *more]))
+        kinds = np.concatenate([kinds, np.zeros(len(names) - len(kinds), np.int64)])
+    return None
+
+
+def warm() -> None:
+    """Compile the loops or load them, so that workers that start later find them in the cache."""
+    data = b'{"a": 1}\n'
+    fields = fields_of(data, locate_lines(data)[0], ["a"])
+    assert fields is not None, "the line is plain"
+    fields.texts(data, "a")
+
+
+def _keys_of(line: bytes) -> list[str] | None:
+    try:
+        return None if b"\\" in line else list(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _bounds(records: Records) -> tuple[Int64s, Int64s]:
+    return records.starts, records.stops
+
+
+def _keys(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Int64s]:
+    """Return the names one after another in UTF-8, and where each begins, int64 (k + 1,)."""
+    encoded = [name.encode() for name in names]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8), ends
+
+
+@kernel
+def _scan(  # noqa: PLR0911, PLR0912, PLR0915 - one state machine
+    data: npt.NDArray[np.uint8],
+    starts: Int64s,
+    stops: Int64s,
+    first: int,
+    keys: npt.NDArray[np.uint8],
+    ends: Int64s,
+    every: bool,
+    kinds: Int64s,
+    token: npt.NDArray[np.uint8],
+    start: Int64s,
+    stop: Int64s,
+) -> tuple[int, int]:
+    """Scan lines from ``first``; return the line that stops the scan, and why; the number of lines where none does.
+
+    ``keys``, ``ends``: as `_keys` returns them. ``every``: whether a column that is not among them stops the scan.
+    ``kinds``: the kinds of values are added to it. ``token``, ``start``, ``stop``: as in `Fields`, or of size 0.
+    """
+    k = ends.size - 1
+    last_row = np.full(k, -1, np.int64)  # the last line that has named a column: none may do so twice
+    fills = token.size > 0
+    for row in range(first, starts.size):
+        i, end = starts[row], stops[row]
+        while end > i and _is_blank(data[end - 1]):
+            end -= 1
+        i = _skip(data, i, end)
+        if i >= end or data[i] != _OPEN:
+            return row, _ODD
+        i = _skip(data, i + 1, end)
+        near, is_first = 0, True
+        while True:
+            # Invariant: i is at the first byte of a key, or of the closing bracket of an object without keys.
+            if i >= end:
+                return row, _ODD
+            if is_first and data[i] == _CLOSE:
+                break
+            is_first = False
+            if data[i] != _QUOTE:
+                return row, _ODD
+            key = i + 1
+            i = _string_end(data, key, end)
+            if i < 0:
+                return row, _ODD
+            column = _column(data, key, i, keys, ends, near)
+            i = _skip(data, i + 1, end)
+            if i >= end or data[i] != _COLON:
+                return row, _ODD
+            i = _skip(data, i + 1, end)
+            if i >= end:
+                return row, _ODD
+            what, lo, c = NULL, i, data[i]
+            if c == _QUOTE:
+                what, lo = STRING, i + 1
+                i = _string_end(data, lo, end)
+                if i < 0:
+                    return row, _ODD
+            elif c == _T:
+                what, i = TRUE, i + 4
+            elif c == _F:
+                what, i = FALSE, i + 5
+            elif c == _N:
+                what, i = NULL, i + 4
+            else:
+                what = NUMBER
+                while i < end and data[i] != _COMMA and data[i] != _CLOSE and not _is_blank(data[i]):
+                    i += 1
+            if i > end:
+                return row, _ODD
+            is_known = what == STRING and (column < 0 or kinds[column] & TEXT)
+            kind = 0 if is_known else _kind(data, lo, i, what)
+            if kind == _ODD:
+                return row, _ODD
+            if column >= 0:
+                if last_row[column] == row:
+                    return row, _ODD
+                last_row[column] = row
+                near = column + 1
+                kinds[column] |= kind
+                if fills:
+                    token[column, row], start[column, row], stop[column, row] = what, lo, i
+            elif every:
+                return row, _NEW
+            if what == STRING:
+                i += 1
+            i = _skip(data, i, end)
+            if i < end and data[i] == _COMMA:
+                i = _skip(data, i + 1, end)
+            elif i < end and data[i] == _CLOSE:
+                break
+            else:
+                return row, _ODD
+        if i + 1 != end:
+            return row, _ODD
+    return starts.size, 0
+
+
+@njit(cache=True, forceinline=True)
+def _is_blank(c: int) -> bool:
+    return c in (_SPACE, _TAB, _CR)
+
+
+@njit(cache=True, forceinline=True)
+def _skip(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
+    while i < end and _is_blank(data[i]):
+        i += 1
+    return i
+
+
+@njit(cache=True, forceinline=True)
+def _string_end(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
+    """Return where the quote stands that ends a text; -1 where there is none, an escape, or a control character."""
+    while i < end and data[i] != _QUOTE:
+        if data[i] == _BACKSLASH or data[i] < _SPACE:
+            return -1
+        i += 1
+    return i if i < end else -1
+
+
+@njit(cache=True, forceinline=True)
+def _column(data: npt.NDArray[np.uint8], lo: int, hi: int, keys: npt.NDArray[np.uint8], ends: Int64s, near: int) -> int:
+    """Return the index of a key, or -1; lines have their columns in one order, so the search begins at ``near``."""
+    k = ends.size - 1
+    for turn in range(k):
+        at = near + turn if near + turn < k else near + turn - k
+        if ends[at + 1] - ends[at] != hi - lo:
+            continue
+        same = True
+        for i in range(hi - lo):
+            if data[lo + i] != keys[ends[at] + i]:
+                same = False
+                break
+        if same:
+            return at
+    return -1
+
+
+@njit(cache=True, forceinline=True)
+def _kind(data: npt.NDArray[np.uint8], lo: int, hi: int, what: int) -> int:
+    """Return the kind of a value, of a text whether it is a time; `_ODD` where the grammar of JSON does not allow it.
+
+    A text has been checked before. A number has no zeros in front.
+    """
+    if what == STRING:
+        if hi - lo < _LEAST_TIME or not (_ZERO <= data[lo] <= _NINE or data[lo] <= _MINUS):
+            return TEXT
+        return kind_of_time(data, lo, hi)
+    if what == NUMBER:
+        digit = lo + 1 if data[lo] == _MINUS else lo
+        if digit + 1 < hi and data[digit] == _ZERO and _ZERO <= data[digit + 1] <= _NINE:
+            return _ODD
+        kind = kind_of_number(data, lo, hi)
+        return kind if kind != UNSURE else _ODD
+    word = b"true" if what == TRUE else b"null"
+    if what == FALSE:
+        word = b"alse"
+        lo += 1
+    for at in range(4):
+        if data[lo + at] != word[at]:
+            return _ODD
+    return 0 if what == NULL else BOOL
+
+
+@njit(cache=True)
+def _gather(data: npt.NDArray[np.uint8], start: Int64s, ends: Int64s, values: npt.NDArray[np.uint8]) -> None:
+    """Copy the bytes of each value behind those of the value before it; ``ends``: int64 (n + 1,), where they go."""
+    for row in range(start.size):
+        at, size = start[row], ends[row + 1] - ends[row]
+        for i in range(size):
+            values[ends[row] + i] = data[at + i]
