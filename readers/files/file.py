@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from pathlib import PurePosixPath
 
 import pyarrow as pa
 from pyarrow import fs
@@ -47,7 +46,7 @@ class Located:
     @property
     def compression(self) -> str | None:
         """The compression codec that the suffix of the file name stands for, or None."""
-        return COMPRESSIONS.get(PurePosixPath(self.path).suffix.lower())
+        return COMPRESSIONS.get(os.path.splitext(self.path)[1].lower())  # noqa: PTH122 - a Path takes far longer to make
 
     @property
     def is_local(self) -> bool:

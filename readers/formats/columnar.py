@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from ..values.casts import convert
 from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, drop_type_errors, first_detail
 
 _THREADS = 8
+_TOGETHER = 16  # files: to hand one to a thread takes as long as to read the footer of a small one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,11 @@ def plan_footers(files: Sequence[ListedFile], split_bytes: int, read_footer: Cal
 
     Raises what ``read_footer`` does.
     """
+    step = max(1, min(_TOGETHER, len(files) // (_TOGETHER * _THREADS)))
+    groups = [files[at : at + step] for at in range(0, len(files), step)]
     with ThreadPoolExecutor(_THREADS) as pool:
-        footers = list(pool.map(lambda file: read_footer(file.place), files))
+        read = pool.map(lambda group: [read_footer(file.place) for file in group], groups)
+        footers = list(chain.from_iterable(read))
     splits: list[Split] = []
     base = 0
     for index, footer in enumerate(footers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
@@ -71,6 +72,7 @@ def _first(data: bytes, dialect: Dialect, *, at_end: bool) -> Records | None:
     return records
 
 
+@lru_cache(maxsize=16)  # thousands of files may have one header
 def _names(text: bytes, dialect: Dialect) -> tuple[str, ...]:
     fields = int(locate(text, dialect).fields[0])
     try:

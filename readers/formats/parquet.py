@@ -104,7 +104,7 @@ class ParquetReader:
         if not want:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         groups, texts = list(split.place[1:]), [name for name in request.dictionary if name in want]
-        with input_errors(place.shown, " as Parquet"), _open_for(place, groups, texts) as file:
+        with input_errors(place.shown, " as Parquet"), _open_for(place, split, texts) as file:
             stored = _stored_names(place, file) or {}
             raw = file.read_row_groups(groups, columns=[stored.get(name, name) for name in want], use_threads=False)
         if stored:
@@ -162,11 +162,14 @@ def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> dict[str, Colum
 
 
 @contextmanager
-def _open_for(place: Located, groups: Sequence[int], texts: Sequence[str]) -> Iterator[pq.ParquetFile]:
-    """Open a file to read some row groups; the ``texts`` that are stored with a dictionary are read as dictionaries."""
+def _open_for(place: Located, split: Split, texts: Sequence[str]) -> Iterator[pq.ParquetFile]:
+    """Open a file to read a split; the ``texts`` that are stored with a dictionary are read as dictionaries."""
     with place.open_file() as source:
+        if split.nbytes < _SHORT:  # so is each of its columns, and opening twice would cost as much as reading
+            yield _parquet(place, source, texts)
+            return
         file = _parquet(place, source)
-        repeating = [name for name in texts if _repeats(file.metadata, groups, name)]
+        repeating = [name for name in texts if _repeats(file.metadata, split.place[1:], name)]
         yield _parquet(place, source, repeating, file.metadata) if repeating else file
 
 

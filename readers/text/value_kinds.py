@@ -67,7 +67,7 @@ def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
     for at in range(1, len(small)):
         is_small = is_small and data[lo + at] == small[at]
         is_capital = is_capital and data[lo + at] == capital[at]
-    return is_small and (data[lo] in (small[0], capital[0])) or (is_capital and data[lo] == capital[0])
+    return (is_small and data[lo] in (small[0], capital[0])) or (is_capital and data[lo] == capital[0])
 
 
 @njit(cache=True, forceinline=True)
@@ -102,24 +102,24 @@ def kind_of_number(data: Bytes, lo: int, hi: int) -> int:
 
 
 @njit(cache=True, forceinline=True)
-def kind_of_time(data: Bytes, lo: int, hi: int) -> int:
+def kind_of_time(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a question for each part
     """Return `DATE`, `STAMP` or `ZONED` for a usual date or timestamp of ISO 8601, else `UNSURE`."""
-    if hi - lo < 10 or data[lo + 4] != _MINUS or data[lo + 7] != _MINUS:  # noqa: PLR2004 - YYYY-MM-DD
+    if hi - lo < 10 or data[lo + 4] != _MINUS or data[lo + 7] != _MINUS:
         return UNSURE
     year = _two(data, lo) * 100 + _two(data, lo + 2)
     month, day = _two(data, lo + 5), _two(data, lo + 8)
     if not (_FIRST_YEAR <= year <= _LAST_YEAR and 1 <= month <= len(_DAYS) and day >= 1):
         return UNSURE
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if day > _DAYS[month - 1] + (month == 2 and is_leap):  # noqa: PLR2004 - February
+    if day > _DAYS[month - 1] + (month == 2 and is_leap):
         return UNSURE
     i = lo + 10
     if i == hi:
         return DATE
-    if hi - i < 9 or data[i] not in (_SPACE, _UPPER_T) or data[i + 3] != _COLON or data[i + 6] != _COLON:  # noqa: PLR2004
+    if hi - i < 9 or data[i] not in (_SPACE, _UPPER_T) or data[i + 3] != _COLON or data[i + 6] != _COLON:
         return UNSURE
     hour, minute, second = _two(data, i + 1), _two(data, i + 4), _two(data, i + 7)
-    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):  # noqa: PLR2004 - the clock
+    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
         return UNSURE
     i += 9
     if i < hi and data[i] == _POINT:
@@ -138,4 +138,4 @@ def kind_of_time(data: Bytes, lo: int, hi: int) -> int:
 def _two(data: Bytes, at: int) -> int:
     """Return the number of two digits; far below 0 where they are none."""
     high, low = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
-    return int(high * 10 + low) if (0 <= high) & (high <= 9) & (0 <= low) & (low <= 9) else _NO_NUMBER  # noqa: PLR2004
+    return int(high * 10 + low) if (high >= 0) & (high <= 9) & (low >= 0) & (low <= 9) else _NO_NUMBER

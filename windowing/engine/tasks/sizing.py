@@ -17,6 +17,7 @@ from ...planning.plan import Plan
 from ...ports import Split
 
 _CELL = 8  # bytes of one value of a result row
+_LEAST_SPLIT = 128 << 10  # bytes that are read in the time that it takes to open a file
 _LEAST_TEXT = 16  # offsets and a short text
 
 
@@ -80,12 +81,13 @@ def result_size(plan: Plan, rows: int) -> int:
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
     """Group neighbouring splits into chunks of at most ``chunk_bytes``, or of one split that is larger.
 
+    A split counts as `_LEAST_SPLIT` bytes at least, so that many small files are opened by several tasks.
     Splits whose positions do not follow each other belong to different units; they never share a chunk.
     """
     chunks: list[list[Split]] = []
     room = next_base = 0
     for split in splits:
-        size = split.rows * width
+        size = max(split.rows * width, min(_LEAST_SPLIT, chunk_bytes))
         if not chunks or size > room or split.base != next_base:
             chunks.append([])
             room = chunk_bytes

@@ -1,0 +1,130 @@
+"""Kinds by bytes: they say what Arrow's inference says of every value alone, or that only Arrow can tell."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+from support.readers import source
+from support.strategies import examples
+from wincli.readers.formats.csv_parse import infer_csv
+from wincli.readers.schema.kinds import BOOL, DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, join, type_of
+from wincli.readers.text.record_bounds import Dialect, tally
+from wincli.readers.text.value_kinds import UNSURE
+from wincli.windowing.errors import InputError
+
+DIALECT = Dialect(",", multiline=False)
+LAW = examples(200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+NUMBERS = st.text("0123456789.-+eE", max_size=22)
+DIGITS = st.integers(0, 99).map("{:02}".format)
+TIMES = st.builds(
+    "{}{}-{}-{}{}{}:{}:{}{}{}".format,
+    *(st.sampled_from(["16", "17", "20", "21", "22", "23", "99"]), DIGITS, DIGITS, DIGITS),
+    *(st.sampled_from(["T", " ", "t", "", "  "]), DIGITS, DIGITS, DIGITS),
+    *(st.sampled_from(["", ".", ".5", ".123456", ".1234567", ".123456789"]), st.sampled_from(["", "Z", "z", "+01:00"])),
+)
+DATES = st.builds(
+    "{}{}-{}-{}".format, st.sampled_from(["16", "20", "22"]), DIGITS, st.sampled_from(["02", "12"]), DIGITS
+)
+WORDS = st.sampled_from(
+    ["nan", "NaN", "nan(1)", "inf", "Infinity", "-inf", "true", "tRUE", "TRUE", "False", "faLse", "_"]
+)
+PLAIN = st.text(st.characters(codec="utf-8", exclude_characters='"\r\n\0,'), max_size=12)
+VALUES = NUMBERS | TIMES | DATES | WORDS | PLAIN
+
+
+def seen(field: str) -> int:
+    kinds = np.zeros(2, np.int64)
+    tally(f"{field},x\n".encode(), DIALECT, 2, kinds)
+    return int(kinds[0])
+
+
+def arrows(field: str) -> Kind:
+    return infer_csv(f"{field},x\n".encode(), DIALECT, ["a", "b"], ["a"])["a"]
+
+
+@LAW
+@given(value=VALUES, quoted=st.booleans())
+def test_a_kind_by_bytes_is_the_kind_that_arrow_infers(value: str, quoted: bool) -> None:
+    field = f'"{value}"' if quoted else value
+    assert seen(field) in (arrows(field), UNSURE)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("", NOTHING),
+        ('""', NOTHING),
+        ("-7", INT),
+        ("007", INT),
+        ('"12"', INT),
+        ("9" * 18, INT),
+        ("9" * 19, UNSURE),
+        ("2.50", FLOAT),
+        ("1e-05", FLOAT),
+        ("1e999", UNSURE),
+        ("true", BOOL),
+        ("FALSE", BOOL),
+        ("2024-02-29", DATE),
+        ("2023-02-29", UNSURE),
+        ("2024-01-01 23:59:59.999999", STAMP),
+        ("2024-01-01T00:00:00Z", ZONED),
+        ("u00253", TEXT),
+        ("é", TEXT),
+        ('"say ""hi"""', TEXT),
+        ('"1"2', UNSURE),
+        (" 1", UNSURE),
+        ("0x1F", UNSURE),
+    ],
+)
+def test_common_values_have_their_kind_at_once(value: str, kind: int) -> None:
+    assert seen(value) == kind
+
+
+@LAW
+@given(fields=st.lists(VALUES.filter(lambda text: text.strip() != ""), min_size=1, max_size=8), size=st.integers(1, 40))
+def test_the_type_of_a_column_is_that_of_its_values_one_by_one(tmp_path: Path, fields: list[str], size: int) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("".join(["a,b\n", *(f"{field},1\n" for field in fields)]))
+    expected = type_of(reduce(join, [arrows(field) for field in fields], NOTHING))
+    assert source(file, split_bytes=size).schema.field("a").type == expected
+
+
+LAST = [("2.5", "double"), ("x", "string"), ("2020-01-01", "string"), ("", "int64")]
+
+
+@pytest.mark.parametrize(("last", "kind"), LAST)
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_last_row_decides_like_any_other(tmp_path: Path, last: str, kind: str, form: str) -> None:
+    write(tmp_path / f"0.{form}", ["1"] * 200 + [last])
+    schema = source(tmp_path, split_bytes=64).schema
+    assert [str(field.type) for field in schema] == [kind, kind]
+
+
+@pytest.mark.parametrize(("last", "kind"), LAST)
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_the_last_row_of_the_last_file_decides_like_any_other(tmp_path: Path, last: str, kind: str, form: str) -> None:
+    write(tmp_path / f"0.{form}", ["1"] * 50)
+    write(tmp_path / f"1.{form}", ["2"] * 49 + [last])
+    if kind == "string":
+        with pytest.raises(
+            InputError, match=rf"column 'a' is int64 in .*0\.{form} and (string|date32).* in .*1\.{form}"
+        ):
+            source(tmp_path, split_bytes=64)
+    else:
+        schema = source(tmp_path, split_bytes=64).schema
+        assert [str(field.type) for field in schema] == [kind, kind]
+
+
+def write(file: Path, values: list[str]) -> None:
+    """Write a file with two columns of the same values; an empty one is null."""
+    if file.suffix == ".csv":
+        file.write_text("a,b\n" + "".join(f"{value},{value}\n" for value in values))
+        return
+    cells = [value if value.replace(".", "").isdigit() else f'"{value}"' if value else "null" for value in values]
+    file.write_text("".join(f'{{"a": {cell}, "b": {cell}}}\n' for cell in cells))
