@@ -1,4 +1,4 @@
-"""The contests of `scripts/bench --contest` and `--scale`: one sequence, heavy or many keys, hopping panes."""
+"""The contests of `scripts/bench --contest` and `--scale`: one sequence, keys, hopping panes, text, many files."""
 
 from __future__ import annotations
 
@@ -51,6 +51,26 @@ BUCKETS = DUCKDB.format(
 )
 
 
+KEYED_GAPS = """
+  SELECT "user", w, min(ts) AS first, max(ts) AS last, count(*) AS count, sum(amount) AS sum, max(amount) AS max
+  FROM (SELECT *, sum(CASE WHEN ts - previous > INTERVAL 60 SECOND THEN 1 ELSE 0 END)
+               OVER (PARTITION BY "user" ORDER BY ts) AS w
+        FROM (SELECT "user", ts, amount, lag(ts) OVER (PARTITION BY "user" ORDER BY ts) AS previous
+              FROM (SELECT "user", ts::TIMESTAMP AS ts, amount FROM {source})))
+  GROUP BY "user", w"""
+CSV_GAPS = DUCKDB.format(query=KEYED_GAPS.format(source="read_csv('{data}/*.csv')"))
+JSON_GAPS = DUCKDB.format(query=KEYED_GAPS.format(source="read_ndjson('{data}/*.jsonl')"))
+
+PARSE = """
+import pathlib, sys
+import pyarrow as pa, pyarrow.csv, pyarrow.json, pyarrow.parquet
+data, out = map(pathlib.Path, sys.argv[1:])
+read = {".csv": pyarrow.csv.read_csv, ".jsonl": pyarrow.json.read_json}
+rows = sum(len(read[file.suffix](file)) for file in sorted(data.iterdir()))
+pyarrow.parquet.write_table(pa.table({"rows": [rows]}), out / "rows.parquet")
+"""
+
+
 @dataclass(frozen=True)
 class Entrant:
     """A program and the log that it reads.
@@ -96,6 +116,9 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
     even = log_of(millions, "--every", "1", name="even")
     half = log_of(millions, "--zipf", "0.5", "--heavy", "0.5", name="half")
     many = log_of(millions, name="many", keys=millions * 200_000)
+    csv = log_of(millions, "--format", "csv", name="csv")
+    jsonl = log_of(millions, "--format", "jsonl", name="jsonl")
+    keyed = wincli(*DELTA, *KEYED)
     whole = script(WHOLE, "run", *DELTA, "-q")
     return {
         "one": (
@@ -125,10 +148,37 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
             Entrant("the same, all rows moved", *events, script(ROW_BY_ROW, "run", *MINUTES, "-q")),
             Entrant("duckdb", *events, script(BUCKETS)),
         ),
+        "csv": _texts("CSV", csv, events, CSV_GAPS),
+        "jsonl": _texts("JSON Lines", jsonl, events, JSON_GAPS),
+        "files": (
+            Entrant("5,000 files of Parquet", *log_in_files(millions, 5000, "parquet"), keyed),
+            Entrant("5 files of Parquet", *log_in_files(millions, 5, "parquet"), keyed),
+            Entrant("5,000 files of CSV", *log_in_files(millions, 5000, "csv"), keyed),
+            Entrant("5 files of CSV", *log_in_files(millions, 5, "csv"), keyed),
+        ),
         "small": (
             Entrant("1,000 rows", "events-1k", ("--rows", "1000", "--keys", "10", "--files", "1"), wincli(*DELTA)),
         ),
     }
+
+
+def _texts(
+    form: str, log: tuple[str, tuple[str, ...]], parquet: tuple[str, tuple[str, ...]], gaps: str
+) -> tuple[Entrant, ...]:
+    """Return entrants over a log as text: the keyed delta, the same rows from Parquet, DuckDB, and parsing alone."""
+    keyed = wincli(*DELTA, *KEYED)
+    return (
+        Entrant(form, *log, keyed),
+        Entrant("the same from Parquet", *parquet, keyed),
+        Entrant("duckdb", *log, script(gaps)),
+        Entrant("pyarrow, parsing alone", *log, script(PARSE)),
+    )
+
+
+def log_in_files(millions: int, files: int, form: str) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a log in so many files, and the options that make it."""
+    sizes = ("--rows", str(millions * 10**6), "--files", str(files), "--keys", str(max(1000, millions * 500)))
+    return f"{form}-{millions}m-{files}", (*sizes, "--format", form)
 
 
 def scale(millions: int) -> tuple[Entrant, ...]:
