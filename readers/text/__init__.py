@@ -1,4 +1,5 @@
-"""Text as records: where those of CSV and JSON Lines begin and end in bytes, and JSON that is too deep or torn.
+"""Text before it is parsed: where records of CSV and JSON Lines begin and end in bytes, of which kind their values are,
+where those of plain JSON stand, and JSON that is too deep or torn.
 
 Imports `readers.schema`, `windowing`. Imported by `readers.formats`, `readers.values`.
 """

@@ -23,7 +23,7 @@ from wincli.windowing.engine.exchange.range_cuts import (
     slice_bounds,
     slice_offsets,
 )
-from wincli.windowing.engine.tasks.sizing import pack, row_width, slice_count
+from wincli.windowing.engine.tasks.sizing import MOST_SPLITS, pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
@@ -210,6 +210,12 @@ def test_chunks_are_neighbouring_splits_of_bounded_size() -> None:
     assert [chunk.base for chunk in chunks] == [0, 30, 60]
     assert [chunk.rows for chunk in chunks] == [30, 30, 10]
     assert [len(chunk.splits) for chunk in pack(splits, 8, 1)] == [1] * 7
+
+
+def test_many_small_files_are_several_chunks() -> None:
+    splits = [Split(i, i, 10 * i, 10, 0, True, ()) for i in range(2 * MOST_SPLITS + 1)]
+    chunks = pack(splits, 8, 1 << 20)
+    assert [len(chunk.splits) for chunk in chunks] == [MOST_SPLITS, MOST_SPLITS, 1]
 
 
 def test_widths_and_slice_counts() -> None:

@@ -17,7 +17,8 @@ from ...planning.plan import Plan
 from ...ports import Split
 
 _CELL = 8  # bytes of one value of a result row
-_LEAST_SPLIT = 128 << 10  # bytes that are read in the time that it takes to open a file
+MOST_SPLITS = 512
+"""Of a chunk."""
 _LEAST_TEXT = 16  # offsets and a short text
 
 
@@ -81,14 +82,14 @@ def result_size(plan: Plan, rows: int) -> int:
 def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
     """Group neighbouring splits into chunks of at most ``chunk_bytes``, or of one split that is larger.
 
-    A split counts as `_LEAST_SPLIT` bytes at least, so that many small files are opened by several tasks.
+    A chunk has `MOST_SPLITS` at most: many small files are work for several tasks, since opening them takes long.
     Splits whose positions do not follow each other belong to different units; they never share a chunk.
     """
     chunks: list[list[Split]] = []
     room = next_base = 0
     for split in splits:
-        size = max(split.rows * width, min(_LEAST_SPLIT, chunk_bytes))
-        if not chunks or size > room or split.base != next_base:
+        size = split.rows * width
+        if not chunks or size > room or split.base != next_base or len(chunks[-1]) >= MOST_SPLITS:
             chunks.append([])
             room = chunk_bytes
         chunks[-1].append(split)
