@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,9 @@ from support.condition_laws import (
 from support.in_memory_engine import MemorySource, run_in_memory
 from support.keeping_operators import KEEPER
 from support.strategies import examples
+from wincli.windowing.language.options import Options
+from wincli.windowing.language.parser import parse_aggregate, parse_window
+from wincli.windowing.planning.plan import make_plan
 
 
 @examples(200)
@@ -77,3 +81,14 @@ def test_operators_are_told_all_events(data: st.DataObject, table: pa.Table, cas
         if row["what"] is not None:
             events.setdefault((row["k"],), []).append((row["what"], tuple(row["ids"])))
     assert events == dict(told.events)
+
+
+@pytest.mark.parametrize("limit", ["partitionCount(2)", "tupleCount(3)"])
+def test_keys_are_evicted_where_a_window_reads_no_column(limit: str) -> None:
+    """Rows in order of arrival without attributes are counted by their places: the ordered pass reads no column."""
+    rows = pa.table({"id": pa.array(range(4), pa.int64()), "k": ["a", "a", "b", "c"]})
+    spec, calls = parse_window(f"punct() or count(3), partitioned, {limit}"), [parse_aggregate("ids=collect(id)")]
+    plan = make_plan(spec, rows.schema, ["k"], "arrival", calls, Options(at_end="flush"))
+    for cuts in (None, pa.table({"k": pa.array([], pa.string())}), pa.table({"k": ["b"]})):
+        found = run_in_memory(plan, MemorySource([rows], [[]]), [], cuts, "files").table
+        assert found["ids"].to_pylist() == [[2], [3]]

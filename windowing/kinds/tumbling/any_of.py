@@ -189,7 +189,7 @@ class AnyOfPolicy(TumblingPolicy):
         events = None
         if self.needs_clock or self.takes_marks:
             rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
-            as_one = replace(sequences, keys=None, bounds=np.array([0, len(rows)]), rows=rows, rank=None,
+            as_one = replace(sequences, keys=None, bounds=np.array([0, len(order.row)]), rows=rows, rank=None,
                              pos=sequences.pos[order.row])  # fmt: skip
             events = self._events(as_one, marks, context)
         return evictions_by_rules(eviction, order, sequences, marks, said, events)
