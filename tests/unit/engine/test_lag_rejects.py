@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import wincli
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
@@ -105,6 +105,20 @@ def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
 
 def ids_of(rejects: pa.Table) -> list[int]:
     return sorted(row["row"]["id"] for row in rejects.to_pylist() if row["reason"] != "late")
+
+
+def test_a_run_whose_rows_are_all_rejected_begins_no_clock() -> None:
+    """Ticks without rows are marked between rows, and the first row of all is in the second run."""
+    names = ["id", "t", "a", "x", "u", "flag", "k"]
+    rows = [pa.table([[n], pa.array([at], pa.timestamp("s")), [1], [0.5], ["p"], [True], ["a"]], names=names)
+            for n, at in enumerate([91, 100])]  # fmt: skip
+    plan = plan_of(rows[0], ("time(4)", ["t"], {"empty": "mark"}), [], (LET,), at_end="flush")
+    runs = IncrementalRuns(plan, "files")
+    for table, end in zip(rows, ["hold", "flush"], strict=True):
+        runs.run([table], [[]], end, [], None)
+    whole = run_in_memory(plan, MemorySource(rows, [[], []]), [], None, "files")
+    assert whole.table.num_rows == 1
+    assert same(in_emission_order(plan, runs.table), in_emission_order(plan, whole.table))
 
 
 TABLE = pa.table({"k": list("abab"), "t": [1, 2, 3, 4], "p": [1, 5, 3, 4], "s": ["1", "2", "x", "4"]})
