@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wincli.windowing.emit.partial_rows import merging_plan
 from wincli.windowing.engine.exchange.global_pass import run_global_pass
 from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds, slices_of
 from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
@@ -29,7 +30,6 @@ from wincli.windowing.engine.tasks.task import FILES, TaskContext, with_projecti
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, StreamInfo
-from wincli.windowing.scan.preaggregate import preaggregated_plan
 
 
 @dataclass
@@ -229,7 +229,7 @@ def run_in_memory(
     rows, for it.
     """
     sink = MemorySink()
-    scan_plan = preaggregated_plan(plan) if combine else None
+    scan_plan = merging_plan(plan) if combine else None
     work = with_projection(TaskContext(plan, source, sink, marks, None, start, carry, scan_plan=scan_plan))
     edges = sorted({0, len(source.splits), *(b for b in chunk_bounds if b < len(source.splits))})
     groups = [source.splits[low:high] for low, high in pairwise(edges)]

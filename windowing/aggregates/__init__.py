@@ -2,7 +2,7 @@
 
 Imports `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.panes`, `windowing.support`. Imported
 by `windowing.arguments`, `windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.kinds`,
-`windowing.planning`, `windowing.scan`.
+`windowing.planning`.
 """
 
 from .bind import Bound, bind, columns_of

@@ -9,24 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints
-from ..panes.membership import Membership, Memberships, Ranges
+from ..panes.membership import Membership, Memberships, Ranges, gathered
 from .bind import Bound
 from .folds.exact_sums import parts_of
-from .folds.inputs import Dense, Inputs, Ranked, dense, entries_of, masked
-from .folds.values import floats, plain_type
+from .folds.inputs import Dense, Inputs, Ranked, as_ranges, dense, entries_of, masked, take_or_null
+from .folds.values import floats, is_ticks, order_keys, plain_type
 from .folds.wide_sums import as_int64, as_wide, exact_sums
 from .functions import collection, selection
-from .functions.arithmetic import exact_means, exact_totals, float_means
+from .functions.arithmetic import exact_means, exact_totals, float_means, value_ranges
+from .moments import spread_parts
 from .moments.exact_moments import MEAN
 from .moments.float_sums import float_sums, sums_and_residuals
 from .moments.quotients import Quotients
 
 _WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
+_MOST_VALUES = 1000  # of which an ``nth`` may leave as many
+_SPREADS = {"var", "stddev", "var_pop", "stddev_pop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +40,30 @@ class TwoPhase:
     ``columns``: how many columns the first phase leaves.
     ``split``: the first phase, over disjoint panes; returns that many arrays.
     ``merge``: the second phase, over inputs with these arrays as their columns.
+    ``in_order``: whether a first phase must take rows that follow one another, and the second its results in order.
     """
 
     columns: int
     split: Callable[[Inputs], list[pa.Array]]
     merge: Callable[[Inputs], pa.Array]
+    in_order: bool = False
 
 
-def is_mergeable(bound: Bound, schema: pa.Schema) -> bool:
-    """Whether a call over columns of these types can be computed in two phases."""
-    summed = bound.call.function in {"sum", "mean"}
+def is_mergeable(bound: Bound, schema: pa.Schema, are_neighbours: bool) -> bool:
+    """Whether a call over columns of these types can be computed in two phases.
+
+    ``are_neighbours``: as `TwoPhase.in_order` wants rows.
+    """
+    function = bound.call.function
+    if function not in STEPS or (STEPS[function].in_order and not are_neighbours):
+        return False
+    place = bound.call.arguments[-1] if function == "nth" else 0
+    if isinstance(place, Fraction) and abs(place) > _MOST_VALUES:
+        return False
     types = [plain_type(schema.field(name).type) for name in bound.columns]
-    return bound.call.function in STEPS and not (summed and pa.types.is_decimal256(types[0]))
+    if function in _SPREADS:
+        return not pa.types.is_decimal(types[0]) or is_ticks(types[0])
+    return not (function in {"sum", "mean"} and pa.types.is_decimal256(types[0]))
 
 
 def in_two_phases(bound: Bound, prefix: str) -> Bound:
@@ -121,6 +137,83 @@ def _of_items(membership: Membership, first: Ints) -> Membership:
     return Memberships(np.arange(first[-1]), enter, leave, first[membership.first_entry], membership.first_pane)
 
 
+def _over_items(compute: Callable[[Inputs], pa.Array]) -> Callable[[Inputs], pa.Array]:
+    """Return the second phase of an aggregate that gives the same for a few of its values as for all."""
+
+    def merge(inputs: Inputs) -> pa.Array:
+        present = dense(inputs)
+        items, membership = _items(present.columns[0], present)
+        return compute(replace(inputs, columns=(items,), ranked=Ranked(membership)))
+
+    return merge
+
+
+def _split_nth(inputs: Inputs) -> list[pa.Array]:
+    """The first values up to the one that is wanted, or the last from it on."""
+    present, place = dense(inputs), int(inputs.literals[0])
+    lo, hi = present.ranges.lo, present.ranges.hi
+    lo, hi = (lo, np.minimum(hi, lo + place + 1)) if place >= 0 else (np.maximum(lo, hi + place), hi)
+    return [_lists(present.columns[0], Ranges(lo, hi, lo, True))]
+
+
+def _split_range(inputs: Inputs) -> list[pa.Array]:
+    """The smallest and the largest value."""
+    present = dense(inputs)
+    ends = [selection.extreme_entries(present, is_largest) for is_largest in (False, True)]
+    entries = np.stack(ends, axis=1).ravel()
+    there = np.concatenate([[0], np.cumsum((ends[0] >= 0) * 2)])
+    items = present.columns[0].take(pa.array(entries[entries >= 0]))
+    return [pa.ListArray.from_arrays(pa.array(there, pa.int32()), items)]
+
+
+def _lists(column: pa.Array, panes: Ranges) -> pa.Array:
+    entries, bounds = gathered(panes, 0, len(panes))
+    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), column.take(pa.array(entries)))
+
+
+def _arg_extreme(is_largest: bool) -> TwoPhase:
+    """The y of the first row with the extreme x, and this x."""
+
+    def split_both(inputs: Inputs) -> list[pa.Array]:
+        target, by = inputs.columns
+        present = dense(replace(inputs, columns=(by,)))
+        picks = present.original(selection.extreme_entries(present, is_largest))
+        return [take_or_null(column, picks) for column in (target, by)]
+
+    return TwoPhase(2, split_both, selection.arg_extremes(is_largest), in_order=True)
+
+
+def _extreme_count(is_largest: bool) -> TwoPhase:
+    """The extreme value, and how often it occurs."""
+    find = selection.extreme_counts(is_largest)
+
+    def split_both(inputs: Inputs) -> list[pa.Array]:
+        present = dense(inputs)
+        return [take_or_null(present.columns[0], selection.extreme_entries(present, is_largest)), find(inputs)]
+
+    def merge(inputs: Inputs) -> pa.Array:
+        present = as_ranges(dense(inputs))
+        column, counts = present.columns
+        extremes = replace(present, columns=(column,))
+        keys, picks = order_keys(column), selection.extreme_entries(extremes, is_largest)
+        entries, bounds = gathered(present.ranges, 0, len(present.ranges))
+        pane = np.repeat(np.arange(len(present.ranges)), np.diff(bounds))
+        entries, pane = entries[same := keys[entries] == keys[picks[pane]]], pane[same]
+        totals = np.zeros(len(present.ranges), np.int64)
+        np.add.at(totals, pane, counts.to_numpy()[entries])
+        return pa.array(totals)
+
+    return TwoPhase(2, split_both, merge, in_order=True)
+
+
+def _spread(root: bool, sample: int) -> TwoPhase:
+    return TwoPhase(spread_parts.COLUMNS, spread_parts.split_spread, spread_parts.merge_spread(root, sample), True)
+
+
+def _neighbours(phases: TwoPhase) -> TwoPhase:
+    return replace(phases, in_order=True)
+
+
 STEPS: dict[str, TwoPhase] = {
     "count": TwoPhase(1, _split_count, _merge_counts),
     "sum": TwoPhase(1, _split_sum, _merge_sums),
@@ -129,5 +222,17 @@ STEPS: dict[str, TwoPhase] = {
     "max": _each(selection.extremes(True)),
     "bool_and": _each(selection.extremes(False)),
     "bool_or": _each(selection.extremes(True)),
+    "first": _neighbours(_each(selection.firsts)),
+    "last": _neighbours(_each(selection.lasts)),
+    "nth": TwoPhase(1, _split_nth, _over_items(selection.nths), in_order=True),
+    "arg_min": _arg_extreme(False),
+    "arg_max": _arg_extreme(True),
+    "range": TwoPhase(1, _split_range, _over_items(value_ranges), in_order=True),
+    "min_count": _extreme_count(False),
+    "max_count": _extreme_count(True),
+    "var": _spread(False, 1),
+    "stddev": _spread(True, 1),
+    "var_pop": _spread(False, 0),
+    "stddev_pop": _spread(True, 0),
 }
-"""The aggregates that can be computed in two phases, in any order of the rows."""
+"""The aggregates that can be computed in two phases."""

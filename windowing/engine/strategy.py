@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
+from ..emit.partial_rows import merging_plan
 from ..planning.plan import Plan
 from ..ports import Executor
-from ..scan.preaggregate import preaggregated_plan
 from ..segments.segment_scan import can_be_cut
 from .exchange.range_cuts import Samples, SliceBounds, choose_bounds, no_samples
 from .exchange.sampling import reduction_factor, samples_of, with_state_keys
@@ -158,7 +158,7 @@ def choose_strategy(work: TaskContext, sample: Sample) -> Strategy:
 def _exchange(work: TaskContext, sample: Sample, obstacle: str) -> Exchange:
     reason, scan_plan, factor = obstacle, None, 1.0
     if sample.reduction >= _MIN_REDUCTION:
-        factor, scan_plan = sample.reduction, preaggregated_plan(work.plan)
+        factor, scan_plan = sample.reduction, merging_plan(work.plan)
         reason += f"; map tasks aggregate about {factor:,.0f} rows into one"
     return Exchange(
         reason,

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
+from ..emit.partial_rows import merging_plan
 from ..kinds.delta.chains import DeltaTransitions
 from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..planning.plan import Plan, panes_only
 from ..scan.lag_rows import with_lag_columns
 from ..scan.lateness import assess, merged_watermarks
-from ..scan.preaggregate import can_preaggregate, preaggregate, preaggregated_plan
+from ..scan.preaggregate import can_preaggregate, preaggregate
 from ..scan.scan import RunExtent, scan
 from ..segments.segment_scan import can_be_cut, entry_states, exit_through, summarise
 from ..sequences.marks import no_marks
@@ -50,7 +51,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, plan.kind.overlaps)
     if can_preaggregate(plan, schema):
-        scan_plan = preaggregated_plan(plan)
+        scan_plan = merging_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part) for part in (sequences, sequences)])
         deque(scan(scan_plan, combined, signals, extent).tables, maxlen=0)
 

@@ -2,7 +2,7 @@
 
 The way in is `scan.scan`.
 
-Imports `windowing.aggregates`, `windowing.clock`, `windowing.columns`, `windowing.emit`, `windowing.expressions`,
-`windowing.kinds`, `windowing.panes`, `windowing.planning`, `windowing.projection`, `windowing.sequences`,
-`windowing.state`. Imported by `cli`, `windowing.engine`, `windowing.segments`, `windowing.streaming`.
+Imports `windowing.clock`, `windowing.columns`, `windowing.emit`, `windowing.expressions`, `windowing.kinds`,
+`windowing.panes`, `windowing.planning`, `windowing.projection`, `windowing.sequences`, `windowing.state`. Imported by
+`cli`, `windowing.engine`, `windowing.segments`, `windowing.streaming`.
 """

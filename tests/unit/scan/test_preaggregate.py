@@ -18,6 +18,7 @@ from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_me
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import WindowCase
+from wincli.windowing.emit.partial_rows import merging_plan
 from wincli.windowing.engine.exchange.sampling import reduction_factor
 from wincli.windowing.engine.tasks.task import TaskContext
 from wincli.windowing.errors import DataError
@@ -25,7 +26,7 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.ports import Split
-from wincli.windowing.scan.preaggregate import can_preaggregate, preaggregate, preaggregated_plan
+from wincli.windowing.scan.preaggregate import can_preaggregate, preaggregate
 from wincli.windowing.sequences.sequence import build
 
 NO_TASKS: Any = None
@@ -118,7 +119,7 @@ def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
     })  # fmt: skip
     plan = planned(table, ("time(4)", T, {}), ["k"], ["sum(x)", "mean(i)", "max(x)"])
     (batch,) = table.to_batches()
-    then = preaggregated_plan(plan)
+    then = merging_plan(plan)
     rows = preaggregate(plan, then, build(batch, np.arange(5), plan.key, plan.sort, plan.values))
     assert rows.bounds.tolist() == [0, 2, 3]
     assert rows.pos.tolist() == [0, 3, 4]

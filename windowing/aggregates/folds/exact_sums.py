@@ -165,6 +165,20 @@ def _parts_in_limbs(values: Floats, begin: int, end: int, limbs: Ints, parts: Fl
 
 
 @kernel
+def write_limbs(limbs: Ints, parts: Floats, count: int) -> int:
+    """Write a sum in limbs, which must be finite as floats, into ``parts`` from place ``count`` on.
+
+    Return the place after the last float. The limbs are overwritten.
+    """
+    sign = _settled(limbs)
+    for i in range(_PADDING, LIMBS):
+        if limbs[i]:
+            parts[count] = math.ldexp(sign * limbs[i], 32 * (i - _PADDING) + _SMALLEST)
+            count += 1
+    return count
+
+
+@kernel
 def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
     """The float nearest to the sum of some values, ties to even, computed in limbs."""
     limbs[:] = 0

@@ -179,13 +179,13 @@ def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> flo
     b, other = (a, unit) if wanted.rule != WEIGHTED else _whole_numbers(right[rows])
     scale, count = 10**wanted.places, int(wanted.sizes[pane])
     if wanted.rule == MEAN:
-        return _to_float(Fraction(sum(a), unit * scale * count))
+        return to_float(Fraction(sum(a), unit * scale * count))
     products = sum(map(operator.mul, a, b))
     if wanted.rule == WEIGHTED:
-        return _to_float(Fraction(products, sum(a) * other * scale))
+        return to_float(Fraction(products, sum(a) * other * scale))
     squares = count * products - sum(a) ** 2
     exact = Fraction(squares, (unit * scale) ** 2 * count * (count - wanted.sample))
-    return _to_float(_nearly_root(exact) if wanted.root else exact)
+    return to_float(nearest_root(exact) if wanted.root else exact)
 
 
 def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
@@ -196,8 +196,8 @@ def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
     return [int.from_bytes(words.tobytes(), "little", signed=True) for words in values], 1
 
 
-def _nearly_root(exact: Fraction) -> Fraction:
-    """A fraction that rounds to the same float as the square root of ``exact``.
+def nearest_root(exact: Fraction) -> Fraction:
+    """Return a fraction that rounds to the same float as the square root of ``exact``.
 
     It has at least 80 bits; its last bit is set if the root is not exact, so it is never half way by mistake.
     """
@@ -207,7 +207,8 @@ def _nearly_root(exact: Fraction) -> Fraction:
     return Fraction(2 * root + (rest > 0 or root * root != square), 2 << bits)
 
 
-def _to_float(exact: Fraction) -> float:
+def to_float(exact: Fraction) -> float:
+    """Return the nearest float, infinite beyond the largest one."""
     try:
         return float(exact)
     except OverflowError:
