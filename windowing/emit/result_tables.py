@@ -17,6 +17,7 @@ from ..sequences.marks import Marks
 from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows
+from .continued_rows import continued_rows
 from .operators.calls import OperatorRun, finishing_batches, operator_batches
 from .pane_rows import row_batches
 from .result_values import HiddenPanes, with_result_values
@@ -43,6 +44,8 @@ def result_tables(
     head = pane_columns(plan, sequences, marks, panes)
     if run is not None:
         parts = operator_batches(plan, sequences, marks, panes, head, run)
+    elif panes.continued is not None:
+        parts = continued_rows(plan, sequences, panes, head)
     else:
         parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, head)
     yield from _result_rows(plan, parts, hidden)
@@ -146,5 +149,11 @@ def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> tuple[pa.Array, p
     if not plan.sort:
         return pa.nulls(len(panes), pa.int64()), pa.nulls(len(panes), pa.int64())
     column = sequences.rows.column(plan.at[0])
-    first, last = (column.take(pa.array(edge, mask=edge < 0)) for edge in edge_rows(panes.membership))
-    return first, last
+    edges = edge_rows(panes.membership)
+    first, last = (column.take(pa.array(edge, mask=edge < 0)) for edge in edges)
+    if panes.continued is None:
+        return first, last
+    begins, ends = (panes.continued.edges.column(plan.at[0]).slice(row, 1) for row in (0, 1))
+    goes_on = edges[0][0] < edges[1][0]
+    first = pa.concat_arrays([begins, first.slice(1)])
+    return first, last if goes_on else pa.concat_arrays([ends, last.slice(1)])

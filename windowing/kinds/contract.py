@@ -275,6 +275,11 @@ class WindowKind(ABC):
     ) -> list[EntryState]:
         """Compose the summaries of the segments of one key, in order, into the entry state of each."""
 
+    @property
+    def first_row_decides(self) -> bool:
+        """Whether the first row of a window decides where it ends, of all its rows; else its last does."""
+        return False
+
     def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
         """Run a segment through from the start value of a ``delta`` (None: a window starts at its first row), or from
         the window that several rules left open.

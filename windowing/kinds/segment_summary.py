@@ -89,6 +89,7 @@ class EntryState:
     ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
     ``clock``: the clock, in measures; None: no row yet.
     ``signals``: number of signals before.
+    ``value``: as in `WindowPosition`.
     """
 
     windows: int
@@ -100,6 +101,7 @@ class EntryState:
     baseline: tuple[int, int] | None = None
     clock: ClockValue | None = None
     signals: int = 0
+    value: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints
 from ..language.policies import POLICIES
+from .continued import ContinuedWindow
 from .membership import Membership, take
 from .rejects import ScanRejects
 
@@ -74,6 +75,7 @@ class Panes:
     ``marks_only``: marks without a row, where the kind of window knows them; else None.
     ``outputs``: timing of event-time panes; None for other kinds.
     ``rejects``: rows in no pane that the window rejects, all of this run; None: none.
+    ``continued``: the earlier rows of the first pane, for which its first row stands; None: it has none.
     """
 
     key: Ints
@@ -87,6 +89,7 @@ class Panes:
     marks_only: MarkOnly | None = None
     outputs: Outputs | None = None
     rejects: ScanRejects | None = None
+    continued: ContinuedWindow | None = None
 
     def __len__(self) -> int:
         return len(self.key)
@@ -106,4 +109,5 @@ class Panes:
             end=end,
             at=at,
             outputs=outputs,
+            continued=self.continued if len(picks) and picks[0] == 0 else None,
         )

@@ -1,4 +1,4 @@
-"""Row weights: how many rows of the input a row of a scan stands for. It is 1 unless map tasks have combined rows."""
+"""Row weights: how many rows of the input a row of a scan stands for. It is 1 unless rows have been combined."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..columns.arrays import Ints, Mask, combined
+from ..panes.continued import ContinuedWindow
 from ..panes.membership import Membership, Ranges, shown
 from ..planning.plan import Plan
 from ..sequences.sequence import Sequences
@@ -39,7 +40,10 @@ class RowWeights:
         return self.of(shown(membership, self.rows))
 
 
-def row_weights(plan: Plan, sequences: Sequences) -> RowWeights:
-    """Return the weights of the rows of some sequences."""
+def row_weights(plan: Plan, sequences: Sequences, continued: ContinuedWindow | None = None) -> RowWeights:
+    """Return the weights of the rows of some sequences. ``continued``: what the first row stands for, if for others."""
     each = None if plan.weight is None else combined(sequences.rows.column(plan.weight)).to_numpy()
+    if continued is not None:
+        each = np.ones(len(sequences), np.int64)
+        each[0] = continued.rows
     return RowWeights(len(sequences), each)

@@ -186,6 +186,7 @@ def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, rest
     )
     ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(restored.restored_rows))
     before -= ends if plan.options.at_end != "flush" else 0
+    panes = replace(panes, continued=restored.continued)
     panes = renumbered(panes.take(emitted), restored.key_state.windows - before)
     if compares_with_previous_pane(plan):
         panes = with_previous_pane(panes, restored.row_state.last, sequences)
@@ -232,7 +233,8 @@ def _row_account(
 
     ``membership``: of all panes. Panes that are not new only approximate those of earlier runs, and may be missing.
     """
-    at_end, weights = plan.options.at_end, row_weights(plan, sequences)
+    continued = None if restored is None else restored.continued
+    at_end, weights = plan.options.at_end, row_weights(plan, sequences, continued)
     if restored is None and at_end != "hold":
         placed = weights.shown(membership)
         windowed = weights.shown(emitted) if at_end == "drop" else placed

@@ -2,6 +2,6 @@
 
 This is a parallel prefix scan over the summaries of the kind of window; `engine.scan` and `engine.presorted` run it.
 
-Imports `windowing.columns`, `windowing.emit`, `windowing.kinds`, `windowing.planning`, `windowing.scan`,
-`windowing.sequences`, `windowing.state`. Imported by `windowing.engine`.
+Imports `windowing.columns`, `windowing.emit`, `windowing.kinds`, `windowing.panes`, `windowing.planning`,
+`windowing.scan`, `windowing.sequences`, `windowing.state`. Imported by `windowing.engine`.
 """

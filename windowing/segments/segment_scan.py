@@ -14,6 +14,7 @@ from ..emit.result_values import HiddenPanes
 from ..kinds.delta.chains import Exit
 from ..kinds.segment_summary import EntryState, RunThrough, SegmentSummary
 from ..kinds.signals import Signals
+from ..panes.continued import ContinuedWindow
 from ..planning.plan import Plan, panes_only
 from ..scan.scan import RunExtent, ScanResult, compares_with_previous_pane, scan
 from ..sequences.sequence import Sequences, one_batch, take_rows
@@ -59,12 +60,14 @@ class EarlierRows:
     ``rank``: int64 (rows,), how many rows of the key came before each.
     ``row_state``: bool (rows,), whether a pane has shown the row.
     ``baseline``: array of length 1, what a ``delta`` trigger compares with; None: no baseline yet.
+    ``continued``: the window that the only row stands for; None: rows stand for themselves.
     """
 
     rows: Sequences
     rank: Ints
     row_state: Mask
     baseline: pa.Array | None = None
+    continued: ContinuedWindow | None = None
 
 
 def scan_segment(
@@ -156,4 +159,5 @@ def _restore(plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequen
         key_state = replace(key_state, baseline=before.baseline)
     windows, full = np.array([entry.windows]), np.array([entry.full])
     key_state = replace(key_state, rows=np.array([rows_before]), windows=windows, full=full)
-    return rows, RestoredState(np.array([retained]), key_state, flags, entry.signals, entry.clock)
+    restored = RestoredState(np.array([retained]), key_state, flags, entry.signals, entry.clock, before.continued)
+    return rows, restored

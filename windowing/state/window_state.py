@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, combined
+from ..panes.continued import ContinuedWindow
 from ..sequences.key_search import places_among
 from ..sequences.sequence import Sequences, append, group_codes, one_batch, take_rows
 
@@ -91,6 +92,7 @@ class RestoredState:
     ``row_state``: of the n rows; false for new rows.
     ``signals``: how many of the signals, in their order, the previous run has processed.
     ``since``: value of the clock at the end of the previous run; None if it had none.
+    ``continued``: the window that the one restored row stands for; None: restored rows stand for themselves.
     """
 
     restored_rows: Ints
@@ -98,6 +100,7 @@ class RestoredState:
     row_state: RowState
     signals: int = 0
     since: int | float | None = None
+    continued: ContinuedWindow | None = None
 
     def is_new(self, bounds: Ints) -> Mask:
         """Return which rows are new, bool (n,). ``bounds``: int64 (K+1,), of the sequences."""

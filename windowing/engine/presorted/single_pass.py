@@ -19,9 +19,9 @@ from ...sequences.sequence import Sequences
 from ..exchange.blocks import part_of
 from ..exchange.map_side import read_chunk
 from ..exchange.read_chunk import no_signals
-from ..scan.prefix_scan import SegmentRows, relay_segment, scan_in_turn
+from ..scan.prefix_scan import SegmentRows, keep_open, relay_segment, scan_in_turn
 from ..scan.segment_plan import Segment, SegmentTask
-from ..scan.segment_store import read_rows, write_rows
+from ..scan.segment_store import read_rows
 from ..scan.slice_scan import TaskReport, with_rejects
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
@@ -79,9 +79,9 @@ class ChunkInHand:
         return ends if before is None or follows(ends, before) else None
 
     def keep_open(self, first: int) -> None:
-        """Store the rows from ``first`` on for later turns."""
-        rows = self.segment_rows.rows
-        write_rows(self.work, relay_segment(self.index).name, part_of(rows, first, len(rows)))
+        """Store the rows from ``first`` on for later turns, or what is made of them."""
+        rows, name = self.segment_rows.rows, relay_segment(self.index).name
+        keep_open(self.work, name, part_of(rows, first, len(rows)))
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:

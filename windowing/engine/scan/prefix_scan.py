@@ -24,6 +24,7 @@ from ...kinds.signals import Signals
 from ...kinds.tumbling.segments import entry_state
 from ...ports import ChunkAccount, Counts, Executor
 from ...scan.scan import RunExtent, falls_of
+from ...segments.open_windows import WindowPart, continued_before, sends_partials, window_part
 from ...segments.segment_scan import (
     EarlierRows,
     count_segment,
@@ -37,7 +38,7 @@ from ..exchange.range_cuts import SliceBounds
 from ..exchange.read_chunk import no_signals
 from ..tasks.task import TaskContext
 from .segment_plan import FIRST, Segment, SegmentTask, SummarisedSegment, plan_segments, with_window_numbers
-from .segment_store import read_numbers, write_numbers
+from .segment_store import read_numbers, read_part, write_numbers, write_part, write_rows
 from .slice_scan import TaskReport, mark_bits, write_parts
 from .stored_rejects import store_rejects
 
@@ -131,6 +132,8 @@ def scan_segments(
         windows = iter(executor.map("count", partial(_count, work, source), counted))
         tasks_by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in tasks_by_key]
     tasks = sorted([*idle, *(task for tasks in tasks_by_key for task in tasks)], key=lambda task: task.part)
+    if sends_partials(work.plan, work.source.schema):
+        tasks = _with_parts(work, source, tasks, executor)
     return executor.map("scan", partial(scan_from_entry, work, source), tasks)
 
 
@@ -165,12 +168,22 @@ def scan_in_turn(work: TaskContext, source: RelaySource, relay: Relay, is_last: 
     relay.pass_on(pickle.dumps(after))
     entry = entry_state(before.position, relay.index, summary, after.position, is_last)
     earlier = tuple((relay_segment(index), first, 0) for index, first in entry.before)
-    return scan_from_entry(work, source, SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier))
+    has_parts = sends_partials(work.plan, work.source.schema)
+    task = SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier, has_parts=has_parts)
+    return scan_from_entry(work, source, task)
 
 
 def relay_segment(index: int) -> Segment:
     """Return a segment of a relay by its number."""
     return Segment(index, FIRST, f"open-{index:05d}", None)
+
+
+def keep_open(work: TaskContext, name: str, rows: Sequences) -> None:
+    """Store rows of a window that is open at the end of a segment: combined, or as they are."""
+    if sends_partials(work.plan, work.source.schema):
+        write_part(work, name, window_part(work.plan, rows))
+    else:
+        write_rows(work, name, rows)
 
 
 def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask) -> TaskReport:
@@ -207,6 +220,9 @@ def _run_through_segment(work: TaskContext, source: SegmentSource, value: Any, s
 
 def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> EarlierRows:
     """Return the rows of earlier segments that a segment may show."""
+    if sends_partials(work.plan, work.source.schema):
+        of_window = [_part(work, source, task, earlier, first) for earlier, first, _ in task.before]
+        return continued_before(work.plan, of_window, task.entry.value, found.rows)
     if not work.plan.kind.overlaps:
         return open_before([source.earlier_rows(earlier, first) for earlier, first, _ in task.before], found.rows)
     parts, ranks = [], [np.empty(0, np.int64)]
@@ -220,6 +236,31 @@ def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: 
     earlier, row = task.baseline
     column = combined(source.window_rows(earlier).rows.column(str(work.plan.kind.baseline_attribute)))
     return replace(before, baseline=column.slice(row, 1))
+
+
+def _with_parts(
+    work: TaskContext, source: SegmentSource, tasks: Sequence[SegmentTask], executor: Executor
+) -> list[SegmentTask]:
+    """Let segments that a window goes through store their parts of it, each in a task of its own.
+
+    Where all earlier rows of a window are in one segment, the task that scans the window combines them itself.
+    """
+    far = {task.part for task in tasks if len(task.before) > 1}
+    begun = [(earlier, first) for task in tasks if task.part in far for earlier, first, _ in task.before]
+    if begun:
+        executor.map("combine", partial(_keep_part, work, source), begun)
+    return [replace(task, has_parts=task.part in far) for task in tasks]
+
+
+def _keep_part(work: TaskContext, source: SegmentSource, begun: tuple[Segment, int]) -> None:
+    segment, first = begun
+    keep_open(work, segment.name, source.earlier_rows(segment, first))
+
+
+def _part(work: TaskContext, source: SegmentSource, task: SegmentTask, earlier: Segment, first: int) -> WindowPart:
+    if task.has_parts:
+        return read_part(work, earlier.name)
+    return window_part(work.plan, source.earlier_rows(earlier, first))
 
 
 def _rows_at(segment: Sequences, picks: Any) -> Sequences:

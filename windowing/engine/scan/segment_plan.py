@@ -59,6 +59,7 @@ class SegmentTask:
     ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
     ``marks``: number of signals before the next segment; None: all signals.
     ``clock``: as in `windowing.scan.scan.RunExtent`.
+    ``has_parts``: whether the segments of ``before`` have stored their parts of the window that is open.
     """
 
     part: int
@@ -70,6 +71,7 @@ class SegmentTask:
     baseline: tuple[Segment, int] | None = None
     marks: int | None = None
     clock: ClockValue | None = None
+    has_parts: bool = False
 
 
 RunThroughSegment: TypeAlias = Callable[[Segment, Any], Exit]

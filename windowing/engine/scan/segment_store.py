@@ -11,6 +11,7 @@ import pyarrow as pa
 from ...clock.watermark import Watermarks
 from ...columns.arrays import Ints
 from ...kinds.signals import Signals, watermark_signals, window_marks
+from ...segments.open_windows import WindowPart
 from ...segments.segment_scan import summarise
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
@@ -45,6 +46,18 @@ def read_rows(work: TaskContext, name: str) -> Sequences:
     """Return rows of one key, without the key."""
     rows, (pos,) = _read(work, name, 1)
     return Sequences(None, np.array([0, len(pos)]), rows, pos, tuple(work.plan.sort))
+
+
+def write_part(work: TaskContext, name: str, part: WindowPart) -> None:
+    """Store what a segment has of a window that is open at its end."""
+    _write(work, f"{name}-edges", part.edges, [part.edges_pos])
+    work.sink.write_scratch(f"{name}-partials", part.partials)
+
+
+def read_part(work: TaskContext, name: str) -> WindowPart:
+    """Return what `write_part` has stored under a name."""
+    edges, (pos,) = _read(work, f"{name}-edges", 1)
+    return WindowPart(edges, pos, work.sink.read_scratch(f"{name}-partials"))
 
 
 def write_signals(work: TaskContext, signals: Signals) -> None:

@@ -132,7 +132,11 @@ class AnyOfPolicy(TumblingPolicy):
         events = self._events(sequences, marks, context)
         rules = self._gathered(sequences)
         earlier = None if rules.earlier is None else rules.earlier.earlier()
-        found, _ = _walk(sequences, rules, events, _first_new(sequences, context), earlier=earlier)
+        continued = None if context.restored is None else context.restored.continued
+        if continued is not None:
+            found = _continue(sequences, rules, events, continued.value)
+        else:
+            found, _ = _walk(sequences, rules, events, _first_new(sequences, context), earlier=earlier)
         panes = self._as_panes(sequences, events, found)
         if rules.earlier is None or earlier is None or not earlier.problem.any():
             return panes
@@ -253,6 +257,18 @@ def _walk(
         window = _empty_window(deltas, counts, reaches)
     flags, begin = rules.flags(events.rule), np.ascontiguousarray(begin)
     return walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier), window
+
+
+def _continue(sequences: Sequences, rules: Gathered, events: Events, value: OpenWindow) -> Windows:
+    """Return the windows of a segment behind the row that stands for the window that is open before it."""
+    if len(sequences) == 1:  # no row follows
+        fired = events.rule[:1]
+        return Windows(
+            np.zeros(1, np.int64), np.ones(1, np.int64), fired, np.where(fired < 0, NEVER, EVENT).astype(np.int8), 0
+        )
+    found, _ = _walk(sequences, rules, events, np.ones(1, np.int64), _copy(value.window))
+    found.lo[0] = 0
+    return found
 
 
 def _first_new(sequences: Sequences, context: WindowContext) -> Ints:

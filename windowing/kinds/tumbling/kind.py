@@ -235,6 +235,11 @@ class TumblingKind(WindowKind):
         """Compose the summaries of the segments of one key."""
         return tumbling_entries(self.policy, segments, run_through, context)
 
+    @property
+    def first_row_decides(self) -> bool:
+        """Whether the first row of a window decides where it ends, as under ``delta``."""
+        return self.policy.first_row_decides
+
     def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
         """Run a segment through from a start value."""
         return self.policy.run_through(segment, value, context)

@@ -55,6 +55,8 @@ class TumblingPolicy(ABC):
     """Whether the order column must be read in seconds; then the clock ends windows."""
     ends_before: ClassVar[bool] = False
     """Whether a window ends when the row after it comes; else with its own last row, a mark or a tick."""
+    first_row_decides: ClassVar[bool] = False
+    """Whether the first row of a window, and none of the others, decides where it ends; else its last row does."""
     options: ClassVar[frozenset[Option]] = frozenset()
     """Which options windows with this policy take."""
 

@@ -93,7 +93,8 @@ def entry_state(
     open_at = position.open_at if emits and not is_closed else None
     before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
     falls = last is not None and _falls(last, segment)
-    return EntryState(windows, position.rows, before, falls, emits, clock=None if last is None else last.clock)
+    clock = None if last is None else last.clock
+    return EntryState(windows, position.rows, before, falls, emits, clock=clock, value=position.value)
 
 
 def _falls(before: SegmentSummary, segment: SegmentSummary) -> bool:

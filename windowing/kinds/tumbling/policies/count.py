@@ -34,9 +34,11 @@ class CountPolicy(TumblingPolicy):
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that their n-th row ends."""
-        n = self.value.n
-        key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n))
-        return Panes(key, number, ranges(lo, hi), *closed_by(hi - lo == n, hi - 1, "count"))
+        n, ahead = self.value.n, rows_ahead(context)
+        key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n, ahead))
+        size = hi - lo
+        size[:1] += ahead
+        return Panes(key, number, ranges(lo, hi), *closed_by(size == n, hi - 1, "count"))
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:  # noqa: ARG002
         """Say how many rows a window holds."""
@@ -65,16 +67,27 @@ class CountPolicy(TumblingPolicy):
         return Passage(Exit(starts, last, None), rows % n == 0)
 
 
-def count_starts(bounds: Ints, n: int) -> Ints:
-    """Return the rows where a window of ``n`` rows starts: int64, ascending. ``bounds``: int64 (K+1,)."""
-    return np.flatnonzero(_count_flags(bounds, n))
+def rows_ahead(context: WindowContext) -> int:
+    """Return how many rows the first row of a scan stands for, besides itself."""
+    continued = None if context.restored is None else context.restored.continued
+    return 0 if continued is None else continued.rows - 1
+
+
+def count_starts(bounds: Ints, n: int, ahead: int) -> Ints:
+    """Return the rows where a window of ``n`` rows starts: int64, ascending. ``bounds``: int64 (K+1,).
+
+    ``ahead``: how many rows each first row stands for, besides itself: fewer than ``n``.
+    """
+    return np.flatnonzero(_count_flags(bounds, n, ahead))
 
 
 @kernel
-def _count_flags(bounds: Ints, n: int) -> Mask:
+def _count_flags(bounds: Ints, n: int, ahead: int) -> Mask:
     """Flag every n-th row of each key, from its first on."""
     flags = np.zeros(bounds[-1], np.bool_)
     for k in range(len(bounds) - 1):
-        for i in range(bounds[k], bounds[k + 1], n):
+        if bounds[k] < bounds[k + 1]:
+            flags[bounds[k]] = True
+        for i in range(bounds[k] + n - ahead, bounds[k + 1], n):
             flags[i] = True
     return flags
