@@ -21,7 +21,7 @@ from .folds.exact_sums import parts_of
 from .folds.inputs import Dense, Inputs, Ranked, as_ranges, dense, entries_of, masked, take_or_null
 from .folds.values import floats, is_ticks, order_keys, plain_type
 from .folds.wide_sums import as_int64, as_wide, exact_sums
-from .functions import collection, selection
+from .functions import collection, selection, sketches
 from .functions.arithmetic import exact_means, exact_totals, float_means, value_ranges
 from .moments import spread_parts
 from .moments.exact_moments import MEAN
@@ -210,6 +210,10 @@ def _spread(root: bool, sample: int) -> TwoPhase:
     return TwoPhase(spread_parts.COLUMNS, spread_parts.split_spread, spread_parts.merge_spread(root, sample), True)
 
 
+def _sketch(merge: Callable[[Inputs], pa.Array]) -> TwoPhase:
+    return TwoPhase(1, lambda inputs: [sketches.hll_sketches(inputs)], merge, in_order=True)
+
+
 def _neighbours(phases: TwoPhase) -> TwoPhase:
     return replace(phases, in_order=True)
 
@@ -234,5 +238,7 @@ STEPS: dict[str, TwoPhase] = {
     "stddev": _spread(True, 1),
     "var_pop": _spread(False, 0),
     "stddev_pop": _spread(True, 0),
+    "hll_sketch": _sketch(sketches.merged_hll_sketches),
+    "approx_count_distinct": _sketch(sketches.merged_distinct_counts),
 }
 """The aggregates that can be computed in two phases."""

@@ -37,7 +37,9 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
 OF_ALL = ["first", "last", "nth:0", "nth:2", "nth:-1", "nth:-3", "count"]
 OF_SORTED = ["min", "max", "min_count", "max_count"]
 OF_NUMBERS = ["var", "stddev", "var_pop", "stddev_pop", "mean", "sum"]
-TYPES = {"l": OF_ALL, "s": [*OF_ALL, *OF_SORTED], "f": [*OF_ALL, *OF_SORTED, "bool_and", "bool_or", "sum"]}
+OF_HASHES = ["hll_sketch", "approx_count_distinct"]
+TYPES = {"l": OF_ALL, "s": [*OF_ALL, *OF_SORTED, *OF_HASHES]}
+TYPES |= {"f": [*OF_ALL, *OF_SORTED, *OF_HASHES, "bool_and", "bool_or", "sum"]}
 TYPES |= {"p": [*OF_ALL, *OF_SORTED, "sum", "range"], "t": [*OF_ALL, *OF_SORTED, "range"]}
 
 
@@ -115,6 +117,17 @@ def test_squares_beyond_the_range_of_floats_are_summed_exactly() -> None:
         assert same_bits(some, value_of(call, rows, [2], [1002]))
 
 
+@given(st.lists(st.sampled_from([0, 1, 5, 100, 384, 385, 386, 420, 5000]), min_size=1, max_size=4), st.integers(0, 400))
+def test_sketches_of_many_values_merge(sizes: list[int], step: int) -> None:
+    """Lists, sets and sketches of places; what 385 values share with one another is not 385 places."""
+    values = np.concatenate([np.arange(size) + i * step for i, size in enumerate(sizes)])
+    rows = pa.RecordBatch.from_arrays([pa.array(values, pa.int64())], names=["i"])
+    edges = np.cumsum([0, *sizes]).tolist()
+    for call in ("hll_sketch(i)", "approx_count_distinct(i)"):
+        parts = merged(call, rows, edges, [len(sizes)])
+        assert same_bits(parts, value_of(call, rows, [0], [len(values)]))
+
+
 @pytest.mark.parametrize(
     ("call", "is_in_order", "is_merged"),
     [
@@ -138,5 +151,5 @@ def test_what_merges(call: str, is_in_order: bool, is_merged: bool) -> None:
 
 
 def test_every_aggregate_in_two_phases_is_tried() -> None:
-    tried = {*OF_ALL, *OF_SORTED, *OF_NUMBERS, "bool_and", "bool_or", "range", "arg_min", "arg_max"}
+    tried = {*OF_ALL, *OF_SORTED, *OF_NUMBERS, *OF_HASHES, "bool_and", "bool_or", "range", "arg_min", "arg_max"}
     assert {name.partition(":")[0] for name in tried} == set(STEPS)

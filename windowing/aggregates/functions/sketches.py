@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ...columns.arrays import Ints
 from ...errors import DataError
-from ...panes.membership import sizes
+from ...panes.membership import Ranges, sizes
 from ..folds.inputs import Dense, Inputs, as_ranges, dense, filtered, masked
 from ..folds.values import floats, frozen
 
@@ -28,15 +28,31 @@ _SET, _PLACED = 1, 2  # modes of a sketch: a set, and a byte for each place; 0 i
 
 def hll_sketches(inputs: Inputs) -> pa.Array:
     """The HyperLogLog sketch of the different values, as `hll_sketch_agg` of Spark gives it; null without a value."""
-    present, sketches, offsets = _hll(inputs)
-    return _binary(sketches, offsets, present)
+    present = as_ranges(dense(inputs))
+    return _binary(*_hll(present, _coupons(present.columns[0])), present)
+
+
+def merged_hll_sketches(inputs: Inputs) -> pa.Array:
+    """The `hll_sketches` of the values of several: of all of a pane, given sketches of its parts."""
+    present = _with_coupons_of_sketches(inputs)
+    return _binary(*_hll(present, present.columns[0].to_numpy()), present)
 
 
 def approx_distinct_counts(inputs: Inputs) -> pa.Array:
     """Estimated number of different values: that of `hll_sketches`."""
+    present = as_ranges(dense(inputs))
+    return _estimates(*_hll(present, _coupons(present.columns[0])))
+
+
+def merged_distinct_counts(inputs: Inputs) -> pa.Array:
+    """Estimated number of different values of several sketches: that of `merged_hll_sketches`."""
+    present = _with_coupons_of_sketches(inputs)
+    return _estimates(*_hll(present, present.columns[0].to_numpy()))
+
+
+def _estimates(sketches: npt.NDArray[np.uint8], offsets: Ints) -> pa.Array:
     import datasketches  # noqa: PLC0415 - an extra
 
-    _, sketches, offsets = _hll(inputs)
     first, mode = offsets[:-1], sketches[offsets[:-1] + 7] & 3
     counts = sketches[first + 6].astype(np.int64)  # of a list
     of_set = first[mode == _SET, np.newaxis] + np.arange(8, 12)
@@ -79,14 +95,26 @@ def is_hashable(kind: pa.DataType) -> bool:
     return _is_text_or_bytes(kind) or any(test(kind) for test in tests)
 
 
-def _hll(inputs: Inputs) -> tuple[Dense, npt.NDArray[np.uint8], Ints]:
-    """Return the panes, their sketches one after the other, and where each begins: int64 (P+1,)."""
+def _hll(present: Dense, coupons: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return the sketches of all panes one after the other, and where each begins: int64 (P+1,)."""
+    from ..kernels import hll_loops  # noqa: PLC0415 - few jobs make sketches
+
+    found: tuple[npt.NDArray[np.uint8], Ints]
+    found = hll_loops.hll_sketches(frozen(coupons), frozen(present.ranges.lo), frozen(present.ranges.hi))
+    return found
+
+
+def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
+    """Return panes over coupons that have the same sketch as all values of the sketches of a pane."""
     from ..kernels import hll_loops  # noqa: PLC0415 - few jobs make sketches
 
     present = as_ranges(dense(inputs))
-    ranges = present.ranges
-    sketches, offsets = hll_loops.hll_sketches(frozen(_coupons(present.columns[0])), ranges.lo, ranges.hi)
-    return present, sketches, offsets
+    parts = [hll_loops.coupons_of(np.frombuffer(sketch, np.uint8)) for sketch in present.columns[0].to_pylist()]
+    before = np.cumsum([0, *map(len, parts)])
+    lo, hi, base = (before[edges] for edges in (present.ranges.lo, present.ranges.hi, present.ranges.base))
+    ranges = Ranges(lo, hi, base, True)
+    column = pa.array(np.concatenate([np.empty(0, np.uint32), *parts]))
+    return replace(present, columns=(column,), membership=ranges)
 
 
 def _coupons(column: pa.Array) -> npt.NDArray[np.uint32]:

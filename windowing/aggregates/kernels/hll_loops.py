@@ -56,6 +56,21 @@ def hll_sketches(coupons: Coupons, lo: Ints, hi: Ints) -> tuple[Bytes, Ints]:
     return out[: offsets[-1]], offsets
 
 
+def coupons_of(sketch: Bytes) -> Coupons:
+    """Return coupons that have a sketch: its own, or one for each place; of places, more than a set has."""
+    mode = sketch[7] & 3
+    if mode < 2:
+        count, at = (int(sketch[6]), 8) if mode == 0 else (int(sketch[8:12].view("<u4")[0]), 12)
+        return sketch[at : at + 4 * count].view("<u4")
+    values = sketch[_HEAD:LARGEST].astype(np.uint32)
+    places = np.flatnonzero(values).astype(np.uint32)
+    coupons = values[places] << np.uint32(26) | places
+    # The bits between a place and its value are those of a hash that no sketch of places looks at: with other bits
+    # there, one place makes the coupons that say that there are too many for a set.
+    others = np.arange(1, _SET + 2, dtype=np.uint32) << np.uint32(LG_K)
+    return np.concatenate([coupons, coupons[0] | others])
+
+
 @kernel
 def _is_new(coupon: np.uint32, pane: int, table: Coupons, owner: Ints) -> bool:
     """Put a coupon into the table, unless it is there. A slot that another pane has filled is free."""
