@@ -18,7 +18,8 @@ from ..scan.lag_rows import with_lag_columns
 from ..scan.lateness import assess, merged_watermarks
 from ..scan.preaggregate import can_preaggregate, preaggregate
 from ..scan.scan import RunExtent, scan
-from ..segments.segment_scan import can_be_cut, entry_states, exit_through, summarise
+from ..segments.open_windows import continued_before, sends_partials, window_part
+from ..segments.segment_scan import can_be_cut, entry_states, exit_through, scan_segment, summarise
 from ..sequences.marks import no_marks
 from ..sequences.sequence import Sequences, build, merge
 
@@ -40,11 +41,14 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         whole = _first_rows(merged, len(merged))
         summary, _ = summarise(plan, whole, signals)
         one = _first_rows(merged, 1)  # a segment that may come after itself: its first row is not before its last
-        entry_states(
+        _, entry = entry_states(
             plan,
             [summarise(plan, one, _signals(plan, one))[0]] * 2,
             lambda _, value: exit_through(plan, whole, value),
         )
+        if sends_partials(plan, schema) and entry.before:
+            before = continued_before(plan, [window_part(plan, one)], entry.value, one)
+            deque(scan_segment(plan, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
         if isinstance(summary.window, DeltaTransitions):
             exit_through(plan, whole, None)
     extent = RunExtent(1 if plan.kind.needs_clock else None)
@@ -57,8 +61,9 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
 
 
 def _first_rows(rows: Sequences, count: int) -> Sequences:
-    """Return the first rows of all keys as a segment."""
-    return Sequences(None, np.array([0, count]), rows.rows.slice(0, count), rows.pos[:count], rows.order)
+    """Return the first rows of all keys as a segment of the first key."""
+    key = None if rows.keys is None else rows.keys.slice(0, 1)
+    return Sequences(key, np.array([0, count]), rows.rows.slice(0, count), rows.pos[:count], rows.order)
 
 
 def _signals(plan: Plan, rows: Sequences) -> Signals:
