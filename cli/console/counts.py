@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
 
 def count_of(count: int, thing: str) -> str:
     """Return a count and its noun: ``1 row``, ``1,234 rows``."""
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def size(nbytes: int) -> str:
+    """Return a number of bytes in words: ``812 bytes``, ``1.4 GiB``."""
+    unit, name = next(((unit, name) for unit, name in _SIZES if nbytes >= unit), (1, ""))
+    return f"{nbytes / unit:.1f} {name}" if name else count_of(nbytes, "byte")
 
 
 def reason_counts(rejected: Mapping[str, int]) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from ...windowing.engine.warmup import warm
@@ -20,6 +21,7 @@ from .executor import SparkStageExecutor
 from .observer import observed
 from .reports.choices import announce
 from .reports.expectations import check_expectations
+from .reports.largest_window import announce_window
 from .reports.manifests import manifests_of
 from .run_mode import RunMode
 from .stage_runs import run_stages
@@ -61,7 +63,7 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
         for output in filter(None, outputs):
             output.begin()
         with loaded_tables(plan, run, executor) as plan:
-            stage_runs = run_stages(plan, run, executor)
+            stage_runs = run_stages(plan, run, executor, partial(announce_window, context))
         plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         found = check_expectations(plan, stage_runs, context.messages, run.label)

@@ -6,7 +6,7 @@ output, and nothing is written twice. Else they are in a folder that is deleted 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from ...readers.open import open_result
 from ...windowing.engine.run import Outcome, run_window
 from ...windowing.engine.tasks.sizing import Sizes
 from ...windowing.engine.tasks.task import TaskContext
+from ...windowing.engine.window_memory import LargestWindow
 from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
@@ -33,11 +34,17 @@ from .run_mode import OpenRun
 from .staged_job import StageRun
 
 
-def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> list[StageRun]:
+def run_stages(
+    plan: JobPlan,
+    run: OpenRun[Any],
+    executor: StageExecutor,
+    announce: Callable[[LargestWindow], None] | None = None,
+) -> list[StageRun]:
     """Run the stages of a job one after the other, and write their parts. Nothing is committed.
 
-    ``run``: restores the window state of each stage, where it has one. Raises what the window of a stage raises, with
-    the name of the stage, and `DataError` as soon as more rows are rejected than the job allows.
+    ``run``: restores the window state of each stage, where it has one. ``announce``: as in `run_window`. Raises what
+    the window of a stage raises, with the name of the stage, and `DataError` as soon as more rows are rejected than the
+    job allows.
     """
     stage_runs: list[StageRun] = []
     for stage, stage_output in zip(plan.stages, plan.stage_outputs, strict=True):
@@ -46,7 +53,7 @@ def run_stages(plan: JobPlan, run: OpenRun[Any], executor: StageExecutor) -> lis
             rows = sum(split.rows for split in stage_input.splits)
             own = executor.named(stage_prefix(plan.request, stage.name), rows)
             task = run.restore(stage, task_of(plan, stage, stage_input, stage_output))
-            outcome = run_window(task, own, sizes_of(plan.request.job))
+            outcome = run_window(task, own, sizes_of(plan.request.job), announce)
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
             stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))

@@ -29,6 +29,13 @@ def can_combine(plan: Plan, schema: pa.Schema, are_neighbours: bool) -> bool:
     return all(is_mergeable(bound, schema, are_neighbours) for bound in plan.aggregates)
 
 
+def calls_over_all_rows(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
+    """Return what needs all rows of a window at once, as users wrote it; none where its rows can be combined."""
+    if plan.emits_rows:
+        return (f"--emit {plan.options.emit}" if plan.options.operator is None else "the operator",)
+    return tuple(bound.text for bound in plan.aggregates if not is_mergeable(bound, schema, are_neighbours=True))
+
+
 def merging_plan(plan: Plan) -> Plan:
     """Return the plan that scans combined rows: its aggregates take their second phase."""
     prefix = "__of"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..emit.row_counts import check_rows, check_written
@@ -15,6 +15,7 @@ from .strategy import Direct, Sample, Strategy, choose_strategy, take_sample, wi
 from .tasks.sizing import Sizes
 from .tasks.snapshot import RunSnapshot, write_snapshot
 from .tasks.task import TaskContext, with_projection
+from .window_memory import LargestWindow, largest_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,19 @@ class Outcome:
         return len(self.strategy.chunks)
 
 
-def run_window(work: TaskContext, executor: Executor, sizes: Sizes) -> Outcome:
+def run_window(
+    work: TaskContext, executor: Executor, sizes: Sizes, announce: Callable[[LargestWindow], None] | None = None
+) -> Outcome:
     """Compute one window over one source and write its parts into the sink.
 
     ``executor`` may wait until tasks can run; it is not used before they are needed. Raises what the tasks raise:
-    `InputError`, `DataError`, `OutputError`, or `SparkError`.
+    `InputError`, `DataError`, `OutputError`, or `SparkError`. ``announce``: is told of a window that needs more memory
+    than other tasks, before any task begins.
     """
     stopwatch = _Stopwatch()
     work, sample, strategy = prepare_window(work, executor, sizes)
+    if announce is not None and (largest := largest_window(work, sample)) is not None:
+        announce(largest)
     if isinstance(strategy, Direct):
         run = run_strategy(work, strategy, executor, ())
     else:

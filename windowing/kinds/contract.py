@@ -280,6 +280,13 @@ class WindowKind(ABC):
         """Whether the first row of a window decides where it ends, of all its rows; else its last does."""
         return False
 
+    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:  # noqa: ARG002
+        """Return about how many rows a window has at most; None where nothing is known.
+
+        ``sample``: some of the rows, with no other columns than key and order; each is one of ``share`` rows.
+        """
+        return None
+
     def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
         """Run a segment through from the start value of a ``delta`` (None: a window starts at its first row), or from
         the window that several rules left open.

@@ -77,12 +77,14 @@ class StrategyForecast:
     ``why``: the reason, in words.
     ``chunks``: number of chunks, the inputs of map tasks.
     ``slices``: of an exchange, about how many slices, the inputs of scan tasks; None where only the cluster knows.
+    ``memory``: what the largest window takes that one task has to hold, in words; None where it is not large.
     """
 
     name: str
     why: str
     chunks: int
     slices: int | None
+    memory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from ....windowing.engine.enrich import SMALL_TABLE, load_tables
 from ....windowing.engine.exchange.range_cuts import slices_of
 from ....windowing.engine.run import prepare_window
 from ....windowing.engine.strategy import Exchange
+from ....windowing.engine.window_memory import largest_window
 from ....windowing.enrichment.source import EnrichedSource
 from ....writers.state.stage_files import ParquetStateFiles
+from ...job.reports.largest_window import window_words
 from ...job.stage_runs import sizes_of, task_of
 from ...planning.enriched_input import AnySource
 from .driver import DriverExecutor, MemoryTables, driver_of
@@ -59,8 +61,10 @@ def _strategy(job: OpenJob, source: AnySource, driver: DriverExecutor) -> Strate
     if mode is not None:
         folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
         work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
-    work, _, strategy = prepare_window(work, driver, sizes_of(plan.request.job))
+    work, sample, strategy = prepare_window(work, driver, sizes_of(plan.request.job))
     slices: int | None = None
     if isinstance(strategy, Exchange) and driver.is_known:
         slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
-    return StrategyForecast(strategy.name, strategy.reason, len(strategy.chunks), slices)
+    largest = largest_window(work, sample)
+    memory = None if largest is None else window_words(largest)
+    return StrategyForecast(strategy.name, strategy.reason, len(strategy.chunks), slices, memory)

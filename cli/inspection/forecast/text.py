@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ....windowing.errors import shown
-from ...console.counts import count_of, span
+from ...console.counts import count_of, size, span
 from .forecast import (
     Action,
     ColumnForecast,
@@ -21,7 +21,6 @@ from .forecast import (
 _LEFT = 11
 _LONGEST_LIST = 40
 _WIDEST_CELL = 32
-_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _VERBS: Mapping[Action, tuple[str, str]] = {
     "run": ("unit runs", "units run"),
     "may run": ("may run", "may run"),
@@ -38,7 +37,8 @@ def forecast_text(forecast: Forecast, width: int) -> str:
 
 def strategy_text(found: StrategyForecast, width: int) -> str:
     """Return the lines on how the first stage is computed."""
-    return "\n".join(_wrap(("tasks", [_strategy(found)]), width))
+    memory = [found.memory] if found.memory is not None else []
+    return "\n".join(_wrap(("tasks", [_strategy(found), *memory]), width))
 
 
 def _wrap(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
@@ -121,12 +121,6 @@ def _expected(expected: ExpectedTime) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
-
-
-def size(nbytes: int) -> str:
-    """Return a number of bytes in words: ``812 bytes``, ``1.4 GiB``."""
-    unit, name = next(((unit, name) for unit, name in _SIZES if nbytes >= unit), (1, ""))
-    return f"{nbytes / unit:.1f} {name}" if name else count_of(nbytes, "byte")
 
 
 def _units(forecast: Forecast) -> Iterator[str]:

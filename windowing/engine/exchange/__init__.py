@@ -5,5 +5,5 @@
 Imports `windowing.clock`, `windowing.columns`, `windowing.engine.tasks`, `windowing.enrichment`, `windowing.kinds`,
 `windowing.planning`, `windowing.ports`, `windowing.scan`, `windowing.sequences`, `windowing.state`. Imported by `cli`,
 `windowing.engine.enrich`, `windowing.engine.presorted`, `windowing.engine.run_strategy`, `windowing.engine.scan`,
-`windowing.engine.strategy`.
+`windowing.engine.strategy`, `windowing.engine.window_memory`.
 """

@@ -36,6 +36,7 @@ class ClockPolicy(TumblingPolicy):
     __slots__ = ()
 
     needs_clock: ClassVar[bool] = True
+    is_known_by_sample: ClassVar[bool] = True
     options: ClassVar[frozenset[Option]] = frozenset({"empty", "closed"})
     why: ClassVar[str] = "time"
 

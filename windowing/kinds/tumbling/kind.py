@@ -240,6 +240,10 @@ class TumblingKind(WindowKind):
         """Whether the first row of a window decides where it ends, as under ``delta``."""
         return self.policy.first_row_decides
 
+    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:
+        """Return what the policy knows."""
+        return self.policy.most_rows(sample, share, context)
+
     def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
         """Run a segment through from a start value."""
         return self.policy.run_through(segment, value, context)

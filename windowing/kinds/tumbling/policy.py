@@ -7,6 +7,7 @@ whether a window starts between them; what follows from that for segments and pa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints
 from ...language.spec import PartitionEviction
-from ...panes.membership import Ranges
+from ...panes.membership import Ranges, sizes
 from ...panes.panes import AT_END, Panes
 from ...sequences.marks import Marks, no_marks
 from ...sequences.sequence import Sequences, one_batch
@@ -55,6 +56,8 @@ class TumblingPolicy(ABC):
     """Whether the order column must be read in seconds; then the clock ends windows."""
     ends_before: ClassVar[bool] = False
     """Whether a window ends when the row after it comes; else with its own last row, a mark or a tick."""
+    is_known_by_sample: ClassVar[bool] = False
+    """Whether some of the rows say where windows end, though not their neighbours: by a grid or the first row."""
     first_row_decides: ClassVar[bool] = False
     """Whether the first row of a window, and none of the others, decides where it ends; else its last row does."""
     options: ClassVar[frozenset[Option]] = frozenset()
@@ -175,6 +178,18 @@ class TumblingPolicy(ABC):
     def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
         """Return the marks or ticks that end windows; None where rows do."""
         return None
+
+    # --- sizes
+
+    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:
+        """Return about how many rows a window has at most; None where nothing is known.
+
+        ``sample``, ``share``: as in `WindowKind.most_rows`.
+        """
+        if not self.is_known_by_sample or not set(self.attributes) <= set(sample.rows.schema.names):
+            return None
+        panes = self.panes(sample, no_marks(sample.rows, sample.order), replace(context, empty="skip"))
+        return int(sizes(panes.membership).max(initial=0) * share)
 
     # --- segments
 

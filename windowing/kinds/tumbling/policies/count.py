@@ -49,6 +49,10 @@ class CountPolicy(TumblingPolicy):
         rows = len(sequences)
         return np.arange(rows) + min(self.value.n, rows + 1)
 
+    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int:  # noqa: ARG002
+        """Return how many rows each window has."""
+        return self.value.n
+
     def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> None:
         """Return nothing: the number of rows says where windows start."""
 

@@ -33,6 +33,7 @@ class DeltaPolicy(MeasuredPolicy):
 
     why: ClassVar[str] = "delta"
     first_row_decides: ClassVar[bool] = True
+    is_known_by_sample: ClassVar[bool] = True
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
         """Return windows that end before a row that rises above their first row."""
