@@ -128,6 +128,29 @@ def test_sketches_of_many_values_merge(sizes: list[int], step: int) -> None:
         assert same_bits(parts, value_of(call, rows, [0], [len(values)]))
 
 
+SHAPES = {
+    "far from 0": lambda rng, size: rng.normal(1e6, 1e-3, size),
+    "of all sizes": lambda rng, size: 10.0 ** rng.uniform(-300, 300, size),
+    "spread": lambda rng, size: rng.lognormal(0, 5, size),
+    "cents": lambda rng, size: np.round(rng.gamma(2, 20, size), 2),
+    "few": lambda rng, size: rng.integers(-1, 2, size).astype(float),
+    "large integers": lambda rng, size: rng.integers(-(2**62), 2**62, size),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_variances_of_many_parts_have_the_bits_of_all_rows(shape: str) -> None:
+    size, rng = 5000, np.random.default_rng(3)
+    rows = pa.RecordBatch.from_arrays([pa.array(SHAPES[shape](rng, size))], names=["x"])
+    edges = np.unique([0, size, *rng.integers(0, size, 600)])
+    first = np.unique([0, *rng.integers(0, len(edges) - 1, 100)])
+    panes = np.diff([*first, len(edges) - 1]).tolist()
+    bounds = edges[[*first, -1]].tolist()
+    for call in ("var(x)", "stddev(x)", "var_pop(x)", "stddev_pop(x)"):
+        parts = merged(call, rows, edges.tolist(), panes)
+        assert same_bits(parts, value_of(call, rows, bounds[:-1], bounds[1:]))
+
+
 @pytest.mark.parametrize(
     ("call", "is_in_order", "is_merged"),
     [

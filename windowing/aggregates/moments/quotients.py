@@ -68,7 +68,7 @@ def nearest(wanted: Quotients, numerator: TwoFloats, denominator: TwoFloats, off
     the lower of two floats is not finite, nothing is known, and exact sums decide. The result is NaN where the
     denominator is 0, and where a pane holds an infinity or NaN.
     """
-    found, in_doubt = _rounded((*numerator, *denominator), _NOTHING, off, wanted)
+    found, in_doubt = round_quotients((*numerator, *denominator), _NOTHING, off, wanted)
     picks = np.flatnonzero(in_doubt)
     if len(picks):
         found[picks] = exactly(wanted, picks)
@@ -95,13 +95,14 @@ def exactly(wanted: Quotients, picks: Ints) -> Floats:
     membership, a, b = _take_panes(membership, a, b, whole)
     some = replace(wanted, membership=membership, sizes=wanted.sizes[picks[whole]])
     found = np.full(len(picks), np.nan)
-    found[whole], in_doubt = _rounded(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
+    found[whole], in_doubt = round_quotients(*_in_limbs(some, a, b), np.full(len(whole), _OFF_IN_LIMBS), wanted)
     for i in np.flatnonzero(in_doubt):
         found[whole[i]] = _in_full(some, a, b, int(i))
     return found
 
 
-def _rounded(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Quotients) -> tuple[Floats, Mask]:
+def round_quotients(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Quotients) -> tuple[Floats, Mask]:
+    """Return quotients times ``2**exponents``, rounded once, and which are in doubt. ``off``: as in `nearest`."""
     high, low, over, over_low = map(frozen, numbers)  # so that the kernel is compiled for one type
     return quotients(high, low, over, over_low, *_scale(wanted), frozen(exponents), frozen(off), wanted.root)
 

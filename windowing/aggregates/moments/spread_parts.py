@@ -8,7 +8,7 @@ variance of any number of parts is the float nearest to the exact one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -17,14 +17,17 @@ import pyarrow as pa
 from ...columns.arrays import Ints, Mask
 from ...panes.membership import Ranges
 from ...support.jit import kernel
-from ..folds.exact_sums import LIMBS, add_to_limbs, parts_of, write_limbs
+from ..folds.exact_sums import LIMBS, add_to_limbs, nearest_sums, parts_of, write_limbs
 from ..folds.inputs import Dense, Inputs, as_ranges, dense, masked
 from ..folds.values import frozen, number_halves, scale_of
-from ..kernels.loops import Floats, error_of_product
-from .quotients import nearest_root, to_float
+from ..kernels.loops import Floats, error_of_product, products_and_errors
+from .exact_moments import SPREAD
+from .quotients import Quotients, nearest_root, round_quotients, spread_counts, to_float
 
 _LEAST, _MOST = 2.0**-480, 2.0**480
 """Between them, squares and the errors of these are floats, and sums of fewer than 2**60 squares, too."""
+_OFF = 2.0**-68  # more than what both sums lose, of the larger one: `nearest_sums` leaves less than 2**-72 of each
+_NOTHING: Floats = frozen(np.empty(0, np.float64))
 _SOME = 256  # numbers whose squares wait to be added
 
 COLUMNS = 4
@@ -51,28 +54,64 @@ def merge_spread(root: bool, sample: int) -> Callable[[Inputs], pa.Array]:
 
     def merge(inputs: Inputs) -> pa.Array:
         present = as_ranges(dense(inputs))
-        spreads = list(_spreads(present))
-        counts = np.array([count for count, _ in spreads], np.int64)
-        found = np.array([_nearest(count, spread, root, sample) for count, spread in spreads], np.float64)
-        return masked(found, counts <= sample, inputs.type)
+        counts, _, _, kept = present.columns
+        before = np.concatenate([[0], np.cumsum(counts.to_numpy())])
+        sizes = before[present.ranges.hi] - before[present.ranges.lo]
+        values = kept.flatten()
+        wanted = Quotients(SPREAD, values, values, present.ranges, sizes, scale_of(values), sample, root)
+        high, low, off = _two_floats(present, sizes)
+        over, over_low = spread_counts(sizes, sample)
+        found, in_doubt = round_quotients((high, low, over, over_low), _NOTHING, off, wanted)
+        for pane in np.flatnonzero(in_doubt & (sizes > sample)).tolist():
+            found[pane] = _nearest(int(sizes[pane]), _exact_spread(present, pane), root, sample)
+        return masked(found, sizes <= sample, inputs.type)
 
     return merge
 
 
-def _spreads(present: Dense) -> Iterator[tuple[int, Fraction | None]]:
-    """Yield the count of each pane and ``count * sum(x * x) - sum(x)**2``; None where a value is not finite."""
+def _two_floats(present: Dense, counts: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return ``count * sum(x * x) - sum(x)**2`` as two floats, and a bound on their relative error; NaN: unknown."""
+    _, sums, squares, kept = present.columns
+    (total, rest), (of_squares, more) = (_sums_of_items(lists, present.ranges) for lists in (sums, squares))
+    many = frozen(counts.astype(np.float64))
+    with np.errstate(all="ignore"):
+        whole, error = products_and_errors(many, of_squares)
+        square, lost = products_and_errors(total, total)
+        high = whole - square
+        part = high - whole  # the error of this difference, as in `loops.sum_and_error`
+        low = (whole - (high - part)) - (square + part) + (error + many * more) - (lost + 2.0 * total * rest)
+        near = high + low
+        low -= near - high
+        has_bound = (near > 0.0) & (of_squares > 2.0**-900) & (whole < 2.0**960)
+        off = np.where(has_bound, _OFF * (whole / near), np.nan)
+    return near, low, np.where(_lengths(kept, present.ranges) > 0, np.nan, off)
+
+
+def _sums_of_items(lists: pa.Array, ranges: Ranges) -> tuple[Floats, Floats]:
+    """Return the sums of all items of the lists of each pane, as `nearest_sums` does."""
+    before = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
+    items = frozen(lists.flatten().to_numpy())
+    found: tuple[Floats, Floats] = nearest_sums(items, frozen(before[ranges.lo]), frozen(before[ranges.hi]))
+    return found
+
+
+def _lengths(lists: pa.Array, ranges: Ranges) -> Ints:
+    before = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
+    return before[ranges.hi] - before[ranges.lo]
+
+
+def _exact_spread(present: Dense, pane: int) -> Fraction | None:
+    """Return ``count * sum(x * x) - sum(x)**2`` of a pane; None where a value is not finite."""
     counts, sums, squares, kept = present.columns
     unit = Fraction(1, 10 ** scale_of(kept.values))
-    for lo, hi in zip(present.ranges.lo.tolist(), present.ranges.hi.tolist(), strict=True):
-        count = sum(counts.slice(lo, hi - lo).to_pylist())
-        some = kept.slice(lo, hi - lo).flatten()
-        if pa.types.is_floating(some.type) and not np.isfinite(some.to_numpy(zero_copy_only=False)).all():
-            yield count, None
-            continue
-        values = [Fraction(value) for value in some.to_pylist()]
-        total, of_squares = (_total(lists.slice(lo, hi - lo)) for lists in (sums, squares))
-        total, of_squares = total * unit + sum(values), of_squares * unit * unit + sum(v * v for v in values)
-        yield count, count * of_squares - total * total
+    lo, size = int(present.ranges.lo[pane]), int(present.ranges.hi[pane] - present.ranges.lo[pane])
+    count, some = sum(counts.slice(lo, size).to_pylist()), kept.slice(lo, size).flatten()
+    if pa.types.is_floating(some.type) and not np.isfinite(some.to_numpy(zero_copy_only=False)).all():
+        return None
+    values = [Fraction(value) for value in some.to_pylist()]
+    total, of_squares = (_total(lists.slice(lo, size)) for lists in (sums, squares))
+    total, of_squares = total * unit + sum(values), of_squares * unit * unit + sum(v * v for v in values)
+    return count * of_squares - total * total
 
 
 def _total(lists: pa.Array) -> Fraction:
