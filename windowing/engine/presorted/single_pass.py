@@ -50,7 +50,7 @@ def scan_in_one_pass(
 
 @dataclass(frozen=True, slots=True)
 class ChunkInHand:
-    """A chunk that its task has read, as a segment; rows of the open window of earlier chunks are in scratch files.
+    """A chunk that its task has read, as a segment; what is kept of the open window of earlier chunks is in files.
 
     ``work``: the context of the tasks.
     ``index``: the number of the chunk.
@@ -79,7 +79,7 @@ class ChunkInHand:
         return ends if before is None or follows(ends, before) else None
 
     def keep_open(self, first: int) -> None:
-        """Store the rows from ``first`` on for later turns, or what is made of them."""
+        """Store, for later turns, what is kept of the rows from ``first`` on."""
         rows, name = self.segment_rows.rows, relay_segment(self.index).name
         keep_open(self.work, name, part_of(rows, first, len(rows)))
 

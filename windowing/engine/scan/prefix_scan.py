@@ -103,7 +103,7 @@ class RelaySource(SegmentSource, Protocol):
         ...
 
     def keep_open(self, first: int) -> None:
-        """Store the rows from ``first`` on, which are in the window that is open at the end, for later segments."""
+        """Store, for later segments, what is kept of the rows from ``first`` on, which are in the open window."""
         ...
 
 
