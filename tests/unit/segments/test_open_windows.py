@@ -43,6 +43,8 @@ WINDOWS: list[WindowCase] = [
     ("time(15)", T, {"closed": "right"}),
     ('calendar(day, tz="Europe/Paris", at=00:01)', T, {}),
     ('cron("* * * * *")', T, {}),
+    ('cron("*/2 * * * *", "Asia/Kathmandu")', T, {"empty": "row"}),
+    ('calendar(day, tz="Europe/Paris", at=00:01)', T, {"closed": "right"}),
     ("punct(flag)", T, {}),
     ("punct()", T, {}),
     ("punct()", ARRIVAL, {}),
