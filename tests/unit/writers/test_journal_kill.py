@@ -21,7 +21,7 @@ from support.places import ROOT, TESTS
 from support.processes import environment
 
 CHILD = '''
-import gc, glob, json, os, pathlib, shutil, signal, sys
+import gc, glob, json, os, pathlib, shutil, signal, sys, tempfile
 from contextlib import ExitStack
 import pyarrow as pa
 from support.forks import in_fork
@@ -32,7 +32,6 @@ from wincli.writers.state import journal
 from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
-from wincli.writers.output.file_rows import check_types
 from wincli.writers.state.state import open_state
 
 schema = pa.schema([("n", pa.int64())])
@@ -195,7 +194,8 @@ def case(base, before, how, since):
         shutil.rmtree(run)
     pathlib.Path(found).write_text(json.dumps(results))
 
-check_types("csv", schema)  # what is loaded here is not loaded in each fork
+with tempfile.TemporaryDirectory() as folder:
+    put(folder, 1)  # what is loaded here, such as kernels, is not loaded in each fork
 gc.freeze()  # or each fork would copy what it never changes
 for line in sys.stdin:
     asked = json.loads(line)
