@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,11 @@ def imports_of(path: Path) -> Iterator[tuple[str, ...]]:
                 yield (*base, name.name) if is_module else base
 
 
-EDGES = {(module_of(path), target) for top in TOP for path in (ROOT / top).rglob("*.py") for target in imports_of(path)}
+@cache
+def edges() -> frozenset[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The imports of all modules; not a constant, which each process would compute that collects tests."""
+    files = [path for top in TOP for path in (ROOT / top).rglob("*.py")]
+    return frozenset((module_of(path), target) for path in files for target in imports_of(path))
 
 
 def neighbour(package: tuple[str, ...], module: tuple[str, ...]) -> str | None:
@@ -47,7 +52,7 @@ def neighbour(package: tuple[str, ...], module: tuple[str, ...]) -> str | None:
 def neighbours(package: str) -> tuple[list[str], list[str]]:
     """What a package imports, and what imports it; what is inside it counts as it."""
     own = tuple(package.split("."))
-    inside = [(a[: len(own)] == own, b[: len(own)] == own, a, b) for a, b in EDGES]
+    inside = [(a[: len(own)] == own, b[: len(own)] == own, a, b) for a, b in edges()]
     imports = {neighbour(own, b) for a_in, b_in, a, b in inside if a_in and not b_in}
     importers = {neighbour(own, a) for a_in, b_in, a, b in inside if b_in and not a_in}
     return sorted(name for name in imports if name), sorted(name for name in importers if name)
