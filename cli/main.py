@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -107,11 +108,17 @@ def _main(arguments: list[str]) -> int:
 
 def _call_app(arguments: list[str], messages: Messages) -> Any:
     try:
-        return app(args=arguments, prog_name="wincli", standalone_mode=False)
+        return _app_command()(args=arguments, prog_name="wincli", standalone_mode=False)
     except Exception as error:
         if hasattr(error, "format_message"):
             return _usage(error, messages)
         raise
+
+
+@cache
+def _app_command() -> Any:
+    """Return the command that typer makes of `app`; a process that runs many commands waits for it once."""
+    return typer.main.get_command(app)
 
 
 def _usage(error: Any, messages: Messages) -> int:
@@ -138,8 +145,7 @@ def _hint(error: Any) -> str:
 
 def run_parameters() -> list[Any]:
     """Return the parameters of ``wincli run``."""
-    command: Any = typer.main.get_command(app)
-    return list(command.commands["run"].params)
+    return list(_app_command().commands["run"].params)
 
 
 def app_options() -> list[list[str]]:
