@@ -6,7 +6,22 @@ import support.strategies  # noqa: F401 - registers them
 from support.dataframe_engines import ENGINES
 from support.s3_server import s3, s3_server  # noqa: F401 - fixtures
 
+LONG = (
+    *("test_cluster.py", "test_session.py", "test_disturbed.py", "test_kills.py", "test_cli_files.py"),
+    *("test_cli_conformance.py", "test_cli_signals.py", "test_cli_cuts.py", "test_cli_kinds.py", "test_results.py"),
+    *("test_condition_cases.py", "test_chained_results.py", "test_fault_runs.py", "test_late_data.py"),
+    *("test_delta_table.py", "test_damage.py", "test_previous.py", "test_iceberg_table.py", "test_segments.py"),
+    *("test_swap_kill.py", "test_journal_kill.py", "test_policy_cuts.py", "test_lags.py", "test_nearest.py"),
+    *("test_doctor.py", "test_browser.py", "test_jit.py", "test_lake_matrix.py", "test_laws.py", "test_why_laws.py"),
+)
+"""The files whose tests take long together. They begin first: else one process would run the last one alone."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Choose what runs the tests of DataFrames that go everywhere."""
     parser.addoption("--spark", choices=ENGINES, default="classic", help="what runs the tests of DataFrames")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let long files begin first, for the reason that `LONG` gives."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
