@@ -37,8 +37,8 @@ class Blocked:
         return ended(self.process)
 
     def alive(self) -> list[psutil.Process]:
-        """The children that still run some seconds later."""
-        return psutil.wait_procs(self.children, timeout=10)[1]
+        """The children that still run a minute later."""
+        return psutil.wait_procs(self.children, timeout=_PATIENCE)[1]
 
 
 def block(folder: Path, *more: str, before: Sequence[str] = (), quiet: bool = True) -> Blocked:

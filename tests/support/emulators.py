@@ -29,7 +29,7 @@ _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The key of the account that each emulator has: no secret."""
 _NUMBERS = itertools.count(1)
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ Fault = Literal["mix", "loss", "leftover", "bad end"]
 VICTIMS: tuple[Victim, ...] = ("driver", "worker", "java")
 FAULTS: tuple[Fault, ...] = ("mix", "loss", "leftover", "bad end")
 _SPARK_FAILED = 5
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _processes(driver: psutil.Process, victim: Victim) -> Iterator[psutil.Proces
 
 
 def alive(session: int) -> list[psutil.Process]:
-    """The processes of a session that still run some seconds later."""
+    """The processes of a session that still run a minute later."""
     found = []
     for each in psutil.process_iter():
         try:

@@ -10,7 +10,7 @@ import struct
 import psutil
 
 HOST = "127.0.0.1"
-_SECONDS = 10
+_SECONDS = 60
 
 REFUSED = "Expected SaslMessage"
 """What Spark's authentication says to who does not begin with it."""

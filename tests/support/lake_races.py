@@ -24,7 +24,7 @@ from support.places_to_write import restore
 from support.processes import Ran
 
 _REFUSED = 3
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 def race(stage: Stage, course: Course, runs: int, after_kill: bool = False) -> Trial:

@@ -55,7 +55,7 @@ def proxy(puts: list[bytes]) -> Iterator[FaultProxy]:
 
 def ask(proxy: FaultProxy, method: str = "PUT", body: bytes | None = b"x") -> tuple[int, bytes] | None:
     """Status and body of the answer, None where the line is cut."""
-    line = http.client.HTTPConnection(*proxy.address, timeout=10)
+    line = http.client.HTTPConnection(*proxy.address, timeout=60)
     try:
         line.request(method, "/bucket/key", body)
         got = line.getresponse()
@@ -105,7 +105,7 @@ def test_a_cut_answer_ends_before_its_length(proxy: FaultProxy) -> None:
 
 
 def test_a_body_in_chunks_goes_on_in_one_piece(proxy: FaultProxy, puts: list[bytes]) -> None:
-    line = http.client.HTTPConnection(*proxy.address, timeout=10)
+    line = http.client.HTTPConnection(*proxy.address, timeout=60)
     line.request("PUT", "/bucket/key", iter([b"ab", b"c"]), encode_chunked=True)
     assert line.getresponse().status == 200
     line.close()
