@@ -7,7 +7,6 @@ it leaves.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -74,7 +73,6 @@ def _third_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
-    monkeypatch.setattr(os, "fsync", lambda fd: None)  # slow, and an interrupt loses nothing that the kernel has
     if request.param == "folder swap in two steps":
         monkeypatch.setattr(atomic_swap, "exchange", lambda *_: False)
     one = KINDS[request.param]
