@@ -89,7 +89,8 @@ SECRETS = {
 
 
 def test_no_secret_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in SECRETS.items():
+    nobody = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ALLOW_HTTP": "true"}  # no request leaves this machine
+    for name, value in {**SECRETS, **nobody}.items():
         monkeypatch.setenv(name, value)
     store_args = ("--store", "s3://me:hush-j@bucket/x?access_key=hush-k")
     for args in ((), ("--json",)):
