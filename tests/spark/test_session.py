@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from support.places import ROOT, TESTS
+from support.spark_cluster import QUICK
 from wincli.windowing.errors import DataError, SparkError
 from wincli.windowing.spark.boot import Progress, SparkExecutor, guarded
 from wincli.windowing.spark.class_archive import SWITCH
@@ -296,7 +297,9 @@ def test_the_bundled_java_runs_spark(tmp_path: Path) -> None:
 
 
 def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_not_compiled(tmp_path: Path) -> None:
-    text = """
+    text = (
+        f"QUICK = {QUICK!r}"
+        + """
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
 from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
@@ -319,7 +322,11 @@ def look(_):
 schema = pa.schema([("x", pa.int64())])
 plan = make_plan(parse_window("delta(x, 1)"), schema)
 master = "local-cluster[1,1,1024]"
-conf = {"spark.pyspark.python": sys.executable, "spark.executorEnv.PYTHONPATH": "/users/own"}
+conf = {
+    "spark.pyspark.python": sys.executable,
+    "spark.executorEnv.PYTHONPATH": "/users/own",
+    "spark.executor.extraJavaOptions": QUICK,
+}
 with boot(master, conf, spark_settings(master, conf), environ={**os.environ, NO_PANDAS: "1"}) as starting:
     starting.warm(warm, plan, schema)
     running = starting.session()
@@ -328,6 +335,7 @@ with boot(master, conf, spark_settings(master, conf), environ={**os.environ, NO_
     print(os.path.exists(os.path.join(_find_spark_home(), "work", running.context.applicationId)))
 print(os.listdir(os.environ["TMPDIR"]))
 """
+    )
     code = tmp_path / "code"  # without kernels that were compiled before: then the driver has just compiled all
     for package in PACKAGES:
         folder = package.split(".")

@@ -30,7 +30,8 @@ _REGISTRATION = "Registering worker "
 _PATIENCE = 180.0
 _POLL = 0.05
 _SHOWN = 600  # characters of a log
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java that lives for a minute gains nothing by optimised code
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options for a Java that lives for a minute, which gains nothing by optimised code."""
 
 
 def _host(number: int) -> str:
@@ -149,7 +150,7 @@ def _write_conf(folder: Path) -> Path:
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.extraJavaOptions": _QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
         "spark.worker.timeout": "10",
     }
     path = conf / "spark-defaults.conf"
@@ -173,7 +174,7 @@ def _start(
         "SPARK_LOCAL_IP": host,
         "SPARK_HOME": str(home),
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": _QUICK,
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
         "SPARK_CONF_DIR": str(conf.parent),
         "JAVA_HOME": str(Path(find_java(os.environ).path).resolve().parents[1]),
         "SPARK_NO_DAEMONIZE": "1",
