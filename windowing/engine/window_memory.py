@@ -1,7 +1,7 @@
 """How much memory the largest window may take whose rows cannot be combined: an estimate by the sample of a run.
 
 Where all aggregates of a tumbling window merge, a task holds no more of it than a segment. Else one task holds all of
-its rows: this says before the run what that may come to (docs/decisions/060).
+its rows: this says before the run what that may come to (docs/decisions/061).
 """
 
 from __future__ import annotations

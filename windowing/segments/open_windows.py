@@ -3,7 +3,7 @@
 A window that goes through many segments may have more rows than fit into memory. So each segment combines its rows of
 the window into one, or one for each group, and the segment in which the window comes out merges these. Where the window
 ends says one of its rows (its first, or its last) and what its policy keeps; the bounds of its pane are its first and
-its last row. Aggregates that need all rows make the rows travel (docs/decisions/060).
+its last row. Aggregates that need all rows make the rows travel (docs/decisions/061).
 """
 
 from __future__ import annotations
