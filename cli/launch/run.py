@@ -100,7 +100,7 @@ def run_on_spark(
         from ..job.context import RunContext  # noqa: PLC0415
 
         run = load()
-        for note in (*spark.notes, *refusals()):
+        for note in refusals():
             messages.note(note)
         if request.runs_user_code:
             search(Path.cwd())
@@ -124,7 +124,10 @@ def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
     if _forks(request):
         prepare(settings)
     java = messages.java if verbose else None
-    return boot(job.master, job.spark_conf, settings, java, environ, _pack(request, environ, messages))
+    spark = boot(job.master, job.spark_conf, settings, java, environ, _pack(request, environ, messages))
+    for note in spark.notes:
+        messages.note(note)
+    return spark
 
 
 def _pack(request: JobRequest, environ: Mapping[str, str], messages: Messages) -> Callable[[Path], Path] | None:

@@ -40,11 +40,6 @@ class SmallJobBoot:
         if self._spark is not None:
             self._spark.__exit__(*error)
 
-    @property
-    def notes(self) -> list[str]:
-        """No notes: Spark uses no folders yet."""
-        return []
-
     def start_fork_server(self) -> None:
         """Fork nothing: workers of a Spark that starts late import what they need."""
 

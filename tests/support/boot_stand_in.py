@@ -9,8 +9,6 @@ from typing import Any, Self
 class BootStandIn:
     """A boot whose session, which subclasses give, is there from the beginning."""
 
-    notes: tuple[str, ...] = ()
-
     def __enter__(self) -> Self:
         return self
 
