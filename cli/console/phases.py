@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ...windowing.spark.boot import Progress
 
 _WORDS: Mapping[str, str] = {
+    "combine": "scanning long keys",
     "compare states": "comparing the state with the one before",
     "cores": "asking the cluster for its cores",
     "count": "scanning long keys",

@@ -125,7 +125,7 @@ def test_too_many_open_files_in_the_driver_are_reported(tmp_path: Path, monkeypa
 def test_cluster_without_authentication_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n2\n")
     told = "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
-    args = ("run", "-w", "count(2)", "a.csv")
+    args = ("run", "--master", "local[1]", "-w", "count(2)", "a.csv")
     assert told not in wincli_here(*args, "out", cwd=tmp_path).err
     monkeypatch.setattr(Session, "is_open", True)
     assert wincli_here(*args, "open", cwd=tmp_path).err.count(f"wincli: note: {told}\n") == 1

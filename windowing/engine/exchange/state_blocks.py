@@ -92,7 +92,7 @@ def snapshot_slice(
 ) -> TaskSnapshot:
     """Write the window state of slice ``index`` for the next run; return what the driver needs of it.
 
-    ``seen``: the rows of the scan; where some were rejected, behind them all rows that came to it.
+    ``seen``: the rows of the scan, those that were rejected among them.
     """
     if work.state_files is None or scanned.state is None:
         return EMPTY_SNAPSHOT
@@ -116,7 +116,6 @@ def snapshot_slice(
         if signals.watermarks is not None and index == 0
         else None,
         tuple(parts),
-        len(seen[0]) > len(scanned.rejects),
     )
 
 

@@ -17,7 +17,7 @@ from ...ports import ChunkAccount, Counts, Executor, Part
 from ...scan.lag_rows import keep_lookback, with_lag_columns
 from ...scan.lateness import last_closed, merged_watermarks, no_watermarks
 from ...scan.restore import finish_operators, restore_rows
-from ...scan.scan import RunExtent, empty_mark_rows, falls_of, mark_only_rows, scan
+from ...scan.scan import RunExtent, empty_mark_rows, falls_of, latest, mark_only_rows, scan
 from ...sequences.marks import Marks, all_in_order, no_marks
 from ...sequences.sequence import Sequences, merge
 from ...state.window_state import WindowState
@@ -153,12 +153,14 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     restore_point, signals, plan = work.restore_point, scan_input.signals, work.plan
     marks = signals.marks
     since = restore_point.clock if restore_point is not None else None
-    clock = latest_clock([*scan_input.clocks, since])
     earlier_advances = None if restore_point is None else restore_point.advances
     ordered = with_lag_columns(plan, scan_input.sequences, scan_input.state)
     sequences, restored, idle = restore_rows(
         plan, scan_input.state, ordered.sequences, signals, earlier_advances, since
     )
+    clock = latest_clock([*scan_input.clocks, since])
+    if is_only_slice and not plan.key and len(ordered.rejects):  # or the cell of a rejected row would seem to have rows
+        clock = latest_clock([latest(plan, ordered.sequences.rows), since])
     is_continued = work.state_files is not None
     closed = last_closed(plan, sequences, signals, work.watermark) if is_continued else NO_LEVEL
     extent = RunExtent(clock, since, closed, is_continued)

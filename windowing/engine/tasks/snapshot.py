@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...clock.advance_table import advance_table, advances_of
 from ...clock.watermark import Watermarks
-from ...columns.arrays import ClockValue, latest_clock
+from ...columns.arrays import ClockValue
 from ...columns.sort_keys import last_in_order
 from ...ports import Part, StateFiles
 
@@ -71,7 +71,6 @@ class TaskSnapshot:
     ``clock``: as in `RestorePoint`.
     ``advances``: as in `RestorePoint`; only the task of slice 0 reports them.
     ``parts``: the files written.
-    ``has_rows``: whether a row was not rejected: with the first of these the clock begins.
     """
 
     keys: int = 0
@@ -81,7 +80,6 @@ class TaskSnapshot:
     clock: ClockValue | None = None
     advances: Watermarks | None = None
     parts: tuple[Part, ...] = ()
-    has_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +123,8 @@ def write_snapshot(
     watermark: ClockValue | None,
 ) -> RunSnapshot:
     """Write what concerns all keys, given the report of each task, and sum up all reports."""
-    before = None if restore_point is None else restore_point.clock
-    begins = before is not None or any(task.has_rows for task in snapshots)
-    clock = latest_clock([before, *(task.clock for task in snapshots)]) if begins else None
+    clocks = [task.clock for task in snapshots if task.clock is not None]
+    clocks += [] if restore_point is None or restore_point.clock is None else [restore_point.clock]
     tables = [task.position for task in snapshots if task.position is not None]
     tables += [] if restore_point is None or restore_point.position is None else [restore_point.position]
     parts = [part for task in snapshots for part in task.parts]
@@ -139,7 +136,7 @@ def write_snapshot(
         parts.append(files.write_table(_ADVANCES, advance_table(advances)))
     oldest = [task.oldest for task in snapshots if task.oldest is not None]
     return RunSnapshot(
-        {"clock": clock, "watermark": watermark},
+        {"clock": max(clocks, default=None), "watermark": watermark},
         tuple(parts),
         sum(task.keys for task in snapshots),
         sum(task.windows for task in snapshots),
