@@ -46,7 +46,8 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
             [summarise(plan, one, _signals(plan, one))[0]] * 2,
             lambda _, value: exit_through(plan, whole, value),
         )
-        if sends_partials(plan, schema) and entry.before:
+        has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
+        if has_order and sends_partials(plan, schema) and entry.before:
             before = continued_before(plan, [window_part(plan, one)], entry.value, one)
             deque(scan_segment(plan, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
         if isinstance(summary.window, DeltaTransitions):

@@ -84,6 +84,7 @@ def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Exe
     sizes = tuple(0 if summary is None else summary.rows for _, summary in found)
     source = ChunksReadAgain(work, tuple(chunks), sizes)
     reports = scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
+    work.sink.drop_scratch()
     return with_rejects(work, chunks, reports, executor)
 
 
