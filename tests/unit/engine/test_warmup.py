@@ -25,3 +25,10 @@ def test_it_warms_windows_that_are_closed_at_the_right_with_their_empty_ones(win
     schema = pa.schema([("ts", pa.timestamp("us")), ("v", pa.int64())])
     options = Options(closed="right", empty=empty)
     warm(make_plan(parse_window(window), schema, [], ["ts"], [parse_aggregate("count()")], options), schema)
+
+
+@pytest.mark.parametrize("window", ["time(5)", "gap(ts, 5)", "delta(ts, 5)"])
+def test_a_column_without_values_has_no_type_and_no_order_to_warm(window: str) -> None:
+    schema = pa.schema([("ts", pa.null()), ("v", pa.null())])
+    aggregates = [parse_aggregate("count()"), parse_aggregate("max(v)")]
+    warm(make_plan(parse_window(window), schema, [], ["ts"], aggregates), schema)
