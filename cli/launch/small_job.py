@@ -6,15 +6,14 @@ share: then Spark starts, and all that comes after runs there. A result does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...conf.spark import usable_cores
-from ...windowing.spark.boot import Progress, SparkBoot
+from ...windowing.spark.boot import PendingExecutor, Progress, SparkBoot
 
 if TYPE_CHECKING:
-    from ...windowing.ports import Broadcast, Executor
+    from ...windowing.ports import Executor
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,7 +66,7 @@ class SmallJobBoot:
         return self._spark
 
 
-class SmallJobSession:
+class SmallJobSession(PendingExecutor):
     """A `Session` in this process until tasks have to share something, and in Spark from then on.
 
     ``local``: runs tasks in this process.
@@ -77,6 +76,7 @@ class SmallJobSession:
     is_open = False
 
     def __init__(self, local: Executor, start: Callable[[], SparkBoot]) -> None:
+        super().__init__(self._in_spark)
         self._local, self._start = local, start
         self._spark: Any = None
         self._show: Show | None = None
@@ -100,28 +100,6 @@ class SmallJobSession:
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Run a function over items; return the results in the order of the items."""
         found: list[R] = (self._spark or self._local).map(label, function, items)
-        return found
-
-    def shuffle(
-        self,
-        label: str,
-        send: Callable[[Iterator[T]], Iterator[tuple[int, Any]]],
-        receive: Callable[[int, Iterator[tuple[int, Any]]], Iterator[R]],
-        items: Sequence[T],
-        partitions: int,
-    ) -> list[R]:
-        """Run ``send`` over the items, exchange its pairs, run ``receive`` over each partition."""
-        found: list[R] = self._in_spark().shuffle(label, send, receive, items, partitions)
-        return found
-
-    def broadcast(self, value: Any) -> Broadcast:
-        """Give a value to all tasks."""
-        found: Broadcast = self._in_spark().broadcast(value)
-        return found
-
-    def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:
-        """Create folders that all tasks share, to be removed at the end."""
-        found: AbstractContextManager[tuple[str, ...]] = self._in_spark().shared_folders()
         return found
 
     def _in_spark(self) -> Any:
