@@ -21,8 +21,7 @@ DAYS = {
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     lake = Lake(tmp_path / "lake")
-    for name, value in lake.env.items():
-        monkeypatch.setenv(name, value)
+    lake.set_environment(monkeypatch)
     lake.make()
     for day, rows in DAYS.items():
         write(tmp_path, day, *rows)

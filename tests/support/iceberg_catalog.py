@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -16,6 +16,9 @@ from wincli.windowing.tables.iceberg.data_files import EntryMaker
 from wincli.windowing.tables.iceberg.partition import new_columns, partition_record, values_of
 from wincli.windowing.tables.iceberg.schema import check_columns, file_schema, stored_schema
 from wincli.windowing.tables.statistics import statistics_of
+
+if TYPE_CHECKING:
+    import pytest
 
 NAMESPACE = "logs"
 
@@ -49,6 +52,11 @@ class Lake:
     def catalog(self) -> Any:
         """The catalog, which the environment must name."""
         return open_catalog("lake")
+
+    def set_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the environment name the catalog."""
+        for name, value in self.env.items():
+            monkeypatch.setenv(name, value)
 
     def make(self) -> None:
         """Make the file of the catalog and the namespace."""

@@ -33,8 +33,7 @@ def rows(first: int, **more: Any) -> pa.Table:
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     lake = Lake(tmp_path / "lake")
-    for name, value in lake.env.items():
-        monkeypatch.setenv(name, value)
+    lake.set_environment(monkeypatch)
     lake.make()
     return lake
 

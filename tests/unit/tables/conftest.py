@@ -13,7 +13,6 @@ from support.iceberg_catalog import Lake
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A new catalog, which the environment names."""
     lake = Lake(tmp_path / "lake")
-    for name, value in lake.env.items():
-        monkeypatch.setenv(name, value)
+    lake.set_environment(monkeypatch)
     lake.make()
     return lake

@@ -44,8 +44,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def made(lake: Lake, monkeypatch: pytest.MonkeyPatch, is_new: bool = True) -> Lake:
-    for name, value in lake.env.items():
-        monkeypatch.setenv(name, value)
+    lake.set_environment(monkeypatch)
     if is_new:
         lake.make()
     return lake
