@@ -85,7 +85,9 @@ def _run(
 def run_on_spark(
     request: JobRequest, messages: Messages, started: float, load: Callable[[], Callable[[RunContext], T]]
 ) -> T:
-    """Start Spark for a job, and call what ``load`` returns with the context of a run; return its value.
+    """Start Spark for a job that is not small, and call what ``load`` returns with the context of a run.
+
+    Returns the value of that call. A small job gets a Spark only when it comes to need one (`SmallJobBoot`).
 
     ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
     """
