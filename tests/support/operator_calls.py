@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from support.operator_logs import Log
 from wincli.windowing.emit.operators.calls import OperatorRun, no_outcome, operator_batches
-from wincli.windowing.emit.stream_columns import stream_columns
+from wincli.windowing.emit.stream_columns import stream_columns, stream_values
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.kinds.signals import Signals, window_marks
@@ -111,7 +111,7 @@ def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -
         columns += [pa.array(TIMING).take(pa.array(panes.outputs.timing)), pa.array(panes.outputs.index)]
         names += ["timing", "index"]
     if not plan.options.plain:
-        columns += stream_columns(plan, sequences, marks, panes.cause, panes.at)
+        columns += stream_columns(plan, stream_values(plan, sequences, marks), panes.cause, panes.at)
         names += plan.stream_names
     return pa.table(columns, names=names)
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints
+from ..columns.arrays import Ints, take_or_null
 from ..panes.membership import Membership, Memberships, Ranges, gathered
 from .bind import Bound
 from .folds.exact_sums import parts_of
-from .folds.inputs import Dense, Inputs, Ranked, as_ranges, dense, entries_of, masked, take_or_null
+from .folds.inputs import Dense, Inputs, Ranked, as_ranges, dense, entries_of, masked
 from .folds.values import floats, is_ticks, order_keys, plain_type
 from .folds.wide_sums import as_int64, as_wide, exact_sums
 from .functions import collection, selection, sketches

@@ -36,6 +36,12 @@ def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         ) from None
 
 
+def take_or_null(column: pa.Array | pa.ChunkedArray, rows: Ints) -> pa.Array:
+    """Return the values of a column in the given rows, null where that is -1."""
+    missing = rows < 0
+    return combined(column).take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
+
+
 ClockValue = int | float
 
 

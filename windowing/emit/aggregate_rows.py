@@ -17,8 +17,8 @@ from ..panes.panes import Panes
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..sequences.sequence import Sequences, group_codes
-from ..support.jit import kernel
 from .groups import grouped
+from .pane_batches import ascend
 from .stream_columns import constant
 
 _LONG = {"collect", "collect_distinct", "string_join", "approx_count_distinct", "hll_sketch", "kll_sketch"}
@@ -113,24 +113,14 @@ def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None
 
 def _order(panes: Panes) -> Ints | None:
     """Return the permutation by (key, number), or None where panes are in that order."""
-    return None if _ascend(panes.key, panes.number) else np.lexsort([panes.number, panes.key])
+    return None if ascend(panes.key, panes.number) else np.lexsort([panes.number, panes.key])
 
 
 def _order_of_groups(panes: Panes, pane: Ints, group: Ints) -> Ints | None:
     """Return the permutation of rows by (key, number, group), or None where they are in that order."""
     key, number = panes.key[pane], panes.number[pane]
-    is_sorted = _ascend(pane, group) and _ascend(panes.key, panes.number)
+    is_sorted = ascend(pane, group) and ascend(panes.key, panes.number)
     return None if is_sorted else np.lexsort([group, number, key])
-
-
-@kernel
-def _ascend(first: Ints, second: Ints) -> bool:
-    """Return whether pairs ascend."""
-    # one pass without a sort: nearly all kinds of window return their panes in order
-    for i in range(1, len(first)):
-        if first[i] < first[i - 1] or (first[i] == first[i - 1] and second[i] < second[i - 1]):
-            return False
-    return True
 
 
 def _last(pane: Ints, order: Ints | None) -> pa.Array:

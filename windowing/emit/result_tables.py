@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, combined
+from ..columns.arrays import Ints, combined, take_or_null
 from ..panes.membership import edge_rows, entered_rows, left_rows
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan
@@ -19,10 +19,11 @@ from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows
 from .continued_rows import continued_rows
 from .operators.calls import OperatorRun, finishing_batches, operator_batches
+from .pane_batches import pane_batches
 from .pane_rows import row_batches
 from .result_values import HiddenPanes, with_result_values
 from .row_counts import check_panes
-from .stream_columns import mark_columns, only_marks, stream_columns
+from .stream_columns import mark_columns, only_marks, stream_columns, stream_values
 
 _REPEATS = 8
 """Rows a key: with fewer, plain text is written faster than a dictionary (four times at 1 row), and is smaller."""
@@ -41,16 +42,16 @@ def result_tables(
     computed, where there would be more than ``max_rows`` rows.
     """
     check_panes(plan, panes)
-    head = pane_columns(plan, sequences, marks, panes)
+    stream = [] if plan.options.plain else stream_values(plan, sequences, marks)
     if run is not None:
-        parts = operator_batches(plan, sequences, marks, panes, head, run)
+        parts = operator_batches(plan, sequences, marks, panes, _pane_columns(plan, stream, sequences, panes), run)
     elif panes.continued is not None:
-        parts = continued_rows(plan, sequences, panes, head)
+        parts = continued_rows(plan, sequences, panes, _pane_columns(plan, stream, sequences, panes))
     else:
-        parts = (row_batches if plan.emits_rows else aggregate_rows)(plan, sequences, panes, head)
+        parts = _rows_in_batches(plan, stream, sequences, panes)
     yield from _result_rows(plan, parts, hidden)
     if not plan.options.plain:
-        yield from _mark_only_rows(plan, sequences, marks, panes)
+        yield from _mark_only_rows(plan, stream, panes)
 
 
 def finishing_tables(plan: Plan, idle: WindowState, hidden: HiddenPanes) -> Iterator[pa.Table]:
@@ -59,6 +60,12 @@ def finishing_tables(plan: Plan, idle: WindowState, hidden: HiddenPanes) -> Iter
     ``idle``: the state of these keys. Raises what calls of operators raise.
     """
     yield from _result_rows(plan, finishing_batches(plan, idle), hidden)
+
+
+def _rows_in_batches(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes: Panes) -> Iterator[pa.Table]:
+    rows_of = row_batches if plan.emits_rows else aggregate_rows
+    for own, batch in pane_batches(plan, sequences, panes):
+        yield from rows_of(plan, own, batch, _pane_columns(plan, stream, own, batch))
 
 
 def _result_rows(plan: Plan, parts: Iterator[pa.Table], hidden: HiddenPanes) -> Iterator[pa.Table]:
@@ -70,14 +77,22 @@ def _result_rows(plan: Plan, parts: Iterator[pa.Table], hidden: HiddenPanes) -> 
 
 def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
     """Return the columns that identify each pane, and its stream columns, of panes as `emitted_panes` returns them."""
-    columns = _head(sequences, panes)
+    stream = [] if plan.options.plain else stream_values(plan, sequences, marks)
+    return _pane_columns(plan, stream, sequences, panes)
+
+
+def _pane_columns(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes: Panes) -> pa.Table:
+    """Return what `pane_columns` does; ``stream``: `stream_values` of the rows and marks that the causes refer to."""
+    columns = _head(plan, sequences, panes)
     if not plan.options.plain:
-        columns += stream_columns(plan, sequences, marks, panes.cause, panes.at)
+        columns += stream_columns(plan, stream, panes.cause, panes.at)
     return pa.Table.from_arrays(columns, names=_head_names(plan))
 
 
 def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
-    """Return panes as the result has them: with bounds, and as lots with ``--emit entered`` or ``left``."""
+    """Return panes as the result has them: with ``--emit entered`` or ``left`` as lots, which keep the bounds."""
+    if plan.options.emit not in {"entered", "left"}:
+        return panes
     start, end = _bounds(plan, sequences, panes)
     return _lots(plan, replace(panes, start=start, end=end))
 
@@ -97,17 +112,14 @@ def _by_name(plan: Plan, stream: list[pa.Array]) -> dict[str, pa.Array]:
     return dict(zip(plan.stream_names, stream, strict=True))
 
 
-def _mark_only_rows(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> Iterator[pa.Table]:
+def _mark_only_rows(plan: Plan, stream: list[pa.Array], panes: Panes) -> Iterator[pa.Table]:
     if panes.marks_only is not None and len(panes.marks_only.cause):
-        yield only_marks(
-            plan, _by_name(plan, stream_columns(plan, sequences, marks, panes.marks_only.cause, panes.marks_only.at))
-        )
+        columns = stream_columns(plan, stream, panes.marks_only.cause, panes.marks_only.at)
+        yield only_marks(plan, _by_name(plan, columns))
 
 
 def _lots(plan: Plan, panes: Panes) -> Panes:
-    """With ``--emit entered`` or ``left``, replace the rows of panes by those that entered or left; drop empty ones."""
-    if plan.options.emit not in {"entered", "left"}:
-        return panes
+    """Replace the rows of panes by those that entered or left; drop empty ones."""
     lots = (entered_rows if plan.options.emit == "entered" else left_rows)(panes.membership)
     return replace(panes, membership=lots).take(np.flatnonzero(lots.lo < lots.hi))
 
@@ -117,10 +129,10 @@ def _head_names(plan: Plan) -> list[str]:
     return names if plan.options.plain else [*names, *plan.stream_names]
 
 
-def _head(sequences: Sequences, panes: Panes) -> list[pa.Array]:
+def _head(plan: Plan, sequences: Sequences, panes: Panes) -> list[pa.Array]:
     """Return the columns that identify a pane, except its groups."""
     columns = _key_columns(sequences, panes)
-    columns += [pa.array(panes.number), panes.start, panes.end]
+    columns += [pa.array(panes.number), *_bounds(plan, sequences, panes)]
     columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY)]
     if panes.outputs is not None:
         columns.append(pa.DictionaryArray.from_arrays(pa.array(panes.outputs.timing), _TIMING))
@@ -150,7 +162,7 @@ def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> tuple[pa.Array, p
         return pa.nulls(len(panes), pa.int64()), pa.nulls(len(panes), pa.int64())
     column = sequences.rows.column(plan.at[0])
     edges = edge_rows(panes.membership)
-    first, last = (column.take(pa.array(edge, mask=edge < 0)) for edge in edges)
+    first, last = (take_or_null(column, edge) for edge in edges)
     if panes.continued is None:
         return first, last
     begins, ends = (panes.continued.edges.column(plan.at[0]).slice(row, 1) for row in (0, 1))

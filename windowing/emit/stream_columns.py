@@ -16,18 +16,28 @@ from ..sequences.marks import Marks, with_marks_behind
 from ..sequences.sequence import Sequences
 
 
-def stream_columns(plan: Plan, sequences: Sequences, marks: Marks, cause: Ints, at: pa.Array | None) -> list[pa.Array]:
+def stream_values(plan: Plan, sequences: Sequences, marks: Marks) -> list[pa.Array]:
+    """Return the columns of `Plan.stream_names` of all rows and, behind them, all marks; none if only ticks cause."""
+    if plan.causes == "ticks":
+        return []
+    both = zip(_row_columns(plan, sequences.rows, sequences.pos), mark_columns(plan, marks), strict=True)
+    return [with_marks_behind(rows, behind) for rows, behind in both]
+
+
+def stream_columns(plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array | None) -> list[pa.Array]:
     """Return the columns of `Plan.stream_names` for panes with the given causes, or instants ``at`` of the clock.
 
-    They hold the values of the row or mark that is the cause; the instant, and -1 for the position, where the clock is
-    the cause; else null.
+    ``values``: what `stream_values` returns for the rows and marks of the causes. The columns hold the values of the
+    row or mark that is the cause; the instant, and -1 for the position, where the clock is the cause; else null.
     """
     ticks = _tick_columns(cause, at) if at is not None else {}
     if plan.causes == "ticks":
         return [ticks[name] for name in plan.stream_names]
-    picks = pa.array(cause, mask=cause < 0)
-    both = zip(_row_columns(plan, sequences.rows, sequences.pos), mark_columns(plan, marks), strict=True)
-    found = [with_marks_behind(rows, behind).take(picks) for rows, behind in both]
+    none = cause < 0
+    picks = pa.array(cause, mask=none if none.any() else None)
+    found = [column.take(picks) for column in values]
+    if not ticks:
+        return found
     by_tick = pa.array(cause == BY_TICK)
     return [
         pc.if_else(by_tick, ticks[name], column) if name in ticks else column

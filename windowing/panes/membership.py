@@ -92,6 +92,8 @@ def edge_rows(membership: Membership) -> tuple[Ints, Ints]:
         first, last = painted(membership.enter, membership.leave, len(membership))
     else:
         empty = membership.lo == membership.hi
+        if not empty.any() and membership.row is None:
+            return membership.lo, membership.hi - 1
         first, last = np.where(empty, -1, membership.lo), np.where(empty, -1, membership.hi - 1)
     if membership.row is None:
         return first, last

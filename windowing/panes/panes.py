@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints
 from ..language.policies import POLICIES
 from .continued import ContinuedWindow
-from .membership import Membership, take
+from .membership import Membership, part, take
 from .rejects import ScanRejects
 
 _REASONS = (
@@ -110,4 +110,22 @@ class Panes:
             at=at,
             outputs=outputs,
             continued=self.continued if len(picks) and picks[0] == 0 else None,
+        )
+
+    def part(self, first: int, stop: int) -> Panes:
+        """Return the panes ``[first, stop)``, whose membership must be ranges, without copying."""
+        start, end, at = (None if a is None else a.slice(first, stop - first) for a in (self.start, self.end, self.at))
+        outputs = self.outputs and Outputs(self.outputs.timing[first:stop], self.outputs.index[first:stop])
+        return replace(
+            self,
+            key=self.key[first:stop],
+            number=self.number[first:stop],
+            membership=part(self.membership, first, stop),
+            cause=self.cause[first:stop],
+            closed_by=self.closed_by[first:stop],
+            start=start,
+            end=end,
+            at=at,
+            outputs=outputs,
+            continued=self.continued if first == 0 else None,
         )

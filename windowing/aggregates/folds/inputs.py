@@ -187,12 +187,6 @@ def as_ranges(present: Dense) -> Dense:
     return replace(present, columns=columns, membership=entries_of(ranges), original_entries=None)
 
 
-def take_or_null(column: pa.Array, rows: Ints) -> pa.Array:
-    """Return the values of a column in the given rows, null where that is -1."""
-    missing = rows < 0
-    return column.take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
-
-
 def masked(values: npt.NDArray[Any], null: Mask, dtype: pa.DataType) -> pa.Array:
     """Return numbers or ticks as an array of ``dtype``, null where ``null`` is true."""
     array = pa.array(values, mask=null) if null.any() else pa.array(values)

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Ints, Mask
+from ...columns.arrays import Ints, Mask, take_or_null
 from ...panes.membership import sizes
 from ..folds.fold_states import PRODUCT
 from ..folds.folds import fold, rounded
-from ..folds.inputs import Dense, Inputs, dense, filtered, is_disjoint, masked, take_or_null
+from ..folds.inputs import Dense, Inputs, dense, filtered, is_disjoint, masked
 from ..folds.values import (
     decimal_words,
     floats,

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import Ints
+from ...columns.arrays import Ints, take_or_null
 from ...panes.membership import Ranges, batches, part
 from ..folds.fold_states import SMALLEST
 from ..folds.folds import fold
-from ..folds.inputs import Dense, Inputs, Ranked, dense, is_disjoint, take_or_null
+from ..folds.inputs import Dense, Inputs, Ranked, dense, is_disjoint
 from ..folds.values import codes, halves, order_keys
 from ..kernels import loops, pane_deltas
 from . import order_statistics

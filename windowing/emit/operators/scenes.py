@@ -16,7 +16,7 @@ from ...panes.panes import BY_TICK, Panes
 from ...planning.plan import Plan
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
-from ..stream_columns import stream_columns
+from ..stream_columns import stream_columns, stream_values
 from .row_lifetimes import RowLifetimes, row_lifetimes
 
 PaneColumns = Callable[[Sequences, Marks, Panes], tuple[Panes, pa.Table]]
@@ -105,7 +105,7 @@ def _evicted_at(
     by_tick = parts.evictions.by_tick
     behind: Ints = len(sequences) + len(signals.marks) + np.arange(len(by_tick))
     instants = plan.kind.eviction_instants(sequences, signals.marks, parts, context) if by_tick.any() else None
-    return stream_columns(plan, sequences, marks, np.where(by_tick, BY_TICK, behind), instants)
+    return stream_columns(plan, stream_values(plan, sequences, marks), np.where(by_tick, BY_TICK, behind), instants)
 
 
 def scene_anew(

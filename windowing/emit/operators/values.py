@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import Ints, combined
+from ...columns.arrays import Ints, take_or_null
 from ...errors import DataError
 from ...operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
 from ...planning.plan import Plan
@@ -215,9 +215,9 @@ class OperatorRows:
         scene, columns = self.scene, dict[str, Any]()
         for name in scene.plan.key:
             assert scene.sequences.keys is not None
-            columns[name] = _take_or_null(scene.sequences.keys.column(name), key)
+            columns[name] = take_or_null(scene.sequences.keys.column(name), np.array(key, np.int64))
         for i in _pane_columns(scene.plan):
-            columns[scene.emitted.column_names[i]] = _take_or_null(scene.emitted.column(i), pane)
+            columns[scene.emitted.column_names[i]] = take_or_null(scene.emitted.column(i), np.array(pane, np.int64))
         at_end = pa.array([one == _END for one in at])
         columns["closed_by"] = pc.if_else(at_end, "end", columns["closed_by"].cast(pa.string()))
         if not scene.plan.options.plain:
@@ -240,9 +240,9 @@ class OperatorRows:
         own = np.where(of_row, np.cumsum(of_row) - 1, -1)
         out = {}
         for name, column, evicted_at in stamps:
-            by_pane = _take_or_null(scene.emitted.column(name), at_pane)
-            by_row = _take_or_null(column.cast(by_pane.type, safe=False), own)
-            by_eviction = _take_or_null(evicted_at.cast(by_pane.type, safe=False), at_eviction)
+            by_pane = take_or_null(scene.emitted.column(name), at_pane)
+            by_row = take_or_null(column.cast(by_pane.type, safe=False), own)
+            by_eviction = take_or_null(evicted_at.cast(by_pane.type, safe=False), at_eviction)
             out[name] = pc.if_else(
                 pa.array(of_row), by_row, pc.if_else(pa.array(at_eviction >= 0), by_eviction, by_pane)
             )
@@ -259,12 +259,6 @@ class OperatorRows:
         line = self.lines[bad]
         where = self.where(line.key, line.at)
         raise DataError(f"{self.operator.__name__} gave {column.name}={values[bad]!r:.60} {where}, not {column.type}")
-
-
-def _take_or_null(column: pa.Array | pa.ChunkedArray, picks: Ints | Sequence[int]) -> pa.Array:
-    """Return the values at some places, null at -1."""
-    places = np.asarray(picks, np.int64)
-    return combined(column).take(pa.array(places, mask=places < 0))
 
 
 def _converted(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
