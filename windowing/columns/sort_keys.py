@@ -54,6 +54,13 @@ def sort_keys(column: pa.Array) -> Ints:
     return _ranks(column)
 
 
+def has_common_words(column: pa.Array) -> bool:
+    """Whether the words of a column depend on each value alone, so that words of several such columns compare."""
+    if column.null_count or not is_measurable(column.type):
+        return False
+    return pa.types.is_floating(column.type) or overflows(column) is None
+
+
 def _sort_keys_with_nulls(column: pa.Array) -> Ints:
     """Words of a column with nulls: ticks, with the largest int64 for null, or ranks if some value has that tick."""
     floats = pa.types.is_floating(column.type)

@@ -21,7 +21,8 @@ from ..scan.scan import RunExtent, scan
 from ..segments.open_windows import continued_before, sends_partials, window_part
 from ..segments.segment_scan import can_be_cut, entry_states, exit_through, scan_segment, summarise
 from ..sequences.marks import no_marks
-from ..sequences.sequence import Sequences, build, merge
+from ..sequences.merge import merge
+from ..sequences.sequence import Sequences, build
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:

@@ -16,7 +16,8 @@ from ..columns.arrays import Ints, Mask, combined
 from ..panes.rejects import NO_REJECTS, ScanRejects
 from ..planning.plan import Plan
 from ..projection.lag_columns import LagColumn, Shift, depth_of, inputs_of
-from ..sequences.sequence import Sequences, append, take_rows
+from ..sequences.merge import append
+from ..sequences.sequence import Sequences, take_rows
 from ..state.window_state import WindowState, with_keys, with_newest
 from .lag_rejects import Failures, rejected_rows, without
 from .scan import ScanResult

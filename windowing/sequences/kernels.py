@@ -6,9 +6,11 @@ keep their order, which is why the key is the last of the chain of sorts (docs/d
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..columns.arrays import Ints
+from ..columns.arrays import Ints, Mask
 from ..columns.radix_sort import Codes
 from ..support.jit import kernel
 
@@ -82,3 +84,33 @@ def interleave(codes: Codes, counts: Ints, cursors: Ints, total: int) -> Ints:
             row += 1
         cursors[code] = at
     return out
+
+
+@kernel
+def runs_follow(first: Ints, bounds: Ints, codes: Codes, last: Ints, seen: Mask, may_tie: bool) -> bool:
+    """Whether run r, the rows ``[bounds[r], bounds[r+1])`` of key ``codes[r]``, comes after the key's last row so far.
+
+    ``first``: the words by which rows are ordered. ``last``, ``seen``: by key, the word of the last row, and whether
+    there is one; both are brought up to date. ``may_tie``: whether a run may begin with the word of the last row.
+    """
+    # Rows within a run are in order, so its two ends decide.
+    for r in range(len(codes)):
+        if bounds[r] == bounds[r + 1]:
+            continue
+        key, begin = codes[r], first[bounds[r]]
+        if seen[key] and (begin < last[key] or (begin == last[key] and not may_tie)):
+            return False
+        last[key], seen[key] = first[bounds[r + 1] - 1], True
+    return True
+
+
+@kernel
+def move_runs(values: Any, bounds: Ints, codes: Codes, cursors: Ints, out: Any) -> None:
+    """Copy run r, the values ``[bounds[r], bounds[r+1])``, to the cursor of key ``codes[r]``, which moves on."""
+    # Values are read from the first to the last and written run by run: both go through memory in order.
+    for r in range(len(codes)):
+        at = cursors[codes[r]]
+        for i in range(bounds[r], bounds[r + 1]):
+            out[at] = values[i]
+            at += 1
+        cursors[codes[r]] = at

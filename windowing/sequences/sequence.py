@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints, combined
 from ..columns.radix_sort import Codes, radix_order, ranked_words
 from ..columns.sort_keys import as_values, distinct, hardly_repeats, sort_keys, sort_rows
-from ..columns.text_sort import is_text, merge_runs
-from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of, interleave
+from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of
 
 _Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]
 """The permutation that sorts rows, None if they are sorted; the keys; and the bounds of each key's rows."""
@@ -71,45 +70,7 @@ def build(
     columns = [combined(rows.column(name)) for name in order]
     permutation, keys, bounds = _by_keys_alone(rows, key, columns) or _by_codes(rows, key, columns, len(pos))
     kept = rows.select(list(values))
-    return Sequences(keys, bounds, _take(kept, permutation), _take_ints(pos, permutation), tuple(order))
-
-
-def merge(parts: Sequence[Sequences]) -> Sequences:
-    """Merge sequences of several parts. In arrival order, all rows of a part come before those of the next part."""
-    if len(parts) == 1:
-        return parts[0]
-    rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
-    pos = np.concatenate([part.pos for part in parts])
-    order = parts[0].order
-    codes, keys, bounds = _merge_keys(parts)
-    runs = np.concatenate([np.diff(part.bounds) for part in parts])
-    columns = [rows.column(name) for name in order]
-    row_codes = None if codes is None else np.repeat(codes, runs)
-    permutation: Ints | None
-    if codes is not None and _is_in_order(row_codes, len(bounds) - 1, columns):
-        # The usual case of blocks: each key's runs follow one another, so whole runs are moved and no row is compared.
-        permutation = interleave(codes, runs, bounds[:-1].copy(), len(pos))
-    else:
-        permutation = arrange(row_codes, bounds, columns)
-    return Sequences(keys, bounds, _take(rows, permutation), _take_ints(pos, permutation), order)
-
-
-def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
-    """Append the rows of ``then`` to those of ``first``, key by key, without a look at their order columns.
-
-    Keys of ``first`` may have no rows; keys without rows in both are left out. Also return the origin of each row,
-    int64 (n,): its index among the rows of ``first``, or ``len(first)`` plus its index among those of ``then``.
-    """
-    codes, keys, bounds = _merge_keys([first, then])
-    runs = np.concatenate([np.diff(first.bounds), np.diff(then.bounds)])
-    rows = one_batch(pa.Table.from_batches([first.rows, then.rows]))
-    pos = np.concatenate([first.pos, then.pos])
-    picks = np.arange(len(pos))
-    if codes is not None and keys is not None:
-        picks = interleave(codes, runs, bounds[:-1].copy(), len(pos))
-        there = np.flatnonzero(np.diff(bounds))
-        keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])
-    return Sequences(keys, bounds, take_rows(rows, picks), pos[picks], then.order), picks
+    return Sequences(keys, bounds, _take(kept, permutation), take_ints(pos, permutation), tuple(order))
 
 
 def take_rows(rows: pa.RecordBatch, picks: Ints) -> pa.RecordBatch:
@@ -212,31 +173,6 @@ def _by_codes(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Arr
     return arrange(codes, bounds, columns), keys, bounds
 
 
-def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | None, Ints]:
-    """Codes of each part's keys among all keys, part after part; all keys; and the bounds of the merged rows."""
-    if parts[0].keys is None:
-        return None, None, np.array([0, sum(len(part) for part in parts)], np.int64)
-    codes, keys = _ranked_keys([part.keys for part in parts])
-    counts = np.zeros(keys.num_rows, np.int64)
-    np.add.at(counts, codes, np.concatenate([np.diff(part.bounds) for part in parts]))
-    return codes, keys, _bounds(counts)
-
-
-def _ranked_keys(tables: Sequence[pa.Table]) -> tuple[Codes, pa.Table]:
-    """`group_codes` of distinct keys that ascend in each table. Keys of one text column are merged and not sorted."""
-    every = pa.concat_tables(tables)
-    columns = [combined(column) for column in every.columns]
-    if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
-        codes, picks = merge_runs(columns[0], _bounds([table.num_rows for table in tables]))
-        return codes, pa.table([columns[0].take(pa.array(picks))], names=every.column_names)
-    codes, keys = group_codes(columns)
-    return codes, keys.rename_columns(every.column_names)
-
-
-def _bounds(counts: Ints | Sequence[int]) -> Ints:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
 def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
     """Dense codes of one column's values, int32 (n,), and the values, ascending, each of which occurs."""
     codes, values = distinct(column)
@@ -271,5 +207,6 @@ def _take(rows: pa.RecordBatch, permutation: Ints | None) -> pa.RecordBatch:
     return rows if permutation is None else take_rows(rows, permutation)
 
 
-def _take_ints(values: Ints, permutation: Ints | None) -> Ints:
+def take_ints(values: Ints, permutation: Ints | None) -> Ints:
+    """Return the values at a permutation's places, or all where it is None."""
     return values if permutation is None else values.take(permutation, mode="clip")  # in range; "clip" saves the check

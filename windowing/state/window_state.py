@@ -17,7 +17,8 @@ import pyarrow as pa
 from ..columns.arrays import Ints, Mask, combined
 from ..panes.continued import ContinuedWindow
 from ..sequences.key_search import places_among
-from ..sequences.sequence import Sequences, append, group_codes, one_batch, take_rows
+from ..sequences.merge import append
+from ..sequences.sequence import Sequences, group_codes, one_batch, take_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from wincli.windowing.columns.sort_keys import distinct
 from wincli.windowing.columns.text_sort import merge_runs, ranked
 from wincli.windowing.sequences import sequence
 from wincli.windowing.sequences.key_search import lower_bounds
-from wincli.windowing.sequences.sequence import Sequences, build, concatenate, group_codes, merge, order_of
+from wincli.windowing.sequences.merge import merge
+from wincli.windowing.sequences.sequence import Sequences, build, concatenate, group_codes, order_of
 
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 KINDS = [kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]

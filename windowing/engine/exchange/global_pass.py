@@ -23,7 +23,8 @@ from ...scan.lag_rows import with_lag_columns
 from ...scan.lateness import assess, is_ordered_by_time, is_read_in_order, no_watermarks
 from ...scan.restore import restore_rows
 from ...sequences.marks import all_in_order, no_marks
-from ...sequences.sequence import merge, one_batch, order_of
+from ...sequences.merge import merge
+from ...sequences.sequence import one_batch, order_of
 from ..tasks.sizing import Chunk
 from ..tasks.task import TaskContext
 from .map_side import chunk_reading

@@ -19,7 +19,8 @@ from ...scan.lateness import last_closed, merged_watermarks, no_watermarks
 from ...scan.restore import finish_operators, restore_rows
 from ...scan.scan import RunExtent, empty_mark_rows, falls_of, latest, mark_only_rows, scan
 from ...sequences.marks import Marks, all_in_order, no_marks
-from ...sequences.sequence import Sequences, merge
+from ...sequences.merge import merge
+from ...sequences.sequence import Sequences
 from ...state.window_state import WindowState
 from ..exchange.blocks import ShuffleBlock, part_of, read
 from ..exchange.global_pass import run_global_pass

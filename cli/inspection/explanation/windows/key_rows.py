@@ -26,7 +26,8 @@ from .....windowing.ports import ChunkAccount, ColumnRange, Source, Split
 from .....windowing.scan.lag_rows import with_lag_columns
 from .....windowing.scan.row_validation import split_by_reason
 from .....windowing.scan.scan import latest
-from .....windowing.sequences.sequence import Sequences, merge, take_rows
+from .....windowing.sequences.merge import merge
+from .....windowing.sequences.sequence import Sequences, take_rows
 
 _CHUNK = 1 << 20
 """Bytes that are read at once, or one row group that is larger: only rows of one key are kept of them."""
