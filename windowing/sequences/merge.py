@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined, view_of
 from ..columns.radix_sort import Codes
@@ -67,7 +68,7 @@ def _joined_runs(parts: Sequence[Sequences], codes: Codes | None, bounds: Ints) 
     joined = [
         _moved_runs(pieces, width[i], parts, codes, bounds)
         if width[i]
-        else combined(pa.chunked_array(pieces)).take(pa.array(places), boundscheck=False)
+        else pc.take(combined(pa.chunked_array(pieces)), pa.array(places), boundscheck=False)
         for i, pieces in enumerate(columns)
     ]
     rows = pa.RecordBatch.from_arrays(joined, schema=fields.remove_metadata())
