@@ -17,6 +17,8 @@ from .listed import ListedFile
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
 MAX_RECORD = 256 << 20
+STEP = 1 << 20
+"""Bytes of a buffer: what is made of one stays in the caches of a core, and its memory serves the next one."""
 _WINDOW = 64 << 10
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -96,14 +98,32 @@ def too_long() -> BadContentError:
     )
 
 
-def stream_buffers(stream: pa.NativeFile, step: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
-    """Yield the bytes of a stream in buffers of about ``step`` bytes, each of which ends where a record ends.
+def range_buffers(file: pa.NativeFile, start: int, stop: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
+    """Yield the bytes ``[start, stop)`` in buffers of about `STEP` bytes, each of which ends where a record ends.
+
+    ``start``, ``stop``: offsets at which records begin. ``whole``: as in `stream_buffers`.
+    """
+    size = STEP
+    while start < stop:
+        data = file.read_at(min(size, stop - start), start)
+        end = len(data) if start + len(data) >= stop else whole(data)
+        if end:
+            yield data[:end]
+            start, size = start + end, STEP
+        elif len(data) < size:  # the file has become shorter
+            return
+        else:
+            size *= 2
+
+
+def stream_buffers(stream: pa.NativeFile, whole: Callable[[bytes], int]) -> Iterator[bytes]:
+    """Yield the bytes of a stream in buffers of about `STEP` bytes, each of which ends where a record ends.
 
     ``whole``: returns the offset behind the last complete record of some bytes. Raises `BadContentError` for a record
     longer than `MAX_RECORD`.
     """
     rest = b""
-    while read := stream.read(step):
+    while read := stream.read(max(STEP, len(rest))):  # a long record is not copied for each step
         data = rest + read
         stop = whole(data)
         if stop:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers
+from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers
 from ..files.file import Located, has_changed, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
@@ -37,7 +37,6 @@ from .split_rows import (
 )
 from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
 
-_STEP = 16 << 20
 _NOTHING = Header((), 0, 0)
 
 
@@ -90,21 +89,26 @@ class CsvReader(WholeSplits):
             start, stop = (
                 max(line_start(file, at, size, cr_ends=True), header.size) for at in (byte_range.start, byte_range.stop)
             )
-            data = file.read_at(stop - start, start)
-        counts, kinds = self._survey(data, dialect, header.names)
-        return _scanned_range(byte_range.file, (start, stop), header, len(data), counts, kinds)
+            return self._scanned(
+                byte_range.file, (start, stop), header, _range_buffers(file, start, stop, dialect), dialect
+            )
 
     def _scan_stream(self, byte_range: Range) -> ScannedRange:
         dialect = self.dialect(byte_range.place)
-        counts, kinds, nbytes = Tally(0, 0, 0, -1, 0), dict[str, Kind](), 0
         with byte_range.place.open_stream() as stream:
             header, buffers = _body(stream, dialect)
-            for data in buffers:
-                more, found = self._survey(data, dialect, header.names)
-                counts = _added(counts, more)
-                kinds = {name: join(kinds.get(name, 0), kind) for name, kind in found.items()} or kinds
-                nbytes += len(data)
-        return _scanned_range(byte_range.file, (0, WHOLE), header, nbytes, counts, kinds)
+            return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
+
+    def _scanned(
+        self, file: int, place: tuple[int, int], header: Header, buffers: Iterable[bytes], dialect: Dialect
+    ) -> ScannedRange:
+        counts, kinds, nbytes = Tally(0, 0, 0, -1, 0), dict[str, Kind](), 0
+        for data in buffers:
+            more, found = self._survey(data, dialect, header.names)
+            counts = _added(counts, more)
+            kinds = {name: join(kinds.get(name, NOTHING), kind) for name, kind in found.items()} or kinds
+            nbytes += len(data)
+        return _scanned_range(file, place, header, nbytes, counts, kinds)
 
     def _survey(self, data: bytes, dialect: Dialect, names: Sequence[str]) -> tuple[Tally, dict[str, Kind]]:
         wanted = [name for name in names if name not in self.typed]
@@ -161,16 +165,20 @@ class CsvReader(WholeSplits):
                 yield from _body(stream, self.dialect(place))[1]
         elif stop > start:
             with place.open_file() as file:
-                yield file.read_at(stop - start, start)
+                yield from _range_buffers(file, start, stop, self.dialect(place))
 
 
 def _first_bytes(file: pa.NativeFile, size: int) -> bytes:
     return bytes(file.read_at(size, 0))
 
 
+def _range_buffers(file: pa.NativeFile, start: int, stop: int, dialect: Dialect) -> Iterator[bytes]:
+    return range_buffers(file, start, stop, partial(_whole, dialect))
+
+
 def _body(stream: pa.NativeFile, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
     """Return the header of a stream, and the buffers of the text behind it."""
-    buffers = stream_buffers(stream, _STEP, partial(_whole, dialect))
+    buffers = stream_buffers(stream, partial(_whole, dialect))
     start = b""
     for buffer in buffers:
         start += buffer

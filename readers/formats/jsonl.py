@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, stream_buffers, without_bom
+from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers, without_bom
 from ..files.file import BadContentError, Located, has_changed, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
@@ -34,7 +34,6 @@ from .split_rows import (
 )
 from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
 
-_STEP = 16 << 20
 _LOOKED_AT = 1 << 16
 _ARRAY = re.compile(rb"\[\s*(\{|$)")
 
@@ -101,24 +100,18 @@ class JsonReader(WholeSplits):
 
 def _scan(byte_range: Range) -> ScannedRange:
     start, stop = _bounds(byte_range)
-    rows, bad, lines, nbytes, kinds = 0, 0, 0, 0, dict[str, Kind]()
+    rows, bad, lines, nbytes, kinds, first = 0, 0, 0, 0, dict[str, Kind](), b""
     for data in _buffers(byte_range.place, start, stop):
         count, torn, line_ends, found = _survey(data)
-        if torn and not (start or nbytes) and _is_array(data, count):
-            what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
-            raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
+        if torn and not (start or nbytes):
+            first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
         rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
         kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
+    # An array that ends on its own line is the whole file only if the file has no other line.
+    if _ARRAY.match(first) and (rows == 1 or not first.endswith(b"]")):
+        what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
+        raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
     return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
-
-
-def _is_array(data: bytes, rows: int) -> bool:
-    """Whether a file is one JSON array of objects; ``data``: its first buffer, ``rows``: the lines in it.
-
-    An array that ends on its own line is the whole file only if the file has no other line.
-    """
-    first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
-    return _ARRAY.match(first) is not None and (rows == 1 or not first.endswith(b"]"))
 
 
 def _bounds(byte_range: Range) -> tuple[int, int]:
@@ -167,14 +160,12 @@ def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tu
 
 def _buffers(place: Located, start: int, stop: int) -> Iterator[bytes]:
     """Yield the bytes of a range in buffers of whole lines, without the byte order mark of the file."""
-    if stop != WHOLE:
-        if stop > start:
-            with place.open_file() as file:
-                data = file.read_at(stop - start, start)
-            yield without_bom(data) if start == 0 else data
+    if start == stop:
         return
-    with place.open_stream() as stream:
-        is_first = True
-        for data in stream_buffers(stream, _STEP, partial(last_line_end, cr_ends=False)):
+    whole = partial(last_line_end, cr_ends=False)
+    with place.open_stream() if stop == WHOLE else place.open_file() as file:
+        buffers = stream_buffers(file, whole) if stop == WHOLE else range_buffers(file, start, stop, whole)
+        is_first = start == 0
+        for data in buffers:
             yield without_bom(data) if is_first else data
             is_first = False

@@ -253,7 +253,7 @@ def test_line_ends_inside_quotes_with_multiline(csv: Any) -> None:
     ],
 )
 def test_compressed_files_are_one_split(csv: Any, monkeypatch: pytest.MonkeyPatch, name: str, pack: Any) -> None:
-    monkeypatch.setattr("wincli.readers.formats.csv._STEP", 50)
+    monkeypatch.setattr("wincli.readers.files.byte_ranges.STEP", 50)
     text = "a,b\r\n" + "".join(f"{i},x{i}\r\n" for i in range(100)) + "bad\r\n100,z"
     opened = source(csv(pack(text.encode()), name), split_bytes=10)
     every = read_all(opened)

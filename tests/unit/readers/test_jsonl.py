@@ -148,7 +148,7 @@ def test_files_that_widen_or_clash(tmp_path: Path, lines: Any) -> None:
 
 
 def test_compressed_lines_and_a_byte_order_mark(tmp_path: Path, lines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wincli.readers.formats.jsonl._STEP", 64)
+    monkeypatch.setattr("wincli.readers.files.byte_ranges.STEP", 64)
     text = b"\xef\xbb\xbf" + b"".join(b'{"a":%d}\r\n' % i for i in range(50)) + b"torn\n"
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(text))
     every = read_all(source(tmp_path / "x.jsonl.gz"))
