@@ -19,7 +19,7 @@ from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.kinds import NOTHING, TEXT, Kind, join
 from ..schema.types import ColumnType, Int64s
-from ..text.record_bounds import Dialect, Tally, locate, tally
+from ..text.record_bounds import Dialect, Tally, count_line_ends, locate, tally
 from ..text.records import Records
 from ..text.value_kinds import UNSURE
 from .csv_header import Header, read_header
@@ -132,9 +132,9 @@ class CsvReader(WholeSplits):
         buffers: list[tuple[int, SplitRows]] = []
         with input_errors(place.shown):
             for data in self._buffers(place, split):
-                counts = tally(data, dialect, len(request.names))
-                buffers.append((base, _read_buffer(data, counts, line, dialect, request)))
-                base, line = base + counts.rows, line + counts.lines
+                split_rows, rows = _read_buffer(data, split.place[3] > 0, line, dialect, request)
+                buffers.append((base, split_rows))
+                base, line = base + rows, line + count_line_ends(data)
         if base != split.rows:
             raise has_changed(place.shown)
         return concatenate_buffers(buffers, request.schema)
@@ -154,7 +154,7 @@ class CsvReader(WholeSplits):
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""
         dialect = self.dialect(place)
-        located = ((locate(data, dialect), tally(data, dialect, 0).lines) for data in self._buffers(place, split))
+        located = ((locate(data, dialect), count_line_ends(data)) for data in self._buffers(place, split))
         with input_errors(place.shown):
             return lines_of_rows(located, split.place[2], offsets)
 
@@ -205,24 +205,29 @@ def _well_formed(data: bytes, records: Records, width: int) -> tuple[bytes, Int6
     return records.without(data, np.flatnonzero(~right)), np.flatnonzero(right)
 
 
-def _read_buffer(data: bytes, counts: Tally, line: int, dialect: Dialect, request: ReadRequest) -> SplitRows:
-    """Read one buffer whose first line has the 1-based number ``line``."""
-    width = len(request.names)
-    records = locate(data, dialect) if counts.wrong else None
-    clean, rows = data, np.arange(counts.rows, dtype=np.int64)
-    details: dict[int, str] = {}
+def _read_buffer(
+    data: bytes, has_wrong: bool, line: int, dialect: Dialect, request: ReadRequest
+) -> tuple[SplitRows, int]:
+    """Read one buffer whose first line has the 1-based number ``line``; also return the number of its records.
+
+    ``has_wrong``: whether some records of the split have too many or too few fields.
+    """
+    width, clean, details = len(request.names), data, dict[int, str]()
+    records = locate(data, dialect) if has_wrong else None
     if records is not None:
         clean, rows = _well_formed(data, records, width)
         for row in np.flatnonzero(records.fields != width):
             details[int(row)] = f"{records.fields[row]} fields where the header has {width}"
     table, type_errors = read_typed(clean, dialect, request.names, request.types)
+    if records is None:
+        rows = np.arange(table.num_rows, dtype=np.int64)
+    total = table.num_rows if records is None else len(records.starts)
     table, bad = drop_type_errors(table, type_errors)
     if bad is not None:
         details |= {int(rows[at]): first_detail(type_errors, int(at)) for at in np.flatnonzero(bad)}
         rows = rows[~bad]
-    return SplitRows(
-        table, rows, text_rejects(data, records or locate(data, dialect), line, details) if details else ()
-    )
+    rejects = text_rejects(data, records or locate(data, dialect), line, details) if details else ()
+    return SplitRows(table, rows, rejects), total
 
 
 def _scanned_range(

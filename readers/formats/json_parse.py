@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..schema.infer import infer
 from ..schema.kinds import FLOAT, NOTHING, TEXT, Kind, join, kind_of_texts
 from ..schema.types import ColumnType
-from ..text.json_fields import FALSE, NUMBER, STRING, TRUE, Fields, fields_of, kinds_of_lines
+from ..text.json_fields import FALSE, NUMBER, STRING, TRUE, Fields, LineKinds, fields_of, kinds_of_lines
 from ..text.json_lines import JsonLines, is_utf8, parse_lines
 from ..text.value_kinds import UNSURE
 from ..values.casts import convert
@@ -35,19 +35,20 @@ def infer_lines(lines: JsonLines) -> dict[str, Kind]:
     return _infer_range(lines, 0, len(lines)) if len(lines) else {}
 
 
-def infer_plain(lines: JsonLines) -> dict[str, Kind] | None:
-    """Return the same where all lines are plain objects, without a parser; else None."""
-    found = kinds_of_lines(lines.data, lines.records) if len(lines) and is_utf8(lines.data) else None
+def infer_plain(data: bytes) -> tuple[dict[str, Kind], LineKinds] | None:
+    """Return the same where all lines are plain objects, without a parser, and the counts of these; else None."""
+    found = kinds_of_lines(data) if is_utf8(data) else None
     if found is None:
         return None
-    kinds: dict[str, Kind] = {name: TEXT if kind & TEXT else kind for name, kind in zip(*found, strict=True)}
-    unsure = [name for name, kind in zip(*found, strict=True) if kind & (UNSURE | TEXT) == UNSURE]
-    fields = fields_of(lines.data, lines.records, unsure) if unsure else None
+    each = dict(zip(found.names, found.kinds.tolist(), strict=True))
+    kinds: dict[str, Kind] = {name: TEXT if kind & TEXT else kind for name, kind in each.items()}
+    unsure = [name for name, kind in each.items() if kind & (UNSURE | TEXT) == UNSURE]
+    fields = fields_of(data, unsure) if unsure else None
     for name in unsure:
         assert fields is not None, "plain lines are plain whatever columns are asked for"
         is_mixed = not fields.has_only(name, STRING)
-        kinds[name] = TEXT if is_mixed else kind_of_texts(pa.chunked_array([fields.texts(lines.data, name)]))
-    return {name: kind if isinstance(kind, pa.DataType) else int(kind) for name, kind in kinds.items()}
+        kinds[name] = TEXT if is_mixed else kind_of_texts(pa.chunked_array([fields.texts(data, name)]))
+    return kinds, found
 
 
 def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
@@ -93,9 +94,19 @@ def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
     return {name: join(a.get(name, NOTHING), b.get(name, NOTHING)) for name in {**a, **b}}
 
 
+def read_plain(data: bytes, want: Mapping[str, ColumnType]) -> tuple[pa.Table, int] | None:
+    """Return the wanted columns of lines, and the number of line ends, where all lines are plain and all values fit."""
+    fields = fields_of(data, list(want)) if want else None
+    columns = _plain_columns(fields, data, want) if fields is not None else None
+    if fields is None or columns is None:
+        return None
+    table, type_errors = _converted(columns, want)
+    return None if type_errors else (table, fields.line_ends)
+
+
 def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
     """Parse to exactly the wanted types; also return, by row index, what is wrong with rows that do not fit."""
-    parsed = _read_plain(lines, want) if len(lines) and want else []
+    parsed = _read_plain(lines.data, want) if len(lines) and want else []
     if parsed is None:
         parsed = _read_range(lines, 0, len(lines), want)
     bad = {
@@ -108,18 +119,21 @@ def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Tab
     return pa.concat_tables([table for _, table, _ in parsed] or [empty]), bad
 
 
-def _read_plain(lines: JsonLines, want: Mapping[str, ColumnType]) -> list[_Parsed] | None:
+def _read_plain(data: bytes, want: Mapping[str, ColumnType]) -> list[_Parsed] | None:
     """Read lines that are plain objects, without a parser; None where one is not, or a value is of another sort."""
-    fields = fields_of(lines.data, lines.records, list(want))
-    if fields is None:
-        return None
-    raw: dict[str, pa.ChunkedArray] = {}
+    fields = fields_of(data, list(want))
+    columns = _plain_columns(fields, data, want) if fields is not None else None
+    return None if columns is None else [(0, *_converted(columns, want))]
+
+
+def _plain_columns(fields: Fields, data: bytes, want: Mapping[str, ColumnType]) -> dict[str, pa.ChunkedArray] | None:
+    columns: dict[str, pa.ChunkedArray] = {}
     for name, kind in want.items():
-        column = _plain_column(fields, lines.data, name, kind)
+        column = _plain_column(fields, data, name, kind)
         if column is None:
             return None
-        raw[name] = pa.chunked_array([column])
-    return [(0, *_converted(raw, want))]
+        columns[name] = pa.chunked_array([column])
+    return columns
 
 
 def _plain_column(fields: Fields, data: bytes, name: str, kind: ColumnType) -> pa.Array | None:

@@ -22,7 +22,7 @@ from ..schema.types import ColumnType, Int64s
 from ..text.json_fields import warm
 from ..text.json_lines import JsonLines, good_lines
 from ..text.record_bounds import locate_lines
-from .json_parse import infer_lines, infer_plain, infer_quickly, read_typed
+from .json_parse import infer_lines, infer_plain, infer_quickly, read_plain, read_typed
 from .split_rows import (
     ReadRequest,
     SplitPlan,
@@ -125,12 +125,13 @@ def _bounds(byte_range: Range) -> tuple[int, int]:
 
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     """Return the numbers of rows, of rows that are no objects and of line ends, and the kinds of the columns."""
-    records, line_ends = locate_lines(data)
-    plain = infer_plain(JsonLines(data, records))
-    if plain is None:
-        plain = infer_quickly(JsonLines(data, records))
+    plain = infer_plain(data)
     if plain is not None:
-        return len(records.starts), 0, line_ends, plain
+        return plain[1].rows, 0, plain[1].line_ends, plain[0]
+    records, line_ends = locate_lines(data)
+    quick = infer_quickly(JsonLines(data, records))
+    if quick is not None:
+        return len(records.starts), 0, line_ends, quick
     lines, torn = good_lines(JsonLines(data, records))
     return len(records.starts), len(torn), line_ends, infer_lines(lines)
 
@@ -140,6 +141,10 @@ def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tu
 
     ``line``: the 1-based number of its first line. ``torn``: whether some lines of the split are no objects.
     """
+    plain = None if torn else read_plain(data, request.types)
+    if plain is not None:
+        rows = plain[0].num_rows
+        return SplitRows(plain[0], np.arange(rows, dtype=np.int64)), rows, plain[1]
     records, line_ends = locate_lines(data)
     total = len(records.starts)
     lines = JsonLines(data, records)
@@ -147,15 +152,15 @@ def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tu
     if torn or not lines.are_objects().all():
         lines, no_objects = good_lines(lines)
     table, type_errors = read_typed(lines, request.types)
-    rows = np.delete(np.arange(total, dtype=np.int64), no_objects)
+    kept = np.delete(np.arange(total, dtype=np.int64), no_objects)
     details = dict(zip(no_objects.tolist(), all_lines.why_none(no_objects), strict=True))
-    details |= {int(rows[at]): detail for at, detail in type_errors.items()}
+    details |= {int(kept[at]): detail for at, detail in type_errors.items()}
     rejects = text_rejects(data, records, line, details)
     if type_errors:
-        kept = np.ones(len(rows), np.bool_)
-        kept[list(type_errors)] = False
-        table, rows = table.filter(pa.array(kept)), rows[kept]
-    return SplitRows(table, rows, rejects), total, line_ends
+        fits = np.ones(len(kept), np.bool_)
+        fits[list(type_errors)] = False
+        table, kept = table.filter(pa.array(fits)), kept[fits]
+    return SplitRows(table, kept, rejects), total, line_ends
 
 
 def _buffers(place: Located, start: int, stop: int) -> Iterator[bytes]:

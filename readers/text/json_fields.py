@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...windowing.support.jit import kernel, njit
+from ...windowing.support.jit import inline, kernel, njit
 from ..schema.kinds import BOOL, TEXT
 from ..schema.types import Int64s
-from .record_bounds import locate_lines
-from .records import Records
+from .record_bounds import count_line_ends
 from .value_kinds import UNSURE, kind_of_number, kind_of_time
+from .words import digits_end, plain_end
 
-_LF, _CR, _TAB, _SPACE, _QUOTE, _BACKSLASH, _COMMA, _COLON = 10, 13, 9, 32, 34, 92, 44, 58
-_OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _T, _F, _N, _E = 123, 125, 48, 57, 45, 116, 102, 110, 101
+_LF, _CR, _TAB, _SPACE, _QUOTE, _COMMA, _COLON = 10, 13, 9, 32, 34, 44, 58
+_OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _POINT, _T, _F, _N = 123, 125, 48, 57, 45, 46, 116, 102, 110
 _LEAST_TIME = 10  # bytes of a date
 _MOST_NEW = 64  # lines that may name columns no line before them has
 _ODD, _NEW = -1, -2
@@ -32,14 +32,31 @@ TRUE, FALSE, NULL, NUMBER, STRING = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
+class LineKinds:
+    """The columns of plain lines.
+
+    ``names``: the k columns, in order of first appearance.
+    ``kinds``: int64 (k,), the union of the kinds of their values.
+    ``rows``: the number of lines that are not blank.
+    ``line_ends``: the number of line ends.
+    """
+
+    names: tuple[str, ...]
+    kinds: Int64s
+    rows: int
+    line_ends: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fields:
     """The values of k columns in n plain lines.
 
-    ``names``: the columns, in order of first appearance where all columns were asked for.
+    ``names``: the columns that were asked for.
     ``kinds``: int64 (k,), the union of the kinds of their values and of `TEXT`.
     ``token``: uint8 (k, n), which sort of value each is: `NUMBER`, ..
     ``start``: int64 (k, n), the offset of the first byte of a number or of the text between quotes.
     ``stop``: int64 (k, n), the offset behind it, exclusive.
+    ``line_ends``: the number of line ends, those of blank lines included.
     """
 
     names: tuple[str, ...]
@@ -47,6 +64,10 @@ class Fields:
     token: npt.NDArray[np.uint8]
     start: Int64s
     stop: Int64s
+    line_ends: int
+
+    def __len__(self) -> int:
+        return self.token.shape[1]
 
     def has_only(self, name: str, *tokens: int) -> bool:
         """Whether each value of a column is one of these, or null."""
@@ -71,35 +92,37 @@ class Fields:
         return pa.array(token == TRUE, pa.bool_(), mask=(token != TRUE) & (token != FALSE))
 
 
-def fields_of(data: bytes, records: Records, names: Sequence[str]) -> Fields | None:
+def fields_of(data: bytes, names: Sequence[str]) -> Fields | None:
     """Find the values of columns ``names``; other columns are passed over. None where a line is not plain."""
-    n = len(records.starts)
-    token = np.zeros((len(names), n), np.uint8)
-    start, stop = (np.empty((len(names), n), np.int64) for _ in range(2))
+    most = count_line_ends(data) + 1
+    token = np.zeros((len(names), most), np.uint8)
+    start, stop = (np.empty((len(names), most), np.int64) for _ in range(2))
     kinds = np.full(len(names), TEXT, np.int64)  # of texts nothing more is asked
-    stopped, _ = _scan(
-        np.frombuffer(data, np.uint8), *_bounds(records), 0, *_keys(names), False, kinds, token, start, stop
+    _, why, rows, line_ends = _scan(
+        np.frombuffer(data, np.uint8), 0, 0, *_keys(names), False, kinds, _no_rows(names), token, start, stop
     )
-    return None if stopped < n else Fields(tuple(names), kinds, token, start, stop)
+    return None if why else Fields(tuple(names), kinds, token[:, :rows], start[:, :rows], stop[:, :rows], line_ends)
 
 
-def kinds_of_lines(data: bytes, records: Records) -> tuple[tuple[str, ...], Int64s] | None:
-    """Return all columns of plain lines, in order of first appearance, and the kinds of their values, int64.
+def kinds_of_lines(data: bytes) -> LineKinds | None:
+    """Find all columns of plain lines, and the kinds of their values.
 
     None where a line is not plain, or where too many lines name new columns.
     """
-    n = len(records.starts)
     names: list[str] = []
     kinds = np.zeros(0, np.int64)
-    view, at = np.frombuffer(data, np.uint8), 0
+    view, at, rows, lines = np.frombuffer(data, np.uint8), 0, 0, 0
     token, nowhere = np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64)
     for _ in range(_MOST_NEW):
-        at, why = _scan(view, *_bounds(records), at, *_keys(names), True, kinds, token, nowhere, nowhere)
-        if at == n:
-            return tuple(names), kinds
+        at, why, rows, line_ends = _scan(
+            view, at, rows, *_keys(names), True, kinds, _no_rows(names), token, nowhere, nowhere
+        )
+        lines += line_ends
+        if not why:
+            return LineKinds(tuple(names), kinds, rows, lines)
         if why != _NEW:
             return None
-        more = _keys_of(data[records.starts[at] : records.stops[at]])
+        more = _keys_of(data[at:].partition(b"\n")[0])
         if more is None:
             return None
         names = list(dict.fromkeys([*names, *more]))
@@ -110,7 +133,7 @@ def kinds_of_lines(data: bytes, records: Records) -> tuple[tuple[str, ...], Int6
 def warm() -> None:
     """Compile the loops or load them, so that workers that start later find them in the cache."""
     data = b'{"a": 1}\n'
-    fields = fields_of(data, locate_lines(data)[0], ["a"])
+    fields = fields_of(data, ["a"])
     assert fields is not None, "the line is plain"
     fields.texts(data, "a")
 
@@ -122,8 +145,8 @@ def _keys_of(line: bytes) -> list[str] | None:
         return None
 
 
-def _bounds(records: Records) -> tuple[Int64s, Int64s]:
-    return records.starts, records.stops
+def _no_rows(names: Sequence[str]) -> Int64s:
+    return np.full(len(names), -1, np.int64)
 
 
 def _keys(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Int64s]:
@@ -136,60 +159,66 @@ def _keys(names: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Int64s]:
 @kernel
 def _scan(  # noqa: PLR0911, PLR0912, PLR0915 - one state machine
     data: npt.NDArray[np.uint8],
-    starts: Int64s,
-    stops: Int64s,
-    first: int,
+    i: int,
+    row: int,
     keys: npt.NDArray[np.uint8],
     ends: Int64s,
     every: bool,
     kinds: Int64s,
+    last_row: Int64s,
     token: npt.NDArray[np.uint8],
     start: Int64s,
     stop: Int64s,
-) -> tuple[int, int]:
-    """Scan lines from ``first``; return the line that stops the scan, and why; the number of lines where none does.
+) -> tuple[int, int, int, int]:
+    """Scan lines from offset ``i``, of which the first that is not blank is number ``row``.
 
+    Return the offset of the line that stops the scan, and why, 0 where none does; the number of the next row; and the
+    number of line ends that were passed.
     ``keys``, ``ends``: as `_keys` returns them. ``every``: whether a column that is not among them stops the scan.
-    ``kinds``: the kinds of values are added to it. ``token``, ``start``, ``stop``: as in `Fields`, or of size 0.
+    ``kinds``: the kinds of values are added to it. ``last_row``: int64 (k,), the last row that has named a column: none
+    may do so twice. ``token``, ``start``, ``stop``: as in `Fields`, with room for all rows, or of size 0.
     """
-    k = ends.size - 1
-    last_row = np.full(k, -1, np.int64)  # the last line that has named a column: none may do so twice
-    fills = token.size > 0
-    for row in range(first, starts.size):
-        i, end = starts[row], stops[row]
-        while end > i and _is_blank(data[end - 1]):
-            end -= 1
-        i = _skip(data, i, end)
-        if i >= end or data[i] != _OPEN:
-            return row, _ODD
-        i = _skip(data, i + 1, end)
+    n, fills, line_ends = data.size, token.size > 0, 0
+    while i < n:
+        # Invariant: i is at the first byte of a line. No step but the last one passes the end of the line.
+        line = i
+        i = _skip(data, i, n)
+        if i == n:
+            break
+        if data[i] == _LF:
+            i += 1
+            line_ends += 1
+            continue
+        if data[i] != _OPEN:
+            return line, _ODD, row, line_ends
+        i = _skip(data, i + 1, n)
         near, is_first = 0, True
         while True:
             # Invariant: i is at the first byte of a key, or of the closing bracket of an object without keys.
-            if i >= end:
-                return row, _ODD
+            if i >= n:
+                return line, _ODD, row, line_ends
             if is_first and data[i] == _CLOSE:
                 break
             is_first = False
             if data[i] != _QUOTE:
-                return row, _ODD
+                return line, _ODD, row, line_ends
             key = i + 1
-            i = _string_end(data, key, end)
+            i = _string_end(data, key, n)
             if i < 0:
-                return row, _ODD
+                return line, _ODD, row, line_ends
             column = _column(data, key, i, keys, ends, near)
-            i = _skip(data, i + 1, end)
-            if i >= end or data[i] != _COLON:
-                return row, _ODD
-            i = _skip(data, i + 1, end)
-            if i >= end:
-                return row, _ODD
+            i = _skip(data, i + 1, n)
+            if i >= n or data[i] != _COLON:
+                return line, _ODD, row, line_ends
+            i = _skip(data, i + 1, n)
+            if i >= n:
+                return line, _ODD, row, line_ends
             what, lo, c = NULL, i, data[i]
             if c == _QUOTE:
                 what, lo = STRING, i + 1
-                i = _string_end(data, lo, end)
+                i = _string_end(data, lo, n)
                 if i < 0:
-                    return row, _ODD
+                    return line, _ODD, row, line_ends
             elif c == _T:
                 what, i = TRUE, i + 4
             elif c == _F:
@@ -198,61 +227,66 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915 - one state machine
                 what, i = NULL, i + 4
             else:
                 what = NUMBER
-                while i < end and data[i] != _COMMA and data[i] != _CLOSE and not _is_blank(data[i]):
+                i = digits_end(data, i + (c == _MINUS), data.size)
+                if i < n and data[i] == _POINT:
+                    i = digits_end(data, i + 1, data.size)
+                while i < n and data[i] != _COMMA and data[i] != _CLOSE and data[i] > _SPACE:
                     i += 1
-            if i > end:
-                return row, _ODD
+            if i > n:
+                return line, _ODD, row, line_ends
             is_known = what == STRING and (column < 0 or kinds[column] & TEXT)
             kind = 0 if is_known else _kind(data, lo, i, what)
             if kind == _ODD:
-                return row, _ODD
+                return line, _ODD, row, line_ends
             if column >= 0:
                 if last_row[column] == row:
-                    return row, _ODD
+                    return line, _ODD, row, line_ends
                 last_row[column] = row
                 near = column + 1
                 kinds[column] |= kind
                 if fills:
                     token[column, row], start[column, row], stop[column, row] = what, lo, i
             elif every:
-                return row, _NEW
+                return line, _NEW, row, line_ends
             if what == STRING:
                 i += 1
-            i = _skip(data, i, end)
-            if i < end and data[i] == _COMMA:
-                i = _skip(data, i + 1, end)
-            elif i < end and data[i] == _CLOSE:
+            i = _skip(data, i, n)
+            if i < n and data[i] == _COMMA:
+                i = _skip(data, i + 1, n)
+            elif i < n and data[i] == _CLOSE:
                 break
             else:
-                return row, _ODD
-        if i + 1 != end:
-            return row, _ODD
-    return starts.size, 0
+                return line, _ODD, row, line_ends
+        i = _skip(data, i + 1, n)
+        if i < n:
+            if data[i] != _LF:
+                return line, _ODD, row, line_ends
+            i += 1
+            line_ends += 1
+        row += 1
+    return n, 0, row, line_ends
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def _is_blank(c: int) -> bool:
     return c in (_SPACE, _TAB, _CR)
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def _skip(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
     while i < end and _is_blank(data[i]):
         i += 1
     return i
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def _string_end(data: npt.NDArray[np.uint8], i: int, end: int) -> int:
     """Return where the quote stands that ends a text; -1 where there is none, an escape, or a control character."""
-    while i < end and data[i] != _QUOTE:
-        if data[i] == _BACKSLASH or data[i] < _SPACE:
-            return -1
-        i += 1
-    return i if i < end else -1
+    i = plain_end(data, i, data.size)
+    return i if i < end and data[i] == _QUOTE else -1
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def _column(data: npt.NDArray[np.uint8], lo: int, hi: int, keys: npt.NDArray[np.uint8], ends: Int64s, near: int) -> int:
     """Return the index of a key, or -1; lines have their columns in one order, so the search begins at ``near``."""
     k = ends.size - 1
@@ -270,7 +304,7 @@ def _column(data: npt.NDArray[np.uint8], lo: int, hi: int, keys: npt.NDArray[np.
     return -1
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def _kind(data: npt.NDArray[np.uint8], lo: int, hi: int, what: int) -> int:
     """Return the kind of a value, of a text whether it is a time; `_ODD` where the grammar of JSON does not allow it.
 

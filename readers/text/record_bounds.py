@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...windowing.support.jit import kernel, njit
+from ...windowing.support.jit import inline, kernel, njit
 from ..schema.kinds import TEXT
 from ..schema.types import Int64s, Mask
 from .records import Records
 from .value_kinds import UNSURE, kind_of_field
+from .words import field_end, quoted_end
 
 _LF, _CR, _QUOTE = 10, 13, 34
 _TAB, _SPACE, _OPEN, _CLOSE, _BACKSLASH = 9, 32, 123, 125, 92
@@ -76,6 +77,11 @@ def locate(data: bytes, dialect: Dialect) -> Records:
     return Records(*arrays)
 
 
+def count_line_ends(data: bytes) -> int:
+    """Return the number of line ends of ``data``: LF, CR LF, or CR."""
+    return int(_line_ends(_view(data)))
+
+
 def locate_lines(data: bytes) -> tuple[Records, int]:
     """Return the positions of the lines of JSON Lines that are not blank, and the number of line ends."""
     view = _view(data)
@@ -103,6 +109,7 @@ def are_deep(data: bytes, records: Records) -> Mask:
 def warm() -> None:
     """Compile the loops or load them, so that workers that start later find them in the cache."""
     locate(b"a\n", Dialect(",", False))
+    count_line_ends(b"a\n")
     are_objects(b"{}\n", locate_lines(b"{}\n")[0])
 
 
@@ -129,32 +136,32 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     while i < n:
         # Invariant: data[i] is the first byte of a line, and no quote is open.
         start, first_line = i, line
-        count, quoted, at_start, field = 1, False, True, i
-        while i < n:
-            c = data[i]
-            if c in (_LF, _CR):
-                if not (quoted and multiline):
-                    break
-                # CR LF is one line end: count it at the LF.
-                if c == _LF or i + 1 == n or data[i + 1] != _LF:
-                    line += 1
-            elif quoted:
-                if c == _QUOTE:
-                    if i + 1 < n and data[i + 1] == _QUOTE:
-                        i += 1  # a doubled quote means one quote and ends nothing
-                    else:
-                        quoted = False
-            elif c == delimiter:
-                if count <= kinds.size and not kinds[count - 1] & TEXT:
-                    kinds[count - 1] |= _kind(data, field, i)
-                count += 1
-                at_start = True
-                i += 1
-                field = i
-                continue  # keeps at_start for the next byte
-            elif c == _QUOTE and at_start:  # the parser takes a quote later in a field as text
+        count, quoted = 0, False
+        while True:
+            # Invariant: i is where a field begins; n for an empty field behind the last delimiter.
+            field = i
+            count += 1
+            if i < n and data[i] == _QUOTE:
                 quoted = True
-            at_start = False
+                i = quoted_end(data, i + 1, n)
+                while i < n:
+                    if data[i] == _QUOTE:
+                        i += 1
+                        if i == n or data[i] != _QUOTE:  # a doubled quote means one quote and ends nothing
+                            quoted = False
+                            break
+                    elif not multiline:
+                        break
+                    # CR LF is one line end: count it at the LF.
+                    elif data[i] == _LF or i + 1 == n or data[i + 1] != _LF:
+                        line += 1
+                    i = quoted_end(data, i + 1, n)
+            if not quoted:  # the parser takes a quote later in a field as text
+                i = field_end(data, i, n, delimiter)
+            if count <= kinds.size and not kinds[count - 1] & TEXT:
+                kinds[count - 1] |= _kind(data, field, i)  # asked last: what follows does not wait for the answer
+            if quoted or i == n or data[i] != delimiter:
+                break
             i += 1
         stop = i
         if quoted and torn < 0:
@@ -164,8 +171,6 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
             line += 1
             whole = i
         if stop > start:  # an empty line is no record
-            if count <= kinds.size and not kinds[count - 1] & TEXT:
-                kinds[count - 1] |= _kind(data, field, stop)
             if rows < starts.size:
                 starts[rows], stops[rows], lines[rows], fields[rows] = start, stop, first_line, count
             rows += 1
@@ -173,7 +178,16 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
     return rows, wrong, line, torn, whole
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
+def _line_ends(data: npt.NDArray[np.uint8]) -> int:
+    # Without branches, so that the compiler turns it into SIMD code. A CR counts where no LF follows.
+    found = 0
+    for i in range(data.size - 1):
+        found += (data[i] == _LF) | ((data[i] == _CR) & (data[i + 1] != _LF))
+    return found + (data.size > 0 and data[data.size - 1] in (_LF, _CR))
+
+
+@inline
 def _kind(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
     """Return the kind of a field, whose quotes are not part of its value."""
     if start == stop or data[start] != _QUOTE:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...windowing.support.jit import njit
+from ...windowing.support.jit import inline
 from ..schema.kinds import BOOL, DATE, FLOAT, INT, STAMP, TEXT, ZONED
+from .words import digits_end
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -34,7 +35,7 @@ _INF, _INFINITY = 3, 8
 _NO_NUMBER = -(1 << 20)
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def kind_of_field(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a question for each first byte
     """Return the kind of a field of CSV, ``data[lo:hi]`` without quotes around it; 0 for an empty one."""
     if lo == hi:
@@ -60,7 +61,12 @@ def kind_of_field(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a qu
     return TEXT
 
 
-@njit(cache=True, forceinline=True)
+@inline
+def _digits_end(data: Bytes, i: int, hi: int) -> int:
+    return min(digits_end(data, i, data.size), hi)  # a whole word may be read behind the value
+
+
+@inline
 def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
     """Whether a word stands at ``lo`` in small letters, in capital ones, or with one capital in front."""
     is_small, is_capital = True, True
@@ -70,23 +76,18 @@ def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
     return (is_small and data[lo] in (small[0], capital[0])) or (is_capital and data[lo] == capital[0])
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def kind_of_number(data: Bytes, lo: int, hi: int) -> int:
     """Return `INT` or `FLOAT` for digits with a minus, a point or a short exponent, else `UNSURE`."""
     i = lo + 1 if lo < hi and data[lo] == _MINUS else lo
-    start = i
-    while i < hi and _ZERO <= data[i] <= _NINE:
-        i += 1
+    start, i = i, _digits_end(data, i, hi)
     digits = i - start
     if digits == 0:
         return UNSURE
     if i == hi:
         return INT if digits <= _MOST_DIGITS else UNSURE
     if data[i] == _POINT:
-        i += 1
-        start = i
-        while i < hi and _ZERO <= data[i] <= _NINE:
-            i += 1
+        start, i = i + 1, _digits_end(data, i + 1, hi)
         if i == start:
             return UNSURE
     if i < hi and data[i] | _LOWER == _E:
@@ -101,7 +102,7 @@ def kind_of_number(data: Bytes, lo: int, hi: int) -> int:
     return FLOAT if i == hi else UNSURE
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def kind_of_time(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a question for each part
     """Return `DATE`, `STAMP` or `ZONED` for a usual date or timestamp of ISO 8601, else `UNSURE`."""
     if hi - lo < 10 or data[lo + 4] != _MINUS or data[lo + 7] != _MINUS:
@@ -134,7 +135,7 @@ def kind_of_time(data: Bytes, lo: int, hi: int) -> int:  # noqa: PLR0911 - a que
     return ZONED if i + 1 == hi and data[i] == _UPPER_Z else UNSURE
 
 
-@njit(cache=True, forceinline=True)
+@inline
 def _two(data: Bytes, at: int) -> int:
     """Return the number of two digits; far below 0 where they are none."""
     high, low = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO

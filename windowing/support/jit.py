@@ -17,12 +17,14 @@ from .trusted_folders import planted, way_in, way_in_beside
 # this file at import and at each compilation. Only the environment (NUMBA_*) configures numba here.
 with contextlib.chdir("/") if os.access(".numba_config.yaml", os.F_OK) else contextlib.nullcontext():
     import numba
+    from llvmlite import ir
     from numba.core import config, types
     from numba.core.dispatcher import Dispatcher
     from numba.core.extending import intrinsic
 
 config._config_fname = os.devnull
 
+_WORD = ir.IntType(64)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 REFUSED: dict[Path, str | None] = {}
@@ -37,6 +39,14 @@ def kernel(function: Function) -> Function:
     """
     function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
     return njit(cache=True, error_model="numpy")(function)
+
+
+def inline(function: Function) -> Function:
+    """Compile a function that becomes part of the kernels that call it. It allocates nothing.
+
+    Without allocations there is no counting of references to its arrays, which are atomic additions at each call.
+    """
+    return njit(cache=True, forceinline=True, error_model="numpy", _nrt=False)(function)
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
@@ -73,6 +83,29 @@ def _fused(_typing: Any, _a: Any, _b: Any, _c: Any) -> Any:
 
 fused = cast(Callable[[float, float, float], float], intrinsic(_fused))
 """``a * b + c``, rounded once, only in kernels: one instruction if the processor has it, otherwise a call."""
+
+
+def _word_at(_typing: Any, data: Any, _at: Any) -> Any:
+    def load(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, values[0])
+        place = builder.bitcast(builder.gep(array.data, [values[1]]), _WORD.as_pointer())
+        return builder.load(place, align=1)
+
+    return types.uint64(data, types.intp), load
+
+
+word_at = cast(Callable[[Any, int], Any], intrinsic(_word_at))
+"""The eight bytes of an array of bytes from an index as one number, in the order of the machine; only in kernels."""
+
+
+def _first_one(_typing: Any, _word: Any) -> Any:
+    return types.int64(types.uint64), lambda _context, builder, _signature, values: builder.cttz(
+        values[0], ir.Constant(ir.IntType(1), 1)
+    )
+
+
+first_one = cast(Callable[[Any], int], intrinsic(_first_one))
+"""The index of the lowest bit that is set, only in kernels and not for 0."""
 
 
 def _refusal(folder: Path, code: Path) -> str | None:

@@ -54,8 +54,11 @@ def lines_of(data: bytes) -> JsonLines:
 @LAW
 @given(text=lines())
 def test_plain_lines_have_the_columns_and_types_that_the_parser_finds(text: JsonLines) -> None:
-    plain = infer_plain(text)
-    if plain is not None:
+    found = infer_plain(text.data)
+    if found is not None:
+        plain, counts = found
+        assert counts.rows == len(text)
+        assert counts.line_ends == text.data.count(b"\n")
         assert {name: type_of(kind) for name, kind in plain.items()} == {
             name: type_of(kind) for name, kind in infer_lines(text).items()
         }
@@ -66,7 +69,7 @@ def test_plain_lines_have_the_columns_and_types_that_the_parser_finds(text: Json
 @given(text=lines(), types=st.tuples(TYPES, TYPES))
 def test_plain_lines_read_as_the_parser_reads_them(text: JsonLines, types: tuple[str, str]) -> None:
     want = {name: column_type(kind) for name, kind in zip(("ü", "a"), types, strict=True)}
-    plain = _read_plain(text, want)
+    plain = _read_plain(text.data, want)
     if plain is not None:
         expected = _read_range(text, 0, len(text), want)
         assert pa.concat_tables([table for _, table, _ in plain]).equals(
@@ -89,9 +92,10 @@ def test_a_log_is_plain() -> None:
     text = lines_of(
         b'{"ts": "2026-11-01T00:00:00.5", "user": "u1", "n": -1}\n {"user":"u2","x":1.5 , "ok" : true}\r\n{}'
     )
-    names, _ = kinds_of_lines(text.data, text.records) or ((), None)
-    assert names == ("ts", "user", "n", "x", "ok")
-    ((_, table, _),) = _read_plain(text, {"user": ColumnType(pa.string()), "x": ColumnType(pa.float64())}) or []
+    found = kinds_of_lines(text.data)
+    assert found is not None
+    assert found.names == ("ts", "user", "n", "x", "ok")
+    ((_, table, _),) = _read_plain(text.data, {"user": ColumnType(pa.string()), "x": ColumnType(pa.float64())}) or []
     assert table.to_pylist() == [{"user": "u1", "x": None}, {"user": "u2", "x": 1.5}, {"user": None, "x": None}]
 
 
@@ -123,5 +127,5 @@ def test_a_log_is_plain() -> None:
 )
 def test_other_lines_are_left_to_the_parser(line: str) -> None:
     text = lines_of(f'{{"a": 1}}\n{line or "[]"}'.encode())
-    assert fields_of(text.data, text.records, ["a"]) is None
-    assert kinds_of_lines(text.data, text.records) is None
+    assert fields_of(text.data, ["a"]) is None
+    assert kinds_of_lines(text.data) is None
