@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers
+from ..files.byte_ranges import STEP, WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers
 from ..files.file import Located, has_changed, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
@@ -85,6 +85,13 @@ class CsvReader(WholeSplits):
         dialect = self.dialect(byte_range.place)
         with byte_range.place.open_file() as file:
             size = file.size()
+            if byte_range.start == 0 and size <= byte_range.stop <= STEP:  # so a small file is read once
+                data = file.read_at(size, 0)
+                header = read_header(partial(_slice, data), dialect) or _NOTHING
+                rest = data[header.size :]
+                return self._scanned(
+                    byte_range.file, (min(header.size, size), size), header, [rest] if rest else [], dialect
+                )
             header = read_header(partial(_first_bytes, file), dialect) or _NOTHING
             start, stop = (
                 max(line_start(file, at, size, cr_ends=True), header.size) for at in (byte_range.start, byte_range.stop)

@@ -60,6 +60,10 @@ def read_header(load: Callable[[int], bytes], dialect: Dialect) -> Header | None
 def _first(data: bytes, dialect: Dialect, *, at_end: bool) -> Records | None:
     """Return the records in the first bytes of a file, None if the first record is not complete in them."""
     body = data[bom_size(data) :]
+    line = body[: body.find(b"\n") + 1]
+    records = locate(line, dialect)
+    if len(records.starts) and tally(line, dialect, 0).torn < 0:  # nearly always
+        return records
     if not at_end:
         body = body[: tally(body.removesuffix(b"\r"), dialect, 0).whole]
         if len(data) > MAX_RECORD:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from ..schema.infer import infer
-from ..schema.kinds import INT, TEXT, Kind
+from ..schema.kinds import DATE, FLOAT, INT, STAMP, TEXT, ZONED, Kind
 from ..schema.types import ColumnType, is_text
+from ..text.csv_fields import csv_fields
+from ..text.json_lines import is_utf8
 from ..text.record_bounds import Dialect, tally
 from ..values.casts import convert
 from ..values.text_casts import caster
@@ -20,6 +23,8 @@ _TRUE = ["true", "True", "TRUE"]
 _FALSE = ["false", "False", "FALSE"]
 _MAX_BLOCK = 2**31 - 1
 _HEAD = 64 << 10
+_SMALL = 256 << 10  # bytes: so little is read sooner than the parser has begun
+_KINDS = ((pa.string(), TEXT), (pa.float64(), INT | FLOAT), (pa.int64(), INT), (pa.date32(), DATE))
 
 
 def parse_csv(
@@ -83,6 +88,9 @@ def read_typed(
     """Parse to exactly the wanted types; a value that does not fit is null in the table and a type error."""
     if not want:
         return pa.table({}), []
+    plain = _plain(data, dialect, names, want) if len(data) <= _SMALL and not dialect.multiline else None
+    if plain is not None:
+        return plain, []
     try:
         raw = _quick(data, dialect, names, want)
     except pa.ArrowInvalid:
@@ -96,6 +104,26 @@ def read_typed(
         if mask is not None:
             type_errors.append(TypeErrors(name, kind, column, mask))
     return pa.table(columns), type_errors
+
+
+def _plain(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table | None:
+    """Read plain records without a parser; None where one is not plain, or a value might not fit its type."""
+    allowed = {name: _kinds_of(kind) for name, kind in want.items()}
+    if not all(allowed.values()):
+        return None
+    fields = csv_fields(data, dialect.delimiter, names, {name: kinds & TEXT for name, kinds in allowed.items()})
+    if fields is None or (fields.kinds & ~np.array([*allowed.values()])).any() or not is_utf8(data):
+        return None
+    return pa.table({name: pc.cast(fields.texts(data, name), kind.type) for name, kind in want.items()})
+
+
+def _kinds_of(kind: ColumnType) -> int:
+    """Return the kinds of the texts that Arrow casts to a type as its parser reads them; 0 where that is not sure."""
+    if kind.format is None:
+        if pa.types.is_timestamp(kind.type) and kind.type.unit in ("us", "ns"):
+            return STAMP | DATE if kind.type.tz is None else ZONED
+        return next((kinds for known, kinds in _KINDS if kind.type == known), 0)
+    return 0
 
 
 def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from ..schema.infer import infer
 from ..schema.kinds import FLOAT, NOTHING, TEXT, Kind, join, kind_of_texts
 from ..schema.types import ColumnType
-from ..text.json_fields import FALSE, NUMBER, STRING, TRUE, Fields, LineKinds, fields_of, kinds_of_lines
+from ..text.fields import FALSE, NUMBER, STRING, TRUE, Fields
+from ..text.json_fields import LineKinds, fields_of, kinds_of_lines
 from ..text.json_lines import JsonLines, is_utf8, parse_lines
 from ..text.value_kinds import UNSURE
 from ..values.casts import convert
