@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from .schema.types import ColumnType, column_type
 from .schema.unify import unify
 from .source import FileSource
 
+_NO_CONSTANTS: dict[str, Any] = {}  # one for all files: thousands of small objects cost each task time
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 
 
@@ -216,12 +218,20 @@ def _source(
         files.stream,
         reader,
         tuple(file.place for file in found),
-        tuple(tuple(layout.names) for layout in plan.schemas),
-        tuple({name: column[i].as_py() for name, column in constants.items()} for i in range(len(found))),
+        _layouts(plan.schemas),
+        tuple({name: column[i].as_py() for name, column in constants.items()} for i in range(len(found)))
+        if constants
+        else (_NO_CONSTANTS,) * len(found),
         {name: kind.format for name, kind in given.items() if kind.format is not None},
         {name: split for name, split in plan.text_at.items() if name not in constants},
         tuple(file.below for file in found),
     )
+
+
+def _layouts(schemas: Sequence[pa.Schema]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the columns of each file; files with equal columns share one schema, and one tuple."""
+    known = {id(schema): tuple(schema.names) for schema in {id(schema): schema for schema in schemas}.values()}
+    return tuple(known[id(schema)] for schema in schemas)
 
 
 def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
