@@ -19,6 +19,7 @@ from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.kinds import NOTHING, TEXT, Kind, join
 from ..schema.types import ColumnType, Int64s
+from ..text.csv_fields import warm
 from ..text.record_bounds import Dialect, Tally, count_line_ends, locate, tally
 from ..text.records import Records
 from ..text.value_kinds import UNSURE
@@ -44,6 +45,7 @@ def plan_input(
     files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], executor: Executor
 ) -> tuple[CsvReader, SplitPlan]:
     """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
+    warm()
     reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
     return reader, plan_text_files(reader, files, options, given, executor)
 

@@ -39,6 +39,13 @@ def csv_fields(data: bytes, delimiter: str, names: Sequence[str], asked: dict[st
     return Fields(tuple(asked), kinds, token[:, :rows], start[:, :rows], stop[:, :rows], line_ends)
 
 
+def warm() -> None:
+    """Compile the loops or load them, so that workers that start later find them in the cache."""
+    fields = csv_fields(b"1\n", ",", ["a"], {"a": TEXT})
+    assert fields is not None, "the record is plain"
+    fields.texts(b"1\n", "a")
+
+
 @kernel
 def _scan(
     data: npt.NDArray[np.uint8],

@@ -42,14 +42,13 @@ class Fields:
     def texts(self, data: bytes, name: str) -> pa.Array:
         """Return numbers and texts of a column as they stand in the records; other values are null."""
         at = self.names.index(name)
-        known = self.token[at] >= NUMBER
-        ends = np.zeros(len(known) + 1, np.int64)
-        np.cumsum(np.where(known, self.stop[at] - self.start[at], 0), out=ends[1:])
+        token, start = self.token[at], self.start[at]
+        ends = np.empty(len(token) + 1, np.int32)
+        nulls = _ends_of(token, start, self.stop[at], ends)
         values = np.empty(int(ends[-1]), np.uint8)
-        _gather(np.frombuffer(data, np.uint8), self.start[at], ends, values)
-        valid = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
-        buffers = [valid, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(values)]
-        return pa.Array.from_buffers(pa.string(), len(known), buffers)
+        _gather(np.frombuffer(data, np.uint8), start, ends, values)
+        valid = pa.py_buffer(np.packbits(token >= NUMBER, bitorder="little")) if nulls else None
+        return pa.Array.from_buffers(pa.string(), len(token), [valid, pa.py_buffer(ends), pa.py_buffer(values)], nulls)
 
     def booleans(self, name: str) -> pa.Array:
         """Return ``true`` and ``false`` of a column; other values are null."""
@@ -58,8 +57,24 @@ class Fields:
 
 
 @njit(cache=True)
-def _gather(data: npt.NDArray[np.uint8], start: Int64s, ends: Int64s, values: npt.NDArray[np.uint8]) -> None:
-    """Copy the bytes of each value behind those of the value before it; ``ends``: int64 (n + 1,), where they go."""
+def _ends_of(token: npt.NDArray[np.uint8], start: Int64s, stop: Int64s, ends: npt.NDArray[np.int32]) -> int:
+    """Write where each text ends behind those before it, int32 (n + 1,), and return the number of nulls."""
+    nulls, end = 0, 0
+    ends[0] = 0
+    for row in range(token.size):
+        if token[row] >= NUMBER:
+            end += stop[row] - start[row]
+        else:
+            nulls += 1
+        ends[row + 1] = end
+    return nulls
+
+
+@njit(cache=True)
+def _gather(
+    data: npt.NDArray[np.uint8], start: Int64s, ends: npt.NDArray[np.int32], values: npt.NDArray[np.uint8]
+) -> None:
+    """Copy the bytes of each value behind those of the value before it; ``ends``: as `_ends_of` writes them."""
     for row in range(start.size):
         at, size = start[row], ends[row + 1] - ends[row]
         for i in range(size):
