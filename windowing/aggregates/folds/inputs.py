@@ -12,8 +12,11 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
 from ...errors import DataError
-from ...panes.membership import Membership, Memberships, Ranges, part, sizes
-from .values import frozen
+from ...panes.membership import Membership, Memberships, Ranges, gathered, part, sizes
+from ...panes.membership_kernels import covered
+from ..kernels import equal_entries
+from ..kernels.loops import Codes
+from .values import NO_KEYS, codes, equality_keys, frozen
 
 T = TypeVar("T")
 
@@ -185,6 +188,41 @@ def as_ranges(present: Dense) -> Dense:
     ranges = part(present.membership, 0, len(present.membership))
     columns = tuple(column.take(pa.array(ranges.row)) for column in present.columns)
     return replace(present, columns=columns, membership=entries_of(ranges), original_entries=None)
+
+
+def as_disjoint(present: Dense) -> Dense:
+    """Return the same panes as disjoint ranges; of panes that overlap the entries are copied, pane after pane."""
+    if is_disjoint(present.membership):
+        return present
+    entries, bounds = gathered(present.membership, 0, len(present.membership))
+    columns = tuple(column.take(pa.array(entries)) for column in present.columns)
+    ranges = entries_of(Ranges(bounds[:-1], bounds[1:], bounds[:-1], True))
+    return replace(present, columns=columns, membership=ranges, original_entries=None)
+
+
+def first_equals(column: pa.Array, lo: Ints, hi: Ints) -> Ints:
+    """Return for each value of a column the first entry of its pane with an equal one, int64 (E,); -1 in no pane.
+
+    The panes are disjoint.
+    """
+    is_long = hi - lo > equal_entries.FEW
+    keys = NO_KEYS if is_long.all() else equality_keys(column)
+    found, distinct = _codes_of_panes(column, lo, hi, is_long)
+    first: Ints = frozen(equal_entries.first_equals(keys, found, distinct, len(column), lo, hi))
+    return first
+
+
+def _codes_of_panes(column: pa.Array, lo: Ints, hi: Ints, chosen: Mask) -> tuple[Codes, int]:
+    """Return `codes` for the values in some panes, and 0 for other values; empty for no panes."""
+    if chosen.all():
+        return codes(column)
+    if not chosen.any():
+        return frozen(np.empty(0, np.int32)), 0
+    among = covered(frozen(lo[chosen]), frozen(hi[chosen]), len(column))
+    found, distinct = codes(column.filter(pa.array(among)))
+    column_codes = np.zeros(len(column), np.int32)
+    column_codes[among] = found
+    return frozen(column_codes), distinct
 
 
 def masked(values: npt.NDArray[Any], null: Mask, dtype: pa.DataType) -> pa.Array:

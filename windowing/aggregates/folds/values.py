@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, Mask
+from ...columns.hash_kernels import Words, float_words
 from ...columns.numeric import INT64_DIGITS, is_measurable, measures
 from ...columns.sort_keys import sort_codes
+from ..kernels.equal_entries import EqualityKeys
 from ..kernels.loops import Codes, Floats, Numbers
 
 _SIGN = np.int64(-(2**63))
@@ -178,7 +180,44 @@ def order_keys(column: pa.Array) -> Numbers:
 def codes(column: pa.Array) -> tuple[Codes, int]:
     """Return a code for each value, int32 (n,), and how many codes there are; -0.0 equals 0.0, NaN equals NaN."""
     if pa.types.is_floating(column.type):
-        values = floats(column) + 0.0
-        column = pa.array(np.where(np.isnan(values), np.nan, values))
+        column = pa.array(float_words(_words(floats(column))))
     encoded = column.dictionary_encode()
     return frozen(encoded.indices.to_numpy()), len(encoded.dictionary)
+
+
+def equality_keys(column: pa.Array) -> EqualityKeys:
+    """Return what decides which values of a column are equal; -0.0 equals 0.0, NaN equals NaN."""
+    dtype = column.type
+    if not any(is_text(dtype) for is_text in _OF_BYTES):
+        return NO_KEYS._replace(words=_words(_equality_words(column)))
+    offsets, data = _bytes_of(column.cast(pa.large_binary()))
+    return NO_KEYS._replace(offsets=offsets, data=data)
+
+
+NO_KEYS = EqualityKeys(*(frozen(np.empty(0, kind)) for kind in (np.uint64, np.int64, np.uint8)))
+"""Those of no values."""
+
+
+def _equality_words(column: pa.Array) -> npt.NDArray[Any]:
+    if pa.types.is_floating(column.type):
+        return float_words(_words(floats(column)))
+    if pa.types.is_boolean(column.type):
+        return integers(column)
+    return ticks(column) if is_ticks(column.type) else codes(column)[0].astype(np.int64)
+
+
+_OF_BYTES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+
+
+def _words(values: npt.NDArray[Any]) -> Words:
+    words: Words = frozen(values.view(np.uint64))
+    return words
+
+
+def _bytes_of(texts: pa.LargeBinaryArray) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """Return where each text begins in the bytes of all, int64 (n + 1,), and these bytes."""
+    _, ends, data = texts.buffers()
+    if ends is None or not len(texts):
+        return frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.uint8))
+    offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return frozen(offsets), frozen(np.frombuffer(data if data is not None else b"", np.uint8))

@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, Mask
-from ...panes.membership import Membership, Ranges, gathered
-from ..folds.inputs import Inputs, as_ranges, dense, is_disjoint
+from ...panes.membership import Ranges, gathered
+from ..folds.inputs import Inputs, as_disjoint, dense, first_equals, is_disjoint
 from ..folds.values import codes
-from ..kernels import loops, pane_deltas
-from ..kernels.loops import Codes
+from ..kernels import equal_entries, pane_deltas
 
 
 def counts(inputs: Inputs) -> pa.Array:
@@ -22,7 +21,11 @@ def counts(inputs: Inputs) -> pa.Array:
 def distinct_counts(inputs: Inputs) -> pa.Array:
     """Number of different values without nulls; -0.0 equals 0.0, and NaN is one value."""
     present = dense(inputs)
-    return pa.array(_distinct_counts(*codes(present.columns[0]), present.membership))
+    column, membership = present.columns[0], present.membership
+    if is_disjoint(membership):
+        first = inputs.cached("first equals", lambda: first_equals(column, membership.lo, membership.hi))
+        return pa.array(equal_entries.distinct_counts(first, membership.lo, membership.hi))
+    return pa.array(pane_deltas.distinct_counts(*codes(column), pane_deltas.pane_deltas(membership)))
 
 
 def lists(inputs: Inputs) -> pa.Array:
@@ -38,26 +41,17 @@ def lists(inputs: Inputs) -> pa.Array:
 
 def distinct_lists(inputs: Inputs) -> pa.Array:
     """Each different value once, in the order of first appearance."""
-    present = as_ranges(dense(inputs))
+    present = as_disjoint(dense(inputs))
     column, ranges = present.columns[0], present.ranges
-    column_codes, distinct = codes(column)
-    sizes = _distinct_counts(column_codes, distinct, ranges)
-    rows = loops.distinct_rows(column_codes, distinct, int(sizes.sum()), ranges.lo, ranges.hi)
+    first = first_equals(column, ranges.lo, ranges.hi)
+    sizes = equal_entries.distinct_counts(first, ranges.lo, ranges.hi)
+    rows = equal_entries.distinct_rows(first, int(sizes.sum()), ranges.lo, ranges.hi)
     return _list_array(sizes, column.take(pa.array(rows)), present.empty)
 
 
 def joins(inputs: Inputs) -> pa.Array:
     """All texts in row order with the separator between them."""
     return pc.binary_join(lists(inputs), pa.scalar(inputs.literals[0], inputs.type))
-
-
-def _distinct_counts(column_codes: Codes, distinct: int, membership: Membership) -> Ints:
-    found: Ints
-    if is_disjoint(membership):
-        found = loops.distinct_counts(column_codes, distinct, membership.lo, membership.hi)
-    else:
-        found = pane_deltas.distinct_counts(column_codes, distinct, pane_deltas.pane_deltas(membership))
-    return found
 
 
 def _adjoin(ranges: Ranges) -> bool:

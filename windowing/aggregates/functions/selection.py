@@ -16,9 +16,9 @@ from ...columns.arrays import Ints, take_or_null
 from ...panes.membership import Ranges, batches, part
 from ..folds.fold_states import SMALLEST
 from ..folds.folds import fold
-from ..folds.inputs import Dense, Inputs, Ranked, dense, is_disjoint
-from ..folds.values import codes, halves, order_keys
-from ..kernels import loops, pane_deltas
+from ..folds.inputs import Dense, Inputs, Ranked, dense, first_equals, is_disjoint
+from ..folds.values import codes, frozen, halves, order_keys
+from ..kernels import equal_entries, loops, pane_deltas
 from . import order_statistics
 
 
@@ -78,7 +78,8 @@ def modes(inputs: Inputs) -> pa.Array:
     present = dense(inputs)
     column, membership = present.columns[0], present.membership
     if is_disjoint(membership):
-        return take_or_null(column, loops.most_frequent(*codes(column), membership.lo, membership.hi))
+        first = inputs.cached("first equals", lambda: first_equals(column, membership.lo, membership.hi))
+        return take_or_null(column, equal_entries.most_frequent(first, membership.lo, membership.hi))
     if isinstance(membership, Ranges):
         return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(membership)))
     picks = [_most_frequent(column, part(membership, *run)) for run in batches(membership)]
@@ -107,9 +108,9 @@ def _one_zero(values: pa.Array) -> pa.Array:
 def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
     """Entries of the modes of expanded panes, in which entries may be removed in another order than they were added."""
     assert written.row is not None
-    column_codes, distinct = codes(column.take(pa.array(written.row)))
-    places = loops.most_frequent(column_codes, distinct, written.lo, written.hi)
-    return np.append(written.row, -1)[places]
+    lo, hi = frozen(written.lo), frozen(written.hi)
+    first = first_equals(column.take(pa.array(written.row)), lo, hi)
+    return np.append(written.row, -1)[equal_entries.most_frequent(first, lo, hi)]
 
 
 def _nth(inputs: Inputs, place: int) -> pa.Array:

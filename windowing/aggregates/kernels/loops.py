@@ -175,55 +175,6 @@ def equal_counts(values: Numbers, picks: Ints, lo: Ints, hi: Ints) -> Ints:
 
 
 @kernel
-def most_frequent(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
-    """Row of the first appearance of each pane's most frequent code, the earliest of equals; -1 where empty."""
-    out = np.full(lo.size, -1, np.int64)
-    counts = np.zeros(distinct, np.int64)
-    for p in range(lo.size):
-        # Invariant: all counts are 0 before and after a pane. The last loop clears only the codes of the pane, so the
-        # cost of a pane is its rows and not the number of distinct values.
-        for i in range(lo[p], hi[p]):
-            counts[codes[i]] += 1
-        best = 0
-        for i in range(lo[p], hi[p]):
-            if counts[codes[i]] > best:
-                best = counts[codes[i]]
-                out[p] = i
-        for i in range(lo[p], hi[p]):
-            counts[codes[i]] = 0
-    return out
-
-
-@kernel
-def distinct_counts(codes: Codes, distinct: int, lo: Ints, hi: Ints) -> Ints:
-    """How many different codes each pane holds."""
-    out = np.zeros(lo.size, np.int64)
-    # The last pane in which each code was seen, instead of a flag: so nothing has to be cleared between panes.
-    seen_in = np.full(distinct, -1, np.int64)
-    for p in range(lo.size):
-        for i in range(lo[p], hi[p]):
-            if seen_in[codes[i]] != p:
-                seen_in[codes[i]] = p
-                out[p] += 1
-    return out
-
-
-@kernel
-def distinct_rows(codes: Codes, distinct: int, total: int, lo: Ints, hi: Ints) -> Ints:
-    """Rows in which each pane's codes appear first, pane after pane, of shape (total,)."""
-    out = np.empty(total, np.int64)
-    seen_in = np.full(distinct, -1, np.int64)
-    count = 0
-    for p in range(lo.size):
-        for i in range(lo[p], hi[p]):
-            if seen_in[codes[i]] != p:
-                seen_in[codes[i]] = p
-                out[count] = i
-                count += 1
-    return out
-
-
-@kernel
 def longest(lo: Ints, hi: Ints) -> int:
     """Number of rows of the longest pane."""
     rows = 0
