@@ -17,16 +17,18 @@ import decimal
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ..columns.arrays import Ints
 from ..errors import ConfigError
 from ..support.user_modules import import_own
-from .folds.inputs import Inputs, PaneFailed, as_ranges, dense
+from .folds.inputs import Dense, Inputs, PaneFailed, as_ranges, dense
 
 Function = Callable[..., Any]
 
@@ -94,13 +96,14 @@ def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], p
 
     def compute(inputs: Inputs) -> pa.Array:
         present = as_ranges(dense(inputs))
-        columns = [_exposed(column) for column in present.columns]
-        bounds = zip(present.ranges.lo.tolist(), present.ranges.hi.tolist(), strict=True)
-        literals = [parameter(literal) for literal in inputs.literals]
-        results = [
-            None if lo == hi else _call(function, _arguments(columns, literals, is_column, lo, hi), inputs, pane)
-            for pane, (lo, hi) in enumerate(bounds)
-        ]
+        filled = np.flatnonzero(~present.empty)
+        results = [None] * len(present.sizes)
+        pane = -1
+        try:
+            for pane, arguments in zip(filled.tolist(), _arguments(inputs, present, filled, is_column), strict=True):
+                results[pane] = function(*arguments)
+        except Exception as error:  # a user's function can raise anything
+            raise PaneFailed(pane, inputs.call, _reason(error)) from error
         return _converted(results, inputs)
 
     return compute
@@ -125,16 +128,20 @@ def _exposed(column: pa.Array) -> Any:
     return values
 
 
-def _arguments(columns: list[Any], literals: list[Any], is_column: Sequence[bool], lo: int, hi: int) -> list[Any]:
-    rows, others = iter(columns), iter(literals)
-    return [next(rows)[lo:hi] if column else next(others) for column in is_column]
-
-
-def _call(function: Function, arguments: list[Any], inputs: Inputs, pane: int) -> Any:
-    try:
-        return function(*arguments)
-    except Exception as error:  # a user's function can raise anything
-        raise PaneFailed(pane, inputs.call, _reason(error)) from error
+def _arguments(inputs: Inputs, present: Dense, filled: Ints, is_column: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
+    """Yield the arguments of the call for each pane of ``filled``."""
+    # Iterators slice without a line of Python a call, and slices that do not live on give the collector nothing to do.
+    lo, hi = present.ranges.lo[filled].tolist(), present.ranges.hi[filled].tolist()
+    columns, literals = iter(present.columns), iter(inputs.literals)
+    return zip(
+        *(
+            map(_exposed(next(columns)).__getitem__, map(slice, lo, hi))
+            if column
+            else repeat(parameter(next(literals)), len(lo))
+            for column in is_column
+        ),
+        strict=True,
+    )
 
 
 def _converted(results: list[Any], inputs: Inputs) -> pa.Array:
