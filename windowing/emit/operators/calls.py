@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +41,7 @@ from .views import Held, Lines, View
 
 _AT_FIRST = 256  # rows that are looked at after an eviction that an operator asked for; doubled while it asks no more
 _EVICTED = reason("evicted")
+_INHERITED = {Operator.insert, Operator.evict, Operator.initial_full, Operator.partition_evicted, Operator.finish}
 
 
 @dataclass(slots=True)
@@ -176,17 +179,17 @@ class _Window:
         """Make the calls of a view; return the row with which the next window begins, where the operator evicts."""
         view = self.view
         self._prepare()
-        for what, number in view.events():
-            if what == "row":
-                self._at_row(number)
-            elif what == "pane":
-                self._at_pane(number)
-            else:
-                self._at_eviction(number)
-            if self.lines.is_full:
-                yield
-            if self.life.asks_eviction:
-                return self._asked(what, number)
+        for what, numbers in view.events():
+            if what == "row" and self._is_quiet():
+                self._at_quiet_rows(numbers)
+                continue
+            step = self._at_row if what == "row" else self._at_pane if what == "pane" else self._at_eviction
+            for number in numbers:
+                step(number)
+                if self.lines.is_full:
+                    yield
+                if self.life.asks_eviction:
+                    return self._asked(what, number)
         return None
 
     # --- from view to view
@@ -256,6 +259,16 @@ class _Window:
 
     # --- steps
 
+    def _is_quiet(self) -> bool:
+        """Return whether nothing is called at the steps of rows."""
+        has_steps = self.can_fill or len(self.view.scene.lifetimes.driven.items)
+        return not has_steps and _is_inherited(self.life.operator.insert)
+
+    def _at_quiet_rows(self, rows: list[int]) -> None:
+        self._place_of(int(self.view.scene.sequences.pos[rows[-1]]))
+        self.held.put_all(rows, islice(self.coming, len(rows)), self.view)
+        self.newest = max(self.newest, rows[-1] + self.view.offset + 1)
+
     def _at_row(self, row: int) -> None:
         at, lives, offset = Moment(row=row), self.view.scene.lifetimes, self.view.offset
         self._place_of(int(self.view.scene.sequences.pos[row]))
@@ -271,13 +284,15 @@ class _Window:
         scene, held, offset, at = self.view.scene, self.held, self.view.offset, Moment(pane=pane)
         lives = scene.lifetimes
         self._place_of(scene.stamp(int(scene.panes.cause[pane]), pane))
-        gone = [row for row in sorted(held.rows) if not held.is_in(row, pane)] if lives.drops_unseen else []
+        gone = held.unseen(pane) if lives.drops_unseen else []
         self._evict(gone or self._of_held(lives.outdated.at(pane)), at)
         for row in lives.entering.at(pane):
             self._insert(row, at)
-        shown = [row for row in sorted(held.rows) if held.is_in(row, pane)]
-        self._trigger(pane, tuple(held.rows[row] for row in shown))
-        self.outcome.shown[shown] = True
+        shown = held.shown(pane)
+        self._trigger(pane, tuple(map(held.rows.__getitem__, shown)))
+        if shown:  # neighbours are the usual case, and a slice takes a tenth of the time
+            has_gaps = shown[-1] - shown[0] >= len(shown)
+            self.outcome.shown[shown if has_gaps else slice(shown[0], shown[-1] + 1)] = True
         self.shows_evicted = bool(scene.panes.closed_by[pane] == _EVICTED)
         if not self.shows_evicted:
             self._evict([row + offset for row in lives.leaving.at(pane)], at)
@@ -291,13 +306,12 @@ class _Window:
     def _partition_evicted(self, at: Moment) -> None:
         rows = self.held.take(sorted(self.held.rows))
         if self.life.exists:
-            self._write("partition_evicted", at, lambda: self.life.operator.partition_evicted(rows))
+            self._write("partition_evicted", at, self.life.operator.partition_evicted, rows)
         self.life, self.shows_evicted = OperatorLife(self.kind, self.named, self.life.words), False
 
     def _trigger(self, pane: int, rows: tuple[Row, ...]) -> None:
         scene, info, outcome = self.view.scene, next(self.infos), self.outcome
-        operator = self.life.operator
-        self.lines.now.of_pane(self.view.key, pane, self.step + 1, lambda: operator.trigger(rows, info))
+        self.lines.now.of_pane(self.view.key, pane, self.step + 1, self.life.operator.trigger, rows, info)
         self.step, self.place, self.number = self.step + 2, 0, info.window + 1
         outcome.panes[self.key] += 1
         if 0 <= (signal := int(scene.panes.cause[pane]) - len(scene.sequences)) < len(self.run.signals):
@@ -320,15 +334,21 @@ class _Window:
                 self._write("initial_full", at, operator.initial_full)
 
     def _insert(self, row: int, at: Moment) -> None:
-        mine, operator = next(self.coming), self.life.operator
-        self.held.put(row + self.view.offset, mine, self.view)
-        self.newest = max(self.newest, row + self.view.offset + 1)
-        self._write("insert", at, lambda: operator.insert(mine))
+        mine, operator, number = next(self.coming), self.life.operator, row + self.view.offset
+        self.held.put(number, mine, self.view)
+        self.newest = max(self.newest, number + 1)
+        self._write("insert", at, operator.insert, mine)
 
     def _evict(self, rows: list[int], at: Moment) -> None:
         if rows:
             gone, operator = self.held.take(rows), self.life.operator
-            self._write("evict", at, lambda: operator.evict(gone))
+            self._write("evict", at, operator.evict, gone)
 
-    def _write(self, method: str, at: Moment, call: Callable[[], Given]) -> None:
-        self.place = self.lines.now.of_step(method, self.view.key, at, self.step, self.place, call)
+    def _write(self, method: str, at: Moment, call: Callable[..., Given], *arguments: Any) -> None:
+        if not _is_inherited(call):
+            self.place = self.lines.now.of_step(method, self.view.key, at, self.step, self.place, call, *arguments)
+
+
+def _is_inherited(call: Callable[..., Given]) -> bool:
+    """Return whether a method is that of `Operator`: it returns nothing, and need not be called."""
+    return getattr(call, "__func__", None) in _INHERITED

@@ -5,7 +5,8 @@ Where rows enter one by one, a pane has a *place* among the rows of its key: row
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,26 +14,44 @@ from ...columns.arrays import Ints, Mask
 from ...kinds.context import WindowContext
 from ...kinds.row_steps import NEVER
 from ...kinds.signals import Signals
-from ...panes.membership import Memberships, memberships_of
+from ...panes.membership import memberships_of
 from ...panes.panes import Panes
 from ...planning.plan import Plan
 from ...sequences.sequence import Sequences
 
+_LEAST, _MOST = 16, 4096  # numbers whose lists are read at a time; doubled as long as one block follows another
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Lists:
-    """Lists of items by number, each ascending.
+    """Lists of items by number.
 
-    ``items``: int64 (I,), one list after the other.
+    ``items``: int64 (I,) or, of pairs, (I, 2), one list after the other.
     ``first``: int64 (numbers + 1,), the bounds of the lists.
+
+    The lists of a block of numbers are kept as Python's, because a slice of an array takes ten times as long.
     """
 
     items: Ints
     first: Ints
+    _low: int = field(default=0, init=False)
+    _high: int = field(default=0, init=False)
+    _items: list[Any] = field(default_factory=list, init=False)
+    _bounds: list[int] = field(default_factory=list, init=False)
 
-    def at(self, number: int) -> list[int]:
+    def at(self, number: int) -> list[Any]:
         """Return the list of a number."""
-        return self.items[self.first[number] : self.first[number + 1]].tolist()
+        if not self._low <= number < self._high:
+            self._read(number)
+        place = number - self._low
+        return self._items[self._bounds[place] : self._bounds[place + 1]]
+
+    def _read(self, number: int) -> None:
+        size = min(2 * (self._high - self._low), _MOST) if number == self._high else _LEAST
+        self._low, self._high = number, min(number + max(size, _LEAST), len(self.first) - 1)
+        bounds = self.first[number : self._high + 1]
+        self._items = self.items[bounds[0] : bounds[-1]].tolist()
+        self._bounds = (bounds - bounds[0]).tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +66,7 @@ class RowLifetimes:
     ``outdated``: by pane, the rows that leave before it.
     ``leaving``: by pane, the rows that leave after it.
     ``drops_unseen``: whether rows that a pane no longer shows have left by then.
-    ``memberships``: which panes show the rows.
-    ``entries``: by row, its entries in ``memberships``.
+    ``shown``: by row, the runs of panes that show it, each as its first pane and the pane behind it.
     """
 
     order: Ints
@@ -59,8 +77,7 @@ class RowLifetimes:
     outdated: Lists
     leaving: Lists
     drops_unseen: bool
-    memberships: Memberships
-    entries: Lists
+    shown: Lists
 
 
 def row_lifetimes(
@@ -86,7 +103,8 @@ def row_lifetimes(
         _lists_by_number(steps.leaving, len(panes)),
     )
     by_row = _lists_by_number(lives.row, n)
-    return RowLifetimes(order, steps.place, stepping, *lists, steps.drops_unseen, lives, by_row)
+    runs = np.stack([lives.enter[by_row.items], lives.leave[by_row.items]], axis=1)
+    return RowLifetimes(order, steps.place, stepping, *lists, steps.drops_unseen, Lists(runs, by_row.first))
 
 
 def _lists_by_number(numbers: Ints, count: int) -> Lists:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -39,11 +41,13 @@ def key_of(sequences: Sequences, key: int) -> Row:
 
 def python_rows(key: Row, rows: pa.RecordBatch, picks: Ints) -> Iterator[Row]:
     """Yield the rows at ``picks`` as read-only mappings of all their columns, including those of the key."""
+    names = [*key, *(name for name in rows.schema.names if name not in key)]
     for first in range(0, len(picks), _BLOCK):
         block = pa.array(picks[first : first + _BLOCK])
-        columns = {name: python_values(name, rows.column(name).take(block)) for name in rows.schema.names}
-        for i in range(len(block)):
-            yield MappingProxyType({**key, **{name: values[i] for name, values in columns.items()}})
+        columns = {name: repeat(value, len(block)) for name, value in key.items()}
+        columns |= {name: python_values(name, rows.column(name).take(block)) for name in rows.schema.names}
+        for values in zip(*(columns[name] for name in names), strict=True):
+            yield MappingProxyType(dict(zip(names, values, strict=True)))
 
 
 def pane_infos(plan: Plan, pane_columns: pa.Table, picks: Ints) -> Iterator[PaneInfo]:
@@ -63,10 +67,19 @@ def python_values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
     if pa.types.is_temporal(column.type) and getattr(column.type, "unit", "") == "ns":
         column = column.cast(pa.int64())
     try:
-        return column.to_pylist()
+        return _times(combined(column)) or column.to_pylist()
     except (OverflowError, ValueError) as error:
         what = f"column {name!r} holds {column.type} beyond Python's, which an operator would get ({reason_of(error)})"
         raise DataError(what, "make it a number, or leave such rows out") from None
+
+
+def _times(column: pa.Array) -> list[Any]:
+    """Return timestamps without a zone as `to_pylist` does, in a twentieth of the time; nothing for other values."""
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return []
+    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()  # None for null; integers beyond Python's range
+    times = sum(type(value) is datetime for value in values)
+    return values if times + column.null_count == len(values) else []
 
 
 def _pane_columns(plan: Plan) -> list[int]:
@@ -138,13 +151,14 @@ class OperatorRows:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def of_pane(self, key: int, pane: int, step: int, call: Callable[[], Given]) -> None:
+    def of_pane(self, key: int, pane: int, step: int, call: Callable[..., Given], *arguments: Any) -> None:
         """Write what ``trigger`` returns: the rows of the pane, with the mark at the last; the mark alone without rows.
 
+        ``call``: the method, and then what it is called with.
         ``step``: the number among the steps of the key with the same stream columns; odd for panes.
         """
         at = Moment(pane=pane)
-        rows = self._called("trigger", key, at, call)
+        rows = self._called("trigger", key, at, call, arguments)
         for place in range(len(rows)):
             mark = "window" if place == len(rows) - 1 else None
             self.lines.append(_Line(key, pane, at, step, place, mark))
@@ -153,12 +167,14 @@ class OperatorRows:
             rows = [{}]
         self._write(rows)
 
-    def of_step(self, method: str, key: int, at: Moment, step: int, place: int, call: Callable[[], Given]) -> int:
+    def of_step(
+        self, method: str, key: int, at: Moment, step: int, place: int, call: Callable[..., Given], *arguments: Any
+    ) -> int:
         """Write what another method returns.
 
-        ``step``: as for panes, but even. The rows are numbered from ``place``. Returns the number of the next row.
+        ``step``, ``call``: as for panes, but steps are even. Rows are numbered from ``place``. Returns the next number.
         """
-        rows = self._called(method, key, at, call)
+        rows = self._called(method, key, at, call, arguments)
         if rows:
             self.lines += [_Line(key, -1, at, step, place + i, None) for i in range(len(rows))]
             self._write(rows)
@@ -185,26 +201,30 @@ class OperatorRows:
             return f"at row {self.scene.sequences.pos[at.row]}"
         return "at the end of the data" if at == _END else "at the eviction"
 
-    def _called(self, method: str, key: int, at: Moment, call: Callable[[], Given]) -> list[Row]:
+    def _called(
+        self, method: str, key: int, at: Moment, call: Callable[..., Given], arguments: tuple[Any, ...]
+    ) -> Sequence[Row]:
         """Return the rows that a method returns or yields."""
-        name = f"{self.operator.__name__}.{method}"
         try:
-            given = call()
-            rows = [] if given is None else list(given)
+            given = call(*arguments)
+            if given is None:
+                return ()
+            rows = list(given)
         except Exception as error:  # a user's class can raise anything
-            raise DataError(f"{name} failed {self.where(key, at)}: {reason_of(error)}") from error
+            what = f"{self.operator.__name__}.{method} failed {self.where(key, at)}: {reason_of(error)}"
+            raise DataError(what) from error
         for one in rows:
-            self._check(name, one, lambda: self.where(key, at))
+            if not isinstance(one, Mapping):
+                what = f"{self.operator.__name__}.{method} gave {one!r:.60} {self.where(key, at)}, which is no row"
+                raise DataError(what, "yield dicts, or return a list of them")
+            if not all(map(self.cells.__contains__, one)):
+                raise self._of_strange_column(method, one, self.where(key, at))
         return rows
 
-    def _check(self, name: str, row: Any, where: Callable[[], str]) -> None:
-        if not isinstance(row, Mapping):
-            what = f"{name} gave {row!r:.60} {where()}, which is no row"
-            raise DataError(what, "yield dicts, or return a list of them")
-        for column in row:
-            if column not in self.cells:
-                what = f"{name} gave a column {column!r} {where()} that {self.operator.__name__}.output does not name"
-                raise DataError(what, f"it names {', '.join(self.cells)}")
+    def _of_strange_column(self, method: str, row: Row, where: str) -> DataError:
+        name, strange = self.operator.__name__, next(column for column in row if column not in self.cells)
+        what = f"{name}.{method} gave a column {strange!r} {where} that {name}.output does not name"
+        return DataError(what, f"it names {', '.join(self.cells)}")
 
     def _write(self, rows: Sequence[Row]) -> None:
         for name, values in self.cells.items():

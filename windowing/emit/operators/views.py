@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,8 @@ from ...operator import Operator, Row
 from .scenes import Described, Scene
 from .values import MOST_ROWS, OperatorRows
 
-Event = tuple[Literal["row", "pane", "eviction"], int]
+Events = tuple[Literal["row", "pane", "eviction"], list[int]]
+_AT_ONCE = 4096  # rows
 
 
 class Lines:
@@ -86,25 +87,28 @@ class View:
         begin = max(int(begin), self.since)
         return np.flatnonzero(self.scene.lifetimes.stepping[begin:end]) + begin
 
-    def events(self) -> Iterator[Event]:
-        """Yield panes, rows and evictions: each row after the panes and the eviction that come before it."""
+    def events(self) -> Iterator[Events]:
+        """Yield runs of panes, of rows and of evictions: each row after the panes and evictions that come before it."""
         order = self.order
         place, stepping = self.scene.lifetimes.place[order], self.stepping
-        panes, ahead = order.tolist(), 0
+        panes, ahead, rows = order.tolist(), 0, list[int]()
         behind_rows = np.searchsorted(place, stepping, side="right").tolist()
         cuts = list(self.scene.evictions.get(self.key, ()))
         for row, behind in zip([*stepping.tolist(), None], [*behind_rows, len(panes)], strict=True):
+            if rows and (row is None or behind > ahead or (cuts and cuts[0][0] <= row) or len(rows) == _AT_ONCE):
+                yield "row", rows
+                rows = []
             while cuts and (row is None or cuts[0][0] <= row):
                 cut, eviction = cuts.pop(0)
                 before = max(ahead, int(np.searchsorted(place, cut, side="right")))
-                yield from (("pane", pane) for pane in panes[ahead:before])
+                yield "pane", panes[ahead:before]
                 ahead = before
-                yield "eviction", eviction
+                yield "eviction", [eviction]
             if behind > ahead:
-                yield from (("pane", pane) for pane in panes[ahead:behind])
+                yield "pane", panes[ahead:behind]
                 ahead = behind
             if row is not None:
-                yield "row", row
+                rows.append(row)
 
 
 @dataclass(slots=True)
@@ -112,28 +116,34 @@ class Held:
     """The rows in the window of a key, by their number in the whole sequences, and the runs of panes that show them."""
 
     rows: dict[int, Row] = field(default_factory=dict)
-    runs: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    runs: dict[int, list[Any]] = field(default_factory=dict)
 
     def put(self, row: int, value: Row, view: View) -> None:
         """Add a row."""
         self.rows[row] = value
-        self.runs[row] = _runs(view, row - view.offset)
+        self.runs[row] = view.scene.lifetimes.shown.at(row - view.offset)
+
+    def put_all(self, rows: list[int], values: Iterable[Row], view: View) -> None:
+        """Add rows of the view, by their numbers there."""
+        numbers = [row + view.offset for row in rows]
+        self.rows.update(zip(numbers, values, strict=True))
+        self.runs.update(zip(numbers, map(view.scene.lifetimes.shown.at, rows), strict=True))
 
     def turn_to(self, view: View) -> None:
         """Ask another view for the panes that show the rows."""
-        self.runs = {row: _runs(view, row - view.offset) for row in self.rows}
+        self.runs = {row: view.scene.lifetimes.shown.at(row - view.offset) for row in self.rows}
 
-    def is_in(self, row: int, pane: int) -> bool:
-        """Whether a pane of the view shows a row."""
-        return any(enter <= pane < leave for enter, leave in self.runs[row])
+    def shown(self, pane: int) -> list[int]:
+        """Return the rows that a pane of the view shows, ascending."""
+        runs = self.runs
+        return [row for row in sorted(runs) for enter, leave in runs[row] if enter <= pane < leave]
+
+    def unseen(self, pane: int) -> list[int]:
+        """Return the rows that a pane of the view does not show, ascending."""
+        return sorted(self.runs.keys() - self.shown(pane))
 
     def take(self, rows: list[int]) -> tuple[Row, ...]:
         """Remove rows, and return them."""
         for row in rows:
             del self.runs[row]
-        return tuple(self.rows.pop(row) for row in rows)
-
-
-def _runs(view: View, row: int) -> list[tuple[int, int]]:
-    lives = view.scene.lifetimes
-    return [(int(lives.memberships.enter[i]), int(lives.memberships.leave[i])) for i in lives.entries.at(row)]
+        return tuple(map(self.rows.pop, rows))
