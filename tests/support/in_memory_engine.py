@@ -246,7 +246,8 @@ def run_in_memory(
         slices = slices_of(cuts)
         work, chunks = run_global_pass(work, chunks, executor)
         with executor.shared_folders() as folders:
-            reports = exchange_and_scan(work, chunks, cuts, executor, folders)
+            two_by_two = [tuple(chunks[i : i + 2]) for i in range(0, len(chunks), 2)]  # map tasks merge each
+            reports = exchange_and_scan(work, two_by_two, cuts, executor, folders)
     outcome = outcome_of(StrategyRun(Direct("a test says so", tuple(chunks)), work, reports, slices), {})
     parts = [table.cast(plan.schema) for _, table in sorted(sink.parts.items()) if table.num_columns]
     visible = pa.schema([field for field in work.source.schema if field.name not in plan.projection.hidden])

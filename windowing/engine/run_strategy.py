@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from ..ports import Executor
@@ -70,18 +71,26 @@ def _scan_presorted(
 def _run_exchange(work: TaskContext, strategy: Exchange, executor: Executor, folders: Sequence[str]) -> StrategyRun:
     work, chunks = run_global_pass(work, strategy.chunks, executor)
     work = replace(work, scan_plan=strategy.scan_plan)
-    cuts = strategy.bounds(work.plan, executor.parallelism)
-    return StrategyRun(strategy, work, exchange_and_scan(work, chunks, cuts, executor, folders), slices_of(cuts))
+    tasks = executor.parallelism
+    cuts = strategy.bounds(work.plan, tasks)
+    groups = strategy.groups(chunks, slices_of(cuts), tasks)
+    return StrategyRun(strategy, work, exchange_and_scan(work, groups, cuts, executor, folders), slices_of(cuts))
 
 
 def exchange_and_scan(
-    work: TaskContext, chunks: Sequence[Chunk], cuts: SliceBounds | None, executor: Executor, folders: Sequence[str]
+    work: TaskContext,
+    groups: Sequence[tuple[Chunk, ...]],
+    cuts: SliceBounds | None,
+    executor: Executor,
+    folders: Sequence[str],
 ) -> list[TaskReport]:
     """Send the rows of all chunks, and of the restored state, to their slices, and scan these.
 
-    ``folders``: as `Executor.shared_folders` gives them.
+    ``groups``: the chunks, those together that one map task merges. ``folders``: as `Executor.shared_folders` gives
+    them.
     """
-    items: list[Chunk | StatePart] = [*chunks, *(work.restore_point.parts if work.restore_point is not None else ())]
+    parts = work.restore_point.parts if work.restore_point is not None else ()
+    items: list[tuple[Chunk, ...] | StatePart] = [*groups, *parts]
     transport = partial(through_files, folders) if folders else through_shuffle
     send = partial(_blocks_of_all, work, cuts, transport)
     receive = partial(_scan_partition, work.for_scan, cuts)
@@ -90,7 +99,7 @@ def exchange_and_scan(
     has_segments = any(report.segments for report in reports)
     if cuts is not None and has_segments:
         reports += scan_staged_segments(work.for_scan, cuts, reports, executor)
-    reports = with_rejects(work, chunks, reports, executor)
+    reports = with_rejects(work, [*chain.from_iterable(groups)], reports, executor)
     if has_segments:
         work.sink.drop_scratch()
     return reports

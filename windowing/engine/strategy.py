@@ -6,6 +6,7 @@ result, only what it costs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
@@ -16,7 +17,7 @@ from ..segments.segment_scan import can_be_cut
 from .exchange.range_cuts import Samples, SliceBounds, choose_bounds, no_samples
 from .exchange.sampling import reduction_factor, samples_of, with_state_keys
 from .presorted.sorted_input import KEYED, OUT_OF_ORDER, obstacle_of
-from .tasks.sizing import Chunk, Sizes, pack, result_size, row_width, slice_count
+from .tasks.sizing import Chunk, Sizes, group, pack, result_size, row_width, slice_count
 from .tasks.task import TaskContext
 
 _MIN_REDUCTION = 4.0  # rows per cell below which partial aggregation costs more than it saves
@@ -94,7 +95,7 @@ class Exchange:
     ``scan_plan``: the plan of the scan tasks where map tasks aggregate partially; None: they do not.
     ``nbytes``: estimate of the bytes that scan tasks get.
     ``rows``: estimate of the rows that they get.
-    ``slice_bytes``: bound on the bytes of a slice.
+    ``sizes``: bounds on the input of a task.
     """
 
     name: ClassVar[str] = "exchange"
@@ -105,13 +106,17 @@ class Exchange:
     scan_plan: Plan | None
     nbytes: int
     rows: int
-    slice_bytes: int
+    sizes: Sizes
 
     def bounds(self, plan: Plan, parallelism: int) -> SliceBounds | None:
         """Choose slices for ``parallelism`` tasks at a time; None: one slice."""
         result = result_size(self.scan_plan or plan, self.rows)
-        count = slice_count(self.nbytes + result, self.slice_bytes, parallelism)
+        count = slice_count(self.nbytes + result, self.sizes.slice, parallelism)
         return choose_bounds(self.keys, plan.key, count, self.may_cut_keys)
+
+    def groups(self, chunks: Sequence[Chunk], slices: int, parallelism: int) -> list[tuple[Chunk, ...]]:
+        """Choose which chunks a map task merges; ``chunks``: those of the strategy, with what was decided of them."""
+        return group(chunks, self.nbytes, slices, parallelism, self.sizes)
 
 
 Strategy: TypeAlias = Direct | Presorted | Exchange
@@ -168,7 +173,7 @@ def _exchange(work: TaskContext, sample: Sample, obstacle: str) -> Exchange:
         scan_plan,
         int(sample.nbytes / factor),
         int(sample.rows / factor),
-        sample.sizes.slice,
+        sample.sizes,
     )
 
 

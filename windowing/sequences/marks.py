@@ -78,11 +78,16 @@ def in_order(marks: Marks) -> Marks:
     return ordered.take(_last_of_each_file(ordered.file))
 
 
-def all_in_order(parts: Sequence[Marks]) -> Marks:
-    """Return the marks of several sets as one set, sorted as by `in_order`."""
+def all_marks(parts: Sequence[Marks]) -> Marks:
+    """Return the marks of several sets as one set, one after the other."""
     rows = one_batch(pa.Table.from_batches([part.rows for part in parts]))
     pos, file = (np.concatenate([getattr(part, name) for part in parts]) for name in ("pos", "file"))
-    return in_order(Marks(rows, pos, file))
+    return Marks(rows, pos, file)
+
+
+def all_in_order(parts: Sequence[Marks]) -> Marks:
+    """Return the marks of several sets as one set, sorted as by `in_order`."""
+    return in_order(all_marks(parts))
 
 
 def epochs(sequences: Sequences, marks: Marks) -> Ints:

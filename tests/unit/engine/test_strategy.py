@@ -33,6 +33,7 @@ EXECUTORS = st.builds(
     LocalExecutor, st.integers(1, 4), is_one_machine=st.booleans(), pickles=st.just(True), seed=st.integers(0, 9)
 )
 BYTES = st.sampled_from([1, 100, 300, 1 << 20])
+SIZES = st.builds(Sizes, st.sampled_from([0, 0, 0, 500]), BYTES, BYTES, st.sampled_from([0, 1 << 20]))
 TINY = Sizes(small=0, chunk=200, slice=200)
 SORTED: list[WindowCase] = [("count(7)", "arrival", {}), ("delta(t, 3)", ["t"], {}), ("time(4)", ["t"], {})]
 
@@ -58,7 +59,7 @@ def result_of(work: TaskContext, outcome: Outcome) -> pa.Table:
 @examples(100)
 @given(
     st.data(), logs(), st.one_of(st.sampled_from([*WINDOWS, *MORE]), st.sampled_from(SORTED)), st.booleans(),
-    EXECUTORS, st.builds(Sizes, st.sampled_from([0, 0, 0, 500]), BYTES, BYTES), st.booleans(),
+    EXECUTORS, SIZES, st.booleans(),
 )  # fmt: skip
 def test_any_strategy_gives_the_bits_of_one_scan_in_memory(
     data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool,

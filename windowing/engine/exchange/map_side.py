@@ -1,22 +1,22 @@
-"""The map side: read a chunk, reject rows that no window can place, sort, cut, and write a block for each slice."""
+"""The map side: read chunks, reject rows that no window can place, sort, cut, and write a block for each slice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import ClockValue, Ints
+from ...columns.arrays import ClockValue, Ints, latest_clock
 from ...ports import ChunkAccount, Counts
 from ...scan.lateness import LatenessResult, assess, highest_reading, no_watermarks
 from ...scan.preaggregate import preaggregate
 from ...scan.row_validation import add_late
 from ...scan.scan import latest
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...sequences.marks import Marks, all_marks
+from ...sequences.sequence import Sequences, merge
 from ..tasks.rejects import reject
 from ..tasks.row_checks import span_of
 from ..tasks.sizing import Chunk
@@ -29,7 +29,7 @@ from .read_chunk import ChunkRows, read_columns, read_rows, sequences_of
 
 @dataclass(frozen=True, slots=True)
 class MappedChunk:
-    """One chunk after reading, row validation and sorting.
+    """One chunk, or several neighbours merged, after reading, row validation and sorting.
 
     ``sequences``: the rows.
     ``marks``: window marks, or watermark advances.
@@ -45,23 +45,39 @@ class MappedChunk:
     account: ChunkAccount
 
 
-def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunk: Chunk) -> Iterator[tuple[int, Fill]]:
-    """Yield (slice, function that writes its block) for each slice that needs anything of the chunk."""
-    read = read_chunk(work, chunk)
-    sequences = read.sequences if work.scan_plan is None else preaggregate(work.plan, work.scan_plan, read.sequences)
-    offsets = slice_offsets(sequences, cuts)
-    slices = slices_of(cuts)
-    account_slice = chunk.index % slices
+def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunks: Sequence[Chunk]) -> Iterator[tuple[int, Fill]]:
+    """Yield (slice, function that writes its block) for each slice that needs anything of neighbouring chunks."""
+    read = _merged([_for_scan(work, chunk) for chunk in chunks])
+    offsets = slice_offsets(read.sequences, cuts)
+    slices, first = slices_of(cuts), chunks[0]
+    account_slice = first.index % slices
     for i in range(slices):
-        part = part_of(sequences, int(offsets[i]), int(offsets[i + 1]))
+        part = part_of(read.sequences, int(offsets[i]), int(offsets[i + 1]))
         account = read.account if i == account_slice else None
         if len(part) or len(read.marks) or read.clock is not None or account:
-            yield (
-                i,
-                partial(
-                    write, ShuffleBlock(chunk.index, part, read.marks, read.level, read.clock, account), chunk.base
-                ),
-            )
+            block = ShuffleBlock(first.index, part, read.marks, read.level, read.clock, account)
+            yield i, partial(write, block, first.base)
+
+
+def _for_scan(work: TaskContext, chunk: Chunk) -> MappedChunk:
+    """Read a chunk, and aggregate it partially where the scan expects that."""
+    read = read_chunk(work, chunk)
+    if work.scan_plan is None:
+        return read
+    return replace(read, sequences=preaggregate(work.plan, work.scan_plan, read.sequences))
+
+
+def _merged(reads: Sequence[MappedChunk]) -> MappedChunk:
+    """Merge chunks in the order of their positions, as the scan would merge their blocks, which sorts the marks."""
+    if len(reads) == 1:
+        return reads[0]
+    return MappedChunk(
+        merge([read.sequences for read in reads]),
+        all_marks([read.marks for read in reads]),
+        np.concatenate([read.level for read in reads]),
+        latest_clock([read.clock for read in reads]),
+        sum((read.account for read in reads), ChunkAccount()),
+    )
 
 
 def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:

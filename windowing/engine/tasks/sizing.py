@@ -1,6 +1,6 @@
 """Sizes of work: chunks of the input for map tasks, slices of the total order for scan tasks.
 
-A *chunk* is a group of neighbouring splits that one task reads and sorts together. A *slice* is a contiguous range of
+A *chunk* is a group of neighbouring splits that are read and sorted together. A *slice* is a contiguous range of
 the total order (key, order, arrival) of bounded size. Sizes bound what a task holds in memory; they never change a
 result.
 """
@@ -29,11 +29,13 @@ class Sizes:
     ``small``: an input up to this size is one task, without sample and exchange.
     ``chunk``: the input of a map task.
     ``slice``: the input of a scan task.
+    ``block``: a block is to be no smaller, if need be by map tasks that merge several chunks.
     """
 
     small: int = 16 << 20
     chunk: int = 96 << 20
     slice: int = 192 << 20
+    block: int = 128 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,34 @@ def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
         room -= size
         next_base = split.base + split.rows
     return [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(chunks)]
+
+
+def group(chunks: Sequence[Chunk], nbytes: int, slices: int, tasks: int, sizes: Sizes) -> list[tuple[Chunk, ...]]:
+    """Group neighbouring chunks whose rows one map task merges before it cuts them into a block for each slice.
+
+    Each block costs the same however few rows it has, and there are as many as groups times slices. So where they would
+    be smaller than ``sizes.block``, a group has what half a task's memory holds once it is sorted, and ``tasks`` at a
+    time do the groups in whole turns. Else a chunk is a group, and a task begins sooner with the next one.
+
+    ``nbytes``: estimate of the bytes of all chunks for the scan tasks. ``slices``: their number.
+    """
+    each = max(1, nbytes // max(1, len(chunks)))
+    most = 2 * sizes.slice // each
+    if most < 2 or each >= sizes.block * slices:
+        return [(chunk,) for chunk in chunks]
+    count = min(len(chunks), tasks * -(-len(chunks) // (tasks * most)))
+    evenly = [chunks[len(chunks) * i // count : len(chunks) * (i + 1) // count] for i in range(count)]
+    return [together for neighbours in evenly for together in _without_gaps(neighbours)]
+
+
+def _without_gaps(chunks: Sequence[Chunk]) -> list[tuple[Chunk, ...]]:
+    """Divide chunks where positions do not follow each other: a block stores positions as offsets of 32 bits."""
+    groups: list[list[Chunk]] = []
+    for chunk in chunks:
+        if not groups or groups[-1][-1].base + groups[-1][-1].rows != chunk.base:
+            groups.append([])
+        groups[-1].append(chunk)
+    return [tuple(together) for together in groups]
 
 
 def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
