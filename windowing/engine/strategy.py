@@ -139,7 +139,7 @@ def take_sample(work: TaskContext, executor: Executor, sizes: Sizes) -> Sample:
         sample = _with_reduction(work, executor, replace(sample, obstacle=KEYED))
         if sample.is_small_when_aggregated:  # no keys are needed for one slice
             return sample
-    keys = samples_of(work, executor, may_cut_keys)
+    keys = samples_of(work, executor, may_cut_keys, nbytes // sizes.slice)
     obstacle = obstacle_of(work, keys, executor, may_cut_keys)
     sample = replace(sample, keys=with_state_keys(work, keys, rows), obstacle=obstacle)
     return sample if obstacle is None or work.plan.key else _with_reduction(work, executor, sample)

@@ -20,6 +20,7 @@ from support.in_process import wincli_here
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from wincli.windowing.engine.exchange import sampling
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.strategy import Direct, Exchange, Presorted, Strategy, choose_strategy, take_sample
 from wincli.windowing.engine.tasks.sizing import Sizes
@@ -94,7 +95,7 @@ def test_rows_out_of_order_are_exchanged_after_all(is_one_machine: bool) -> None
     whole = wincli.aggregate(table, "delta(t, 30)", order_by=["t"], aggregates=AGGREGATES)
     work = work_of(source, "delta(t, 30)", [], ["t"], {})
     executor = replace(STRICT, is_one_machine=is_one_machine)
-    with mock.patch("wincli.windowing.engine.exchange.sampling._SAMPLED_ROWS", 10):
+    with mock.patch.multiple(sampling, _SAMPLED_ROWS=10, _ROWS_OF_SLICE=0):
         outcome = run_window(work, executor, TINY)
     assert outcome.strategy.reason == "the rows are not in order"
     assert same(result_of(work, outcome).drop_columns("_pos"), whole.drop_columns("_pos"))

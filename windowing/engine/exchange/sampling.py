@@ -17,23 +17,31 @@ from .read_chunk import rows_per_cell, sample_rows
 from .state_blocks import sampled_keys
 
 T = TypeVar("T")
-_SAMPLED_SPLITS = 16
-_SAMPLED_ROWS = 4000
+SAMPLED_SPLITS = 16
+"""At most so many splits are sampled."""
+_SAMPLED_ROWS = 4000  # of a split, at least
+_ROWS_OF_SLICE = 200  # else the largest of thousands of slices has twice the rows of the mean
 
 
-def samples_of(work: TaskContext, executor: Executor, with_order: bool) -> Samples:
+def samples_of(work: TaskContext, executor: Executor, with_order: bool, slices: int = 1) -> Samples:
     """Sample evenly spaced rows of evenly spaced splits; no rows where there is neither a key nor an order to cut.
 
-    The driver reads them itself while Spark starts, where the format can read a few columns alone.
+    ``slices``: about how many there will be at least. The driver reads the rows itself while Spark starts, where the
+    format can read a few columns alone.
     """
     splits = [split for split in work.source.splits if split.rows]
     if not (work.plan.key or with_order) or not splits:
         return no_samples()
-    sample = partial(sample_rows, work, _SAMPLED_ROWS, with_order)
+    sample = partial(sample_rows, work, rows_of_split(slices), with_order)
     picked = _spread(splits)
     per_split = [sample(split) for split in picked] if work.source.columnar else executor.map("sample", sample, picked)
     rows = pa.concat_tables(per_split)
     return Samples(rows, np.ones(rows.num_rows))
+
+
+def rows_of_split(slices: int) -> int:
+    """Return how many rows of a split are sampled: thousands of slices need more than a few to be of one size."""
+    return max(_SAMPLED_ROWS, _ROWS_OF_SLICE * slices // SAMPLED_SPLITS)
 
 
 def reduction_factor(work: TaskContext, executor: Executor) -> float:
@@ -70,5 +78,5 @@ def with_state_keys(work: TaskContext, samples: Samples, rows: int) -> Samples:
 
 
 def _spread(items: Sequence[T]) -> list[T]:
-    picks = np.unique(np.linspace(0, len(items) - 1, min(len(items), _SAMPLED_SPLITS)).astype(int))
+    picks = np.unique(np.linspace(0, len(items) - 1, min(len(items), SAMPLED_SPLITS)).astype(int))
     return [items[i] for i in picks]
