@@ -224,7 +224,7 @@ def counts_of(
 ) -> dict[str, float]:
     """Return what costs are paid for, by name: rows and windows in millions, blocks in thousands.
 
-    ``children``: executors that the driver's Java starts. ``map_files``, ``slice_files``: each task is told of all files
+    ``children``: executors that the driver's Java starts. ``map_files``, ``slice_files``: tasks are told of all files
     of the input; in millions.
     """
     return {

@@ -71,11 +71,11 @@ FIT = (
     Case(20_000_000, 5_000, 100),
     Case(20_000_000, 50_000, 100),
     Case(20_000_000, 5_000, 100, split_kib=8 << 10),
-    Case(20_000_000, 5_000, 100, slice_kib=1 << 10),
     Case(20_000_000, 5_000, 100, split_kib=8 << 10, slice_kib=2 << 10),
-    Case(1_000_000, 5_000, 100, executors=3),
-    Case(20_000_000, 5_000, 100, executors=3, slice_kib=1 << 10),
     Case(20_000_000, 5_000, 1_000, split_kib=800),
+    Case(1_000_000, 5_000, 100, slice_kib=16),
+    Case(1_000_000, 5_000, 100, executors=4, split_kib=400, slice_kib=256),
+    Case(20_000_000, 5_000, 100, executors=3, split_kib=8 << 10, slice_kib=4 << 10),
 )
 CHECK = tuple(Case(20_000_000, 20_000, 40, executors, 16 << 10, 8 << 10) for executors in (1, 2, 4, 8))
 
