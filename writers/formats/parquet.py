@@ -22,6 +22,13 @@ Floats, a million on one core: prices with two decimals (30,000 distinct values)
     PLAIN                 snappy        21                     4.7     6                     8.0   <- others
     dictionary            snappy        22                     2.0    19                     8.3   <- prices
     BYTE_STREAM_SPLIT     snappy         7                     7.1
+
+Where a float stands in several neighbouring rows, as in windows that show the same rows, snappy finds it in plain pages
+as well as a dictionary does, and faster: prices of a hop of five windows take 10 ms and 1.8 bytes plain, 12 ms and 1.8
+bytes with a dictionary.
+
+A column with a dictionary takes 6 ms a million in steps of 8,192 rows, and 11 ms in Arrow's own of 1,024: of each step
+it finds the different values once more, for its statistics.
 """
 
 from __future__ import annotations
@@ -34,7 +41,9 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
 from ...windowing.columns.arrays import combined
@@ -44,6 +53,7 @@ from .encoder import Encoder, Write, join_tables
 from .types import is_bytes, is_integral, plain
 
 ROW_GROUP = 1 << 20  # rows: the smallest split that the next stage can read
+_STEP = 1 << 13  # rows that are encoded at once; a page, which has whole steps, gets no longer than these of wide texts
 _COMPRESSION = "snappy"
 _SAMPLED = (
     4096  # values; with 130,000 distinct floats 1 in 64 of these repeats, and a dictionary of 1 MB holds them all
@@ -135,6 +145,7 @@ class _File:
             use_dictionary=[field.name for field in first.schema if self._has_dictionary(first, field)],
             column_encoding={field.name: "DELTA_BINARY_PACKED" for field in self.target if is_integral(field.type)},
             store_schema=False,
+            write_batch_size=_STEP,
         )
         # By default the writer stores the schema with dictionaries, and readers would return dictionary columns.
         writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(self.target.serialize())})
@@ -143,15 +154,26 @@ class _File:
     def _has_dictionary(self, first: pa.Table, field: pa.Field) -> bool:
         if pa.types.is_dictionary(field.type):
             return True
-        may_have = is_bytes(field.type) or pa.types.is_floating(field.type)
-        return may_have and self.may_be_codes(first.column(field.name))
+        column = first.column(field.name)
+        may_have = is_bytes(field.type) or (pa.types.is_floating(field.type) and not _stays(column))
+        return may_have and self.may_be_codes(column)
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
     """Whether many of the evenly spaced sample values of a column repeat, so that a dictionary can hold all values."""
-    places = np.arange(0, len(column), max(1, len(column) // _SAMPLED))
-    sample = column.take(pa.array(places))
+    sample = column.take(pa.array(_sampled_places(len(column))))
     return len(sample.unique()) <= len(sample) * 63 // 64
+
+
+def _stays(column: pa.ChunkedArray) -> bool:
+    """Whether the evenly spaced sample values of a column mostly are the values of the next rows, too."""
+    places = _sampled_places(len(column) - 1)
+    same = pc.equal(column.take(pa.array(places)), column.take(pa.array(places + 1)))
+    return 4 * (pc.sum(same).as_py() or 0) >= 3 * max(1, len(places))
+
+
+def _sampled_places(size: int) -> npt.NDArray[np.int64]:
+    return np.arange(0, size, max(1, size // _SAMPLED))
 
 
 def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:

@@ -153,6 +153,12 @@ def test_floats_of_which_none_repeats_are_written_plain(tmp_path: Path) -> None:
     assert "RLE_DICTIONARY" not in _encodings(tmp_path)
 
 
+def test_floats_that_stand_in_neighbouring_rows_are_written_plain(tmp_path: Path) -> None:
+    runs = pa.table({"x": pa.array(np.repeat(np.arange(4000) % 500 / 100, 5))})
+    assert written(tmp_path, runs).equals(runs)
+    assert "RLE_DICTIONARY" not in _encodings(tmp_path)
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_all_bits_of_floats_are_kept_by_a_dictionary(tmp_path: Path, kind: type) -> None:
     odd = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324], kind)
