@@ -106,7 +106,7 @@ def _merge_sums(inputs: Inputs) -> pa.Array:
     column = present.columns[0]
     if pa.types.is_list(column.type):
         items, membership = _items(column, present)
-        return masked(float_sums(floats(items), membership, Ranked(membership)), present.empty, inputs.type)
+        return masked(float_sums(floats(items), membership), present.empty, inputs.type)
     return exact_totals(inputs, present)
 
 
@@ -117,7 +117,7 @@ def _merge_means(inputs: Inputs) -> pa.Array:
     if not pa.types.is_list(column.type):
         return exact_means(inputs, present, sizes)
     items, membership = _items(column, present)
-    totals = sums_and_residuals(floats(items), membership, Ranked(membership))
+    totals = sums_and_residuals(floats(items), membership)
     return float_means(inputs, Quotients(MEAN, items, items, membership, sizes), totals)
 
 
@@ -159,7 +159,7 @@ def _split_nth(inputs: Inputs) -> list[pa.Array]:
 def _split_range(inputs: Inputs) -> list[pa.Array]:
     """The smallest and the largest value."""
     present = dense(inputs)
-    ends = [selection.extreme_entries(present, is_largest) for is_largest in (False, True)]
+    ends = [selection.extreme_entries(inputs, present, is_largest) for is_largest in (False, True)]
     entries = np.stack(ends, axis=1).ravel()
     there = np.concatenate([[0], np.cumsum((ends[0] >= 0) * 2)])
     items = present.columns[0].take(pa.array(entries[entries >= 0]))
@@ -177,7 +177,7 @@ def _arg_extreme(is_largest: bool) -> TwoPhase:
     def split_both(inputs: Inputs) -> list[pa.Array]:
         target, by = inputs.columns
         present = dense(replace(inputs, columns=(by,)))
-        picks = present.original(selection.extreme_entries(present, is_largest))
+        picks = present.original(selection.extreme_entries(inputs, present, is_largest))
         return [take_or_null(column, picks) for column in (target, by)]
 
     return TwoPhase(2, split_both, selection.arg_extremes(is_largest), in_order=True)
@@ -189,13 +189,13 @@ def _extreme_count(is_largest: bool) -> TwoPhase:
 
     def split_both(inputs: Inputs) -> list[pa.Array]:
         present = dense(inputs)
-        return [take_or_null(present.columns[0], selection.extreme_entries(present, is_largest)), find(inputs)]
+        return [take_or_null(present.columns[0], selection.extreme_entries(inputs, present, is_largest)), find(inputs)]
 
     def merge(inputs: Inputs) -> pa.Array:
         present = as_ranges(dense(inputs))
         column, counts = present.columns
         extremes = replace(present, columns=(column,))
-        keys, picks = order_keys(column), selection.extreme_entries(extremes, is_largest)
+        keys, picks = order_keys(column), selection.extreme_entries(inputs, extremes, is_largest)
         entries, bounds = gathered(present.ranges, 0, len(present.ranges))
         pane = np.repeat(np.arange(len(present.ranges)), np.diff(bounds))
         entries, pane = entries[same := keys[entries] == keys[picks[pane]]], pane[same]

@@ -106,6 +106,7 @@ def never_fall(enter: Ints, leave: Ints, first_entry: Ints) -> Mask:
         for i in range(first_entry[s] + 1, first_entry[s + 1]):
             if enter[i] < enter[i - 1] or leave[i] < leave[i - 1]:
                 out[s] = False
+                break
     return out
 
 

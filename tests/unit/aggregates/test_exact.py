@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from references.aggregates import to_float
 from wincli.windowing.aggregates import PaneOverflow, bind, compute
 from wincli.windowing.aggregates.folds.exact_sums import parts_of
-from wincli.windowing.aggregates.folds.inputs import Ranked
 from wincli.windowing.aggregates.folds.values import frozen
 from wincli.windowing.aggregates.moments.float_sums import float_sums
 from wincli.windowing.language.spec import AggregateCall, Column
@@ -102,7 +101,7 @@ def test_parts_of_a_float_sum_have_the_same_sum(values: list[float], cuts: list[
     given = np.array(values, np.float64)
     bounds, parts = parts_of(given, edges[:-1], edges[1:])
     whole = [
-        float_sums(frozen(a), Ranges(lo, hi, lo, True), Ranked(Ranges(lo, hi, lo, True)))
+        float_sums(frozen(a), Ranges(lo, hi, lo, True))
         for a, lo, hi in (
             (given, frozen(edges[:-1]), frozen(edges[1:])),
             (parts, frozen(bounds[:-1]), frozen(bounds[1:])),

@@ -16,7 +16,7 @@ from references.aggregates import REFERENCE
 from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, batch, call, check, run
 from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, named
 from wincli.windowing.aggregates import TABLE, Results, bind, compute, warm
-from wincli.windowing.aggregates.folds import folds
+from wincli.windowing.aggregates.folds import folds, live_trees
 from wincli.windowing.aggregates.functions import order_statistics
 from wincli.windowing.aggregates.kernels import loops, pane_deltas, quantile_loops
 from wincli.windowing.language.spec import Column
@@ -175,5 +175,12 @@ def panes_of(form: str) -> Membership:
 
 
 def compiled() -> int:
-    every = {**vars(loops), **vars(quantile_loops), **vars(folds), **vars(pane_deltas), **vars(order_statistics)}
+    every = {
+        **vars(loops),
+        **vars(quantile_loops),
+        **vars(folds),
+        **vars(live_trees),
+        **vars(pane_deltas),
+        **vars(order_statistics),
+    }
     return sum(len(value.signatures) for value in every.values() if hasattr(value, "signatures"))

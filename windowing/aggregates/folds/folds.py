@@ -9,6 +9,8 @@ with nulls included (`inputs.Ranked`), and never on other rows or on earlier pan
   more than O(log n).
 - A pane with holes is folded in a binary trie over ranks: O(log n) for each leaf that is added or removed.
 
+Sums and extremes of lives need no ranks, and have a smaller tree (`live_trees`).
+
 So overlap is paid for once: a row costs the same whether panes hold 10 rows or 1,000 (docs/decisions/009).
 """
 

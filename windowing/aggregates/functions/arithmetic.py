@@ -86,9 +86,7 @@ def exact_means(inputs: Inputs, present: Dense, counts: Ints) -> pa.Array:
 
 
 def _float_totals(inputs: Inputs, present: Dense) -> TwoFloats:
-    return inputs.cached(
-        "float sums", lambda: sums_and_residuals(floats(present.columns[0]), present.membership, present.ranked)
-    )
+    return inputs.cached("float sums", lambda: sums_and_residuals(floats(present.columns[0]), present.membership))
 
 
 def weighted_means(inputs: Inputs) -> pa.Array:
@@ -115,7 +113,7 @@ def _with_non_finite(means: Floats, values: Floats, weights: Floats, present: De
         return means, np.isnan(means)
     with np.errstate(all="ignore"):
         non_finite = np.where(finite, 0.0, values * weights)
-        total, weight = (float_sums(frozen(part), present.membership, present.ranked) for part in (non_finite, weights))
+        total, weight = (float_sums(frozen(part), present.membership) for part in (non_finite, weights))
         has_non_finite = sizes(filtered(present.membership, ~finite)) > 0
         means = np.where(has_non_finite, total / weight, means)
     return means, np.where(has_non_finite, weight == 0, np.isnan(means))
@@ -150,7 +148,7 @@ def value_ranges(inputs: Inputs) -> pa.Array:
     """Largest value minus smallest value, NaN skipped."""
     present = dense(inputs)
     column = present.columns[0]
-    largest, smallest = (extreme_entries(present, large) for large in (True, False))
+    largest, smallest = (extreme_entries(inputs, present, large) for large in (True, False))
     if pa.types.is_decimal(column.type):
         return _decimal_distances(inputs, take_or_null(column, largest), take_or_null(column, smallest))
     if not len(column):

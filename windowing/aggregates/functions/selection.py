@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, take_or_null
-from ...panes.membership import Ranges, batches, part
+from ...panes.membership import Memberships, Ranges, batches, part
 from ..folds.fold_states import SMALLEST
 from ..folds.folds import fold
 from ..folds.inputs import Dense, Inputs, Ranked, dense, first_equals, is_disjoint
+from ..folds.live_trees import live_extremes
 from ..folds.values import codes, frozen, halves, order_keys
 from ..kernels import equal_entries, loops, pane_deltas
 from . import order_statistics
@@ -27,7 +28,7 @@ def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
 
     def compute(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
-        return _one_zero(take_or_null(present.columns[0], extreme_entries(present, largest)))
+        return _one_zero(take_or_null(present.columns[0], extreme_entries(inputs, present, largest)))
 
     return compute
 
@@ -38,7 +39,7 @@ def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
     def compute(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
         column, membership = present.columns[0], present.membership
-        picks = extreme_entries(present, largest)
+        picks = extreme_entries(inputs, present, largest)
         if is_disjoint(membership):
             return pa.array(loops.equal_counts(order_keys(column), picks, membership.lo, membership.hi))
         return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.pane_deltas(membership)))
@@ -52,7 +53,7 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
     def compute(inputs: Inputs) -> pa.Array:
         target, by = inputs.columns
         present = dense(replace(inputs, columns=(by,)))
-        picks = extreme_entries(present, largest)
+        picks = extreme_entries(inputs, present, largest)
         return take_or_null(target, present.original(picks))
 
     return compute
@@ -86,13 +87,18 @@ def modes(inputs: Inputs) -> pa.Array:
     return take_or_null(column, np.concatenate([np.empty(0, np.int64), *picks]))
 
 
-def extreme_entries(present: Dense, largest: bool) -> Ints:
-    """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none."""
+def extreme_entries(inputs: Inputs, present: Dense, largest: bool) -> Ints:
+    """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none.
+
+    ``present``: one column of ``inputs`` and its panes. All calls over these columns must ask for the same one.
+    """
     keys, membership = order_keys(present.columns[0]), present.membership
     if is_disjoint(membership):
         kernel = loops.first_largest if largest else loops.first_smallest
         entries: Ints = kernel(keys, membership.lo, membership.hi)
         return entries
+    if isinstance(membership, Memberships):
+        return inputs.cached("extremes", lambda: live_extremes(keys, membership))[largest]
     high, low = halves(keys)
     places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, Ranked(membership))
     return places.astype(np.int64)

@@ -4,36 +4,44 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...panes.membership import Membership, batches, part, take
+from ...panes.membership import Membership, Memberships, batches, part, take
 from ..folds.exact_sums import nearest_sums, whole_sums
 from ..folds.fold_states import SUM
 from ..folds.folds import fold, one_nan
 from ..folds.inputs import Ranked, is_disjoint
+from ..folds.live_trees import live_sums
 from ..folds.values import frozen, halves
 from ..kernels.loops import Floats
 
 
-def float_sums(values: Floats, membership: Membership, ranked: Ranked) -> Floats:
+def float_sums(values: Floats, membership: Membership) -> Floats:
     """Return the float nearest to the true sum of each pane, 0.0 for an empty one.
 
     NaN where a pane holds a NaN, or both infinities; infinite where it holds one infinity, or where its sum exceeds the
-    largest float. ``membership``: panes over ``values``; ``ranked``: the same panes, nulls included.
+    largest float. ``membership``: panes over ``values``.
     """
-    return sums_and_residuals(values, membership, ranked)[0]
+    return sums_and_residuals(values, membership)[0]
 
 
-def sums_and_residuals(values: Floats, membership: Membership, ranked: Ranked) -> tuple[Floats, Floats]:
+def sums_and_residuals(values: Floats, membership: Membership) -> tuple[Floats, Floats]:
     """Return `float_sums`, and the residual of each (true sum less float), as `exact_sums.nearest_of` defines it."""
     if is_disjoint(membership):
         nearest, residuals = nearest_sums(values, membership.lo, membership.hi)
         return one_nan(nearest), residuals
-    nearest, residuals = fold(SUM, *halves(values), ranked)
+    nearest, residuals = sums_of_shared(*halves(values), membership)
     picks = np.flatnonzero(np.isnan(residuals))
     if len(picks) and not _may_overflow(values):
         picks = picks[np.isfinite(nearest[picks])]
     if len(picks):
         nearest[picks] = _whole(values, take(membership, picks))
     return one_nan(nearest), residuals
+
+
+def sums_of_shared(high: Floats, low: Floats, membership: Membership) -> tuple[Floats, Floats]:
+    """Return what `fold` returns for `SUM`, of panes that share entries."""
+    if isinstance(membership, Memberships):
+        return live_sums(high, low, membership)
+    return fold(SUM, high, low, Ranked(membership))
 
 
 def _may_overflow(values: Floats) -> bool:

@@ -9,10 +9,9 @@ import numpy as np
 from ...columns.arrays import Ints
 from ...support.jit import kernel
 from ..folds.exact_sums import nearest_of
-from ..folds.fold_states import SUM
-from ..folds.folds import fold
 from ..folds.inputs import Dense, is_disjoint
 from ..kernels.loops import Floats, error_of_product, products_and_errors, sum_and_error
+from .float_sums import sums_of_shared
 
 Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
 
@@ -25,7 +24,8 @@ def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
     if is_disjoint(membership):
         both: Both = _disjoint(values, weights, membership.lo, membership.hi)
         return both
-    return *fold(SUM, *products_and_errors(values, weights), present.ranked), *fold(SUM, weights, _NONE, present.ranked)
+    products = products_and_errors(values, weights)
+    return *sums_of_shared(*products, membership), *sums_of_shared(weights, _NONE, membership)
 
 
 @kernel
