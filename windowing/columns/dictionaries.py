@@ -24,7 +24,7 @@ def with_used_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
         indices = pa.array(places).take(column.indices)
     else:
         indices = pa.array(_moved(view_of(column.indices, kind), places))
-    return pa.DictionaryArray.from_arrays(indices, column.dictionary.filter(pa.array(used)))
+    return pa.DictionaryArray.from_arrays(indices, column.dictionary.filter(pa.array(used)), safe=False)
 
 
 @kernel

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import DataError
-from ..panes.membership import Membership, Ranges, as_simplest, batches, part
+from ..panes.membership import Membership, Ranges, as_simplest, batches, part, take
+from ..panes.membership_kernels import different_ranges
 from ..panes.panes import Panes
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
@@ -54,10 +56,10 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
         head = head.append_column(name, column)
     where = _Where(sequences, panes, lines.pane)
     short = [bound for bound in plan.aggregates if not _is_long(bound)]
+    different = _different(lines.membership)
     found: Results = {}
     for bound in short:
-        values = _aggregate(plan, bound, sequences, lines.membership, where, 0, lines.rank, found)
-        head = head.append_column(bound.name, values)
+        head = head.append_column(bound.name, _of_all(plan, bound, sequences, lines, different, where, found))
     if not plan.options.plain:
         head = head.append_column(MARK, lines.last)
     if len(short) == len(plan.aggregates):
@@ -80,6 +82,50 @@ def _with_long(
             if _is_long(bound):
                 table = table.append_column(bound.name, _aggregate(plan, bound, sequences, contents, where, first))
         yield table
+
+
+@dataclass(frozen=True, slots=True)
+class _Different:
+    """Contents of result rows, once where neighbouring result rows show the same rows.
+
+    ``membership``: D contents, of which no neighbours are alike.
+    ``first``: int64 (D,), the first result row with each.
+    ``code``: int32 (Q,), for each result row its place among them.
+    """
+
+    membership: Membership
+    first: Ints
+    code: pa.Array
+
+
+def _different(contents: Membership) -> _Different | None:
+    """Return the different contents of result rows; None where most differ.
+
+    Windows of a hop that is shorter than the pauses between rows mostly show the rows of the window before.
+    """
+    if not isinstance(contents, Ranges) or contents.disjoint:
+        return None
+    code, first = different_ranges(contents.lo, contents.hi, contents.base)
+    if 2 * len(first) > len(code):
+        return None
+    return _Different(take(contents, first), first, pa.array(code))
+
+
+def _of_all(
+    plan: Plan,
+    bound: Bound,
+    sequences: Sequences,
+    lines: AggregateRows,
+    different: _Different | None,
+    where: _Where,
+    found: Results,
+) -> pa.Array:
+    """Return the values of one aggregate for all result rows, computed once for those that show the same rows."""
+    if different is None:
+        return _aggregate(plan, bound, sequences, lines.membership, where, 0, lines.rank, found)
+    where = replace(where, pane=where.pane[different.first])
+    values = _aggregate(plan, bound, sequences, different.membership, where, 0, lines.rank, found)
+    return pc.take(values, different.code, boundscheck=False)
 
 
 def _is_long(bound: Bound) -> bool:

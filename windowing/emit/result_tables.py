@@ -133,9 +133,9 @@ def _head(plan: Plan, sequences: Sequences, panes: Panes) -> list[pa.Array]:
     """Return the columns that identify a pane, except its groups."""
     columns = _key_columns(sequences, panes)
     columns += [pa.array(panes.number), *_bounds(plan, sequences, panes)]
-    columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY)]
+    columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY, safe=False)]
     if panes.outputs is not None:
-        columns.append(pa.DictionaryArray.from_arrays(pa.array(panes.outputs.timing), _TIMING))
+        columns.append(pa.DictionaryArray.from_arrays(pa.array(panes.outputs.timing), _TIMING, safe=False))
         columns.append(pa.array(panes.outputs.index))
     return columns
 
@@ -150,7 +150,7 @@ def _key_columns(sequences: Sequences, panes: Panes) -> list[pa.Array]:
 def _picked(values: pa.Array, picks: pa.Array) -> pa.Array:
     repeats = len(picks) >= _REPEATS * len(values)
     if repeats and (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
-        return pa.DictionaryArray.from_arrays(picks, values)
+        return pa.DictionaryArray.from_arrays(picks, values, safe=False)  # picks are places of keys, in range
     return values.take(picks)
 
 

@@ -52,7 +52,7 @@ def mark_columns(plan: Plan, marks: Marks) -> list[pa.Array]:
 
 def constant(text: str, size: int) -> pa.Array:
     """Return a column that repeats one text."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), pa.array([text]))
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int8)), pa.array([text]), safe=False)
 
 
 def only_marks(plan: Plan, stream: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:

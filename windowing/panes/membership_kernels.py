@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ..columns.arrays import Ints, Mask
 from ..support.jit import kernel
@@ -21,6 +22,20 @@ def covered(lo: Ints, hi: Ints, entries: int) -> Mask:
             out[i] = True
         reached = max(reached, hi[p])
     return out
+
+
+@kernel
+def different_ranges(lo: Ints, hi: Ints, base: Ints) -> tuple[npt.NDArray[np.int32], Ints]:
+    """Number the ranges from 0, neighbours that are alike with one number, int32 (P,); and the first of each number."""
+    out = np.empty(len(lo), np.int32)
+    first = np.empty(len(lo), np.int64)
+    count = 0
+    for p in range(len(lo)):
+        if p == 0 or lo[p] != lo[p - 1] or hi[p] != hi[p - 1] or base[p] != base[p - 1]:
+            first[count] = p
+            count += 1
+        out[p] = count - 1
+    return out, first[:count].copy()
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import Ints, take_or_null
+from ...columns.arrays import Ints, combined, take_or_null
 from ...errors import DataError
 from ...operator import Given, Operator, PaneInfo, Row, output_fields, reason_of
 from ...planning.plan import Plan

@@ -16,7 +16,8 @@ from ...scan.preaggregate import preaggregate
 from ...scan.row_validation import add_late
 from ...scan.scan import latest
 from ...sequences.marks import Marks, all_marks
-from ...sequences.sequence import Sequences, merge
+from ...sequences.merge import merge
+from ...sequences.sequence import Sequences
 from ..tasks.rejects import reject
 from ..tasks.row_checks import span_of
 from ..tasks.sizing import Chunk
