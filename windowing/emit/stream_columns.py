@@ -33,9 +33,7 @@ def stream_columns(plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array
     ticks = _tick_columns(cause, at) if at is not None else {}
     if plan.causes == "ticks":
         return [ticks[name] for name in plan.stream_names]
-    none = cause < 0
-    picks = pa.array(cause, mask=none if none.any() else None)
-    found = [column.take(picks) for column in values]
+    found = _at_causes(values, cause)
     if not ticks:
         return found
     by_tick = pa.array(cause == BY_TICK)
@@ -43,6 +41,18 @@ def stream_columns(plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array
         pc.if_else(by_tick, ticks[name], column) if name in ticks else column
         for name, column in zip(plan.stream_names, found, strict=True)
     ]
+
+
+def _at_causes(columns: list[pa.Array], cause: Ints) -> list[pa.Array]:
+    """Return the values at causes, null where the cause is neither a row nor a mark."""
+    known = cause >= 0
+    if known.all() or not len(columns[0]):
+        picks = pa.array(cause, mask=~known)
+        return [pc.take(column, picks) for column in columns]
+    # not one `take` by places with nulls: that takes four times as long
+    picks, mask = pa.array(np.maximum(cause, 0)), pa.array(known)
+    taken = (pc.take(column, picks, boundscheck=False) for column in columns)
+    return [pc.if_else(mask, column, pa.scalar(None, column.type)) for column in taken]
 
 
 def mark_columns(plan: Plan, marks: Marks) -> list[pa.Array]:
