@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, na
 from wincli.windowing.aggregates import TABLE, Results, bind, compute, warm
 from wincli.windowing.aggregates.folds import folds, live_trees
 from wincli.windowing.aggregates.functions import order_statistics
-from wincli.windowing.aggregates.kernels import loops, pane_deltas, quantile_loops
+from wincli.windowing.aggregates.kernels import equal_entries, loops, pane_deltas, quantile_loops
 from wincli.windowing.language.spec import Column
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges
 
@@ -108,6 +109,21 @@ def test_a_pane_does_not_see_how_the_work_was_cut(function: str, data: st.DataOb
         assert repr(run(function, copy, literals, apart((0, hi - lo)))) == repr([value])
 
 
+@pytest.mark.parametrize("function", ["mode", "count_distinct", "collect_distinct"])
+@pytest.mark.parametrize("kind", SORTABLE)
+@FEW
+@given(data=st.data())
+def test_equal_values_are_found_in_short_and_long_panes(function: str, kind: str, data: st.DataObject) -> None:
+    """Panes on both sides of the length from which values are encoded, one kind or both, and rows in no pane."""
+    few = data.draw(samples(SORTABLE[kind]))[0].column(0)
+    numbers = data.draw(st.randoms(use_true_random=False))
+    sizes = data.draw(st.lists(st.sampled_from([0, 1, 2, 15, 16, 17, 40]), max_size=4))
+    ends = np.cumsum([2, *sizes]).tolist()
+    values = numbers.choices(few.to_pylist(), k=ends[-1] + 1) if len(few) else []
+    panes = apart(*pairwise(ends)) if values else apart((0, 0))
+    check(function, pa.RecordBatch.from_pydict({"c0": pa.array(values, few.type)}), panes)
+
+
 def test_long_panes_select_the_right_quantile() -> None:
     numbers = random.Random(7)
     shapes = {
@@ -175,12 +191,6 @@ def panes_of(form: str) -> Membership:
 
 
 def compiled() -> int:
-    every = {
-        **vars(loops),
-        **vars(quantile_loops),
-        **vars(folds),
-        **vars(live_trees),
-        **vars(pane_deltas),
-        **vars(order_statistics),
-    }
+    modules = (equal_entries, loops, quantile_loops, folds, live_trees, pane_deltas, order_statistics)
+    every = {name: value for module in modules for name, value in vars(module).items()}
     return sum(len(value.signatures) for value in every.values() if hasattr(value, "signatures"))

@@ -11,6 +11,7 @@ import pytest
 
 from support.operator_calls import PLAIN, given_by, plan_of, replayed
 from support.operator_logs import Log, log_of
+from wincli.windowing.emit.operators.values import python_values
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.kinds.signals import window_marks
@@ -49,6 +50,19 @@ def test_a_key_that_is_no_column_of_the_rows_is_in_them() -> None:
     panes, marks = kind_of(plan.spec).panes(sequences, signals, PLAIN)
     got = replayed(log, plan, sequences, marks, panes, signals, PLAIN)
     assert got["seen"].to_pylist() == ["[('k', 'x'), ('a', 1), ('clock', 10), ('k', 'x'), 10, 10, None, None]"]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp(unit, zone) for unit in ("s", "ms", "us") for zone in (None, "UTC")])
+def test_times_are_those_of_arrow(kind: pa.DataType) -> None:
+    column = pa.array([-1, None, 0, 10**9], pa.int64()).cast(kind)
+    for part in (column, column.slice(1, 2), column.slice(2), column.slice(0, 0), pa.chunked_array([column, column])):
+        assert python_values("clock", part) == part.to_pylist()
+
+
+@pytest.mark.parametrize("tick", [2**62, -(2**63)])
+def test_times_beyond_those_of_python_are_told(tick: int) -> None:
+    with pytest.raises(DataError, match="beyond Python's"):
+        python_values("clock", pa.array([0, tick, None], pa.timestamp("us")))
 
 
 def test_times_beyond_those_of_python() -> None:

@@ -1,0 +1,77 @@
+"""Methods that an operator inherits are not called: the others are told the same, in the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+
+from support.operator_logs import ENDS, Log, logs
+from support.strategies import examples
+from wincli.windowing.in_memory import aggregate
+from wincli.windowing.operator import Operator, PaneInfo
+
+NAME = __name__
+
+
+class Panes(Operator):
+    """Says what its panes and evictions hold; asks for an eviction now and then."""
+
+    output: ClassVar = {"ids": str}
+
+    def trigger(self, rows: Sequence[Mapping[str, Any]], pane: PaneInfo) -> Iterator[dict[str, Any]]:
+        yield {"ids": f"{pane.window} {[row['id'] for row in rows]}"}
+        if sum(row["id"] for row in rows) % 4 == 1:
+            self.evict_partition()
+
+    def partition_evicted(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return [{"ids": f"gone {[row['id'] for row in rows]}"}]
+
+
+class AllSilent(Panes):
+    def insert(self, row: Mapping[str, Any]) -> None:
+        return None
+
+    def evict(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        return None
+
+    def initial_full(self) -> None:
+        return None
+
+    def finish(self) -> None:
+        return None
+
+
+class OnInstance(Panes):
+    """Gets its method when it is made, as no class says."""
+
+    def __init__(self) -> None:
+        self.insert = lambda row: [{"ids": f"in {row['id']}"}]  # type: ignore[method-assign]
+
+
+class OnClass(Panes):
+    def insert(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [{"ids": f"in {row['id']}"}]
+
+
+def result(log: Log, window: str, operator: type[Operator], at_end: Any) -> Any:
+    order: Any = list(log.order) or "arrival"
+    name = f"{NAME}:{operator.__name__}"
+    return aggregate(log.table, window, key=log.key, order_by=order, operator=name, at_end=at_end)
+
+
+WINDOWS = ["count(3)", "delta(a, 2)", "sliding, count(3), count(2)", "sliding, count(2), delta(a, 1)"]
+
+
+@pytest.mark.parametrize(("one", "other"), [(Panes, AllSilent), (OnInstance, OnClass)])
+@pytest.mark.parametrize(
+    "window", ["count(3)", "delta(a, 2)", "sliding, count(3), count(2)", "sliding, count(2), delta(a, 1)"]
+)
+@examples(40)
+@given(logs(clocked=True), ENDS)
+def test_an_inherited_method_is_one_that_returns_nothing(
+    one: type[Operator], other: type[Operator], window: str, log: Log, at_end: Any
+) -> None:
+    assert result(log, window, one, at_end).equals(result(log, window, other, at_end))
