@@ -216,16 +216,27 @@ class Run:
     @property
     def counts(self) -> dict[str, float]:
         """What costs are paid for, by name."""
-        return counts_of(self.executors, self.executors, self.files, self.rows, self.windows, self.maps, self.slices)
+        return counts_of(
+            self.executors, self.executors, self.files, self.rows, self.windows, self.maps, self.slices, self.keys
+        )
 
 
 def counts_of(
-    executors: float, children: float, files: float, rows: float, windows: float, maps: float, slices: float
+    executors: float,
+    children: float,
+    files: float,
+    rows: float,
+    windows: float,
+    maps: float,
+    slices: float,
+    keys: float,
+    merged: float = 0,
 ) -> dict[str, float]:
     """Return what costs are paid for, by name: rows and windows in millions, blocks in thousands.
 
-    ``children``: executors that the driver's Java starts. ``map_files``, ``slice_files``: tasks are told of all files
-    of the input; in millions.
+    ``children``: executors that the driver's Java starts. ``keys``: of the log; what is paid for is each key in each
+    map task that has rows of it. ``merged``: rows whose chunks map tasks merge. ``map_files``, ``slice_files``: tasks
+    are told of all files of the input. These are in millions.
     """
     return {
         "run": 1.0,
@@ -233,7 +244,9 @@ def counts_of(
         "children": children,
         "files": files,
         "rows": rows / 1e6,
+        "merged": merged / 1e6,
         "windows": windows / 1e6,
+        "keys": maps * keys * -math.expm1(-rows / maps / keys) / 1e6,
         "maps": maps,
         "slices": slices,
         "blocks": maps * slices / 1e3,
@@ -249,11 +262,11 @@ PAID: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("map", "driver"): ("run", "maps"),
     ("map", "driver_java"): ("run", "maps"),
     ("map", "executor"): ("executors", "rows", "maps", "blocks"),
-    ("map", "worker"): ("executors", "rows", "maps", "blocks"),
+    ("map", "worker"): ("executors", "rows", "keys", "maps", "blocks"),
     ("scan", "driver"): ("run", "slices"),
     ("scan", "driver_java"): ("run", "slices"),
     ("scan", "executor"): ("executors", "rows", "slices", "blocks"),
-    ("scan", "worker"): ("executors", "rows", "windows", "slices", "blocks"),
+    ("scan", "worker"): ("executors", "rows", "windows", "keys", "slices", "blocks"),
     ("end", "driver"): ("run", "files", "slices"),
     ("end", "driver_java"): ("run", "children"),
 }
@@ -264,7 +277,7 @@ Costs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 BYTES: Mapping[str, tuple[str, ...]] = {
-    "exchanged": ("rows", "blocks"),
+    "exchanged": ("rows", "keys", "blocks"),
     "written": ("windows", "slices"),
     "driver_bytes": ("run", "files", "slices"),
     "driver_java_bytes": ("run", "maps", "slices"),
@@ -272,18 +285,18 @@ BYTES: Mapping[str, tuple[str, ...]] = {
 """What bytes are paid for."""
 
 
-FILES: Mapping[tuple[str, str], str] = {("map", "worker"): "map_files", ("scan", "worker"): "slice_files"}
-"""What is measured by itself: each task unpickles a context that names all files."""
+ALONE = ("map", "worker", "merged"), ("map", "worker", "map_files"), ("scan", "worker", "slice_files")
+"""What is measured by itself: chunks are merged, and each task unpickles a context that names all files."""
 
 
-def fit_seconds(runs: Sequence[Run], task_files: float) -> dict[str, dict[str, dict[str, float]]]:
+def fit_seconds(runs: Sequence[Run], alone: Mapping[str, float]) -> dict[str, dict[str, dict[str, float]]]:
     """Return the costs that come nearest to the processor seconds of runs, none of them negative.
 
-    ``task_files``: seconds for a million pairs of a task and a file.
+    ``alone``: costs of those that are measured by themselves.
     """
     found: dict[str, dict[str, dict[str, float]]] = {}
     for (phase, kind), names in PAID.items():
-        known = {name: task_files for name in [FILES.get((phase, kind))] if name is not None}
+        known = {name: alone[name] for at, of, name in ALONE if (at, of) == (phase, kind)}
         took = [getattr(run.seconds[phase], kind) - _paid(known, run.counts) for run in runs]
         found.setdefault(phase, {})[kind] = _fit(runs, names, took, 1.0) | known
     return found
@@ -370,7 +383,10 @@ def forecast(inputs: Inputs, log: Log, cluster: Cluster, sizes: Sizes) -> Foreca
     shape = shape_of(log, cluster.tasks, sizes)
     executors = cluster.machines * cluster.executors
     children = executors if cluster.in_driver else 0
-    counts = counts_of(executors, children, log.files, log.rows, log.windows, shape.maps, shape.slices)
+    merged = log.rows if shape.maps < shape.chunks else 0
+    counts = counts_of(
+        executors, children, log.files, log.rows, log.windows, shape.maps, shape.slices, log.keys, merged
+    )
     seconds = {
         phase: Used(**{kind: _paid(costs, counts) for kind, costs in kinds.items()})
         for phase, kinds in inputs.seconds.items()

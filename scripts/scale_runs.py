@@ -22,11 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from scale_costs import JOB, MOST_SIZES, Run, Used
+from scale_costs import JOB, MOST_SIZES, Run, Used, plan_of_job
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
+from wincli.windowing.engine.exchange.read_chunk import read_sequences
+from wincli.windowing.engine.tasks.sizing import Sizes, pack, row_width
+from wincli.windowing.engine.tasks.task import NONE, TaskContext
 from wincli.windowing.local_executor import LocalExecutor
+from wincli.windowing.sequences.sequence import merge
 from wincli.windowing.spark.java import find_java
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,7 +69,7 @@ class Case:
         return log
 
 
-# Each differs from another in one thing: rows, windows for each row, map tasks, slices, blocks, files, executors.
+# Each differs from another in one thing: rows, windows for each row, keys, map tasks, slices, blocks, files, executors.
 FIT = (
     Case(1_000_000, 5_000, 100),
     Case(20_000_000, 5_000, 100),
@@ -76,6 +80,7 @@ FIT = (
     Case(1_000_000, 5_000, 100, slice_kib=16),
     Case(1_000_000, 5_000, 100, executors=4, split_kib=400, slice_kib=256),
     Case(20_000_000, 5_000, 100, executors=3, split_kib=8 << 10, slice_kib=4 << 10),
+    Case(10_000_000, 5_000_000, 10),
 )
 CHECK = tuple(Case(20_000_000, 20_000, 40, executors, 16 << 10, 8 << 10) for executors in (1, 2, 4, 8))
 
@@ -257,7 +262,23 @@ def seconds_of_files(log: Path) -> float:
     began = time.process_time()
     for _ in range(_TIMES):
         pickle.loads(data)
-    return (time.process_time() - began) / _TIMES / len(source.files) * 1e6
+    return _rounded((time.process_time() - began) / _TIMES / len(source.files))
+
+
+def seconds_of_merge(log: Path) -> float:
+    """Return the processor seconds in which a map task merges four chunks, for a million rows."""
+    source = open_source([str(log)], ReadOptions(), LocalExecutor())
+    work = TaskContext(plan_of_job(), source, None, NONE)
+    chunks = pack(source.splits, row_width(source.schema, source.splits, work.columns), Sizes().chunk)[:4]
+    reads = [read_sequences(work, chunk) for chunk in chunks]
+    merge(reads[:2])  # loads the kernels
+    began = time.process_time()
+    merge(reads)
+    return _rounded((time.process_time() - began) / sum(len(read) for read in reads))
+
+
+def _rounded(seconds: float) -> float:
+    return float(f"{seconds * 1e6:.3g}")
 
 
 def map_statuses() -> dict[str, int]:

@@ -30,6 +30,7 @@ from wincli.windowing.local_executor import LocalExecutor
 
 SCRIPTS = ROOT / "scripts"
 CHUNK_BY_CHUNK = Sizes(block=0)
+NOTHING = {"merged": 0.0, "map_files": 0.0, "slice_files": 0.0}
 
 
 def loaded() -> ModuleType:
@@ -94,12 +95,12 @@ def test_the_largest_of_many_slices_is_larger_than_of_few() -> None:
 def test_costs_of_made_up_runs_are_found_again() -> None:
     costs = {"run": 2.0, "maps": 0.01}
     runs = [made_up_run(maps, costs["run"] + costs["maps"] * maps) for maps in (1, 10, 100, 1000)]
-    found = MODEL.fit_seconds(runs, 0.0)["map"]["driver_java"]
+    found = MODEL.fit_seconds(runs, NOTHING)["map"]["driver_java"]
     assert found == pytest.approx(costs, rel=0.01)
 
 
 def test_no_cost_is_negative() -> None:
-    found = MODEL.fit_seconds([made_up_run(maps, 5 - maps / 1000) for maps in (1, 10, 100, 1000)], 0.0)["map"][
+    found = MODEL.fit_seconds([made_up_run(maps, 5 - maps / 1000) for maps in (1, 10, 100, 1000)], NOTHING)["map"][
         "driver_java"
     ]
     assert found == {"run": pytest.approx(4.7, abs=0.3)}
