@@ -58,17 +58,17 @@ def foresee(request: JobRequest, show: Show) -> JobForecast:
 
 
 def _foresee_alone(request: JobRequest, show: Show) -> JobForecast:
-    files = files_of(request)
-    size = size_of(files)
+    job = open_job(_to_plan(request), None, show)
+    size = job.input.files, job.input.nbytes  # there may be so many files that to list them again takes seconds
     if result_is_done(request):
         why = f"{request.shown_output} holds the result of this job and input"
         unit = UnitForecast(None, "skip", why, *size, is_again=True)
-        return _of_one(request, unit, run_of_output(request), None, None, show)
+        return _of_one(request, unit, run_of_output(request), None, job)
     problem = _problem_of(request)
     is_there = not request.is_piped and any(read_result(path) for path in request.outputs)
     why = "the result that is there is replaced" if is_there else "there is no result yet"
     unit = _one_unit(None, why, size, problem, is_there)
-    return _of_one(request, unit, run_of_output(request), None, problem, show)
+    return _of_one(request, unit, run_of_output(request), problem, job)
 
 
 def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
@@ -82,10 +82,10 @@ def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
     if found.done is not None and not found.is_again:
         why = found.why or f"{found.done.label} of {path} has read this input"
         unit = UnitForecast(found.done.label, "skip", why, *size, is_again=True)
-        return _of_one(request, unit, runs, place, None, show)
+        return _of_one(request, unit, runs, None, open_job(_to_plan(request), place, show))
     problem = _problem_of(found.request)
     unit = _one_unit(place.unit.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
-    foreseen = _of_one(found.request, unit, runs, place, problem, show)
+    foreseen = _of_one(found.request, unit, runs, problem, open_job(_to_plan(found.request), place, show))
     return replace(foreseen, forecast=replace(foreseen.forecast, reach=_reach_of_late_rows(request, state)))
 
 
@@ -122,12 +122,11 @@ def _of_one(
     request: JobRequest,
     unit: UnitForecast,
     runs: Sequence[EarlierRun],
-    place: OnState | None,
     problem: WincliError | None,
-    show: Show,
+    job: OpenJob,
 ) -> JobForecast:
-    found = _make_forecast(request, "run" if place is None else "next run", (unit,), runs)
-    return _with_job(replace(found, problem=problem, shown=unit.label), _to_plan(request), place, show)
+    found = _make_forecast(request, "run" if job.mode is None else "next run", (unit,), runs)
+    return _with_job(replace(found, problem=problem, shown=unit.label), job)
 
 
 def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) -> JobForecast:
@@ -148,7 +147,7 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
     if found.first is None:
         return JobForecast(forecast)
     place = None if state is None else OnState(state, found.first.unit, found.first.previous)
-    return _with_job(replace(forecast, shown=found.first.unit.label), own_of(found.first), place, show)
+    return _with_job(replace(forecast, shown=found.first.unit.label), open_job(own_of(found.first), place, show))
 
 
 def _own_request(
@@ -207,6 +206,5 @@ def _to_plan(request: JobRequest) -> JobRequest:
     return replace(request, stdout="stdout") if request.job.output == PIPE else request
 
 
-def _with_job(forecast: Forecast, request: JobRequest, place: OnState | None, show: Show) -> JobForecast:
-    job = open_job(request, place, show)
+def _with_job(forecast: Forecast, job: OpenJob) -> JobForecast:
     return JobForecast(replace(forecast, input=job.input, stages=job.stages), job)
