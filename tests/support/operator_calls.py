@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from support.operator_logs import Log
-from wincli.windowing.emit.operators.calls import OperatorRun, no_outcome, operator_batches
+from wincli.windowing.emit.operators.calls import operator_batches
+from wincli.windowing.emit.operators.outcome import OperatorRun, no_outcome
 from wincli.windowing.emit.stream_columns import stream_columns, stream_values
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.registry import kind_of

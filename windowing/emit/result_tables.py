@@ -18,7 +18,8 @@ from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState
 from .aggregate_rows import aggregate_rows
 from .continued_rows import continued_rows
-from .operators.calls import OperatorRun, finishing_batches, operator_batches
+from .operators.calls import finishing_batches, operator_batches
+from .operators.outcome import OperatorRun
 from .pane_batches import pane_batches
 from .pane_rows import row_batches
 from .result_values import HiddenPanes, with_result_values

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask
-from ..emit.operators.calls import OperatorOutcome
+from ..emit.operators.outcome import OperatorOutcome
 from ..kinds.context import WindowContext
 from ..kinds.signals import Signals
 from ..panes.membership import shown

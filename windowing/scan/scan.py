@@ -14,7 +14,7 @@ from ..clock.values import clock_values
 from ..clock.watermark import NO_LEVEL, highest
 from ..columns.arrays import ClockValue, Ints, Mask, combined
 from ..columns.numeric import measures
-from ..emit.operators.calls import OperatorRun, no_outcome
+from ..emit.operators.outcome import OperatorRun, no_outcome
 from ..emit.result_tables import emitted_panes, mark_rows, pane_columns, result_tables, tick_rows
 from ..emit.result_values import HiddenPanes
 from ..kinds.context import WindowContext

@@ -16,18 +16,14 @@ operator asks for the eviction of its key, the rest of the key's rows is compute
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Ints, Mask
 from ...errors import DataError
-from ...kinds.context import WindowContext
 from ...kinds.contract import Step, WindowKind
-from ...kinds.signals import Signals
 from ...operator import Given, Operator, Row, load
 from ...panes.panes import Panes, reason
 from ...planning.plan import Plan
@@ -35,60 +31,14 @@ from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
 from ...state.window_state import WindowState
 from .lives import OperatorLife
-from .scenes import PaneColumns, make_scene, no_events, rows_of, scene_anew
+from .outcome import OperatorRun
+from .scenes import make_scene, no_events, rows_of, scene_anew
 from .values import MOST_ROWS, Moment, OperatorRows, key_of, of_key, pane_infos, python_rows
 from .views import Held, Lines, View
 
 _AT_FIRST = 256  # rows that are looked at after an eviction that an operator asked for; doubled while it asks no more
 _EVICTED = reason("evicted")
 _INHERITED = {Operator.insert, Operator.evict, Operator.initial_full, Operator.partition_evicted, Operator.finish}
-
-
-@dataclass(slots=True)
-class OperatorOutcome:
-    """What the calls of operators have come to, for n rows of K keys; complete once all tables have been read.
-
-    ``shown``: bool (n,), the rows that a pane has shown.
-    ``held``: bool (n,), the rows that are in a window.
-    ``first``: int64 (K,), the first row of the window that each key has at the end.
-    ``panes``: int64 (K,), how many panes were emitted.
-    ``signals``: numbers of the signals that emitted a pane.
-    ``saved``: what each operator has saved; None where there is none.
-    ``asked``: bool (K,), the keys that were evicted because their operator asked for it.
-    """
-
-    shown: Mask
-    held: Mask
-    first: Ints
-    panes: Ints
-    signals: set[int]
-    saved: list[str | None]
-    asked: Mask
-
-
-def no_outcome(sequences: Sequences) -> OperatorOutcome:
-    """Return the outcome before the first call."""
-    rows, keys = len(sequences), len(sequences.bounds) - 1
-    masks = [np.zeros(size, np.bool_) for size in (rows, rows, keys)]
-    first = sequences.bounds[:-1].copy()
-    return OperatorOutcome(masks[0], masks[1], first, np.zeros(keys, np.int64), set(), [None] * keys, masks[2])
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorRun:
-    """What calls of operators need besides rows and panes.
-
-    ``signals``, ``context``: with which the panes were computed.
-    ``columns``: as in `windowing.emit.operators.scenes.scene_anew`.
-    ``saves``: whether another run restores what the operators leave.
-    ``outcome``: takes what the calls come to.
-    """
-
-    signals: Signals
-    context: WindowContext
-    columns: PaneColumns
-    saves: bool
-    outcome: OperatorOutcome
 
 
 def operator_batches(
