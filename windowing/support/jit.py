@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -89,13 +90,17 @@ def _word_at(_typing: Any, data: Any, _at: Any) -> Any:
     def load(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, values[0])
         place = builder.bitcast(builder.gep(array.data, [values[1]]), _WORD.as_pointer())
-        return builder.load(place, align=1)
+        word = builder.load(place, align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
 
     return types.uint64(data, types.intp), load
 
 
 word_at = cast(Callable[[Any, int], Any], intrinsic(_word_at))
-"""The eight bytes of an array of bytes from an index as one number, in the order of the machine; only in kernels."""
+"""The eight bytes of an array from an index as one number, the first byte as its lowest; only in kernels.
+
+The caller sees to it that the array has these bytes.
+"""
 
 
 def _first_one(_typing: Any, _word: Any) -> Any:

@@ -304,3 +304,16 @@ def test_records_are_cut_as_the_parser_cuts_them() -> None:
     records = locate(data, Dialect(",", True))
     assert (records.starts.tolist(), records.lines.tolist(), records.fields.tolist()) == ([0, 8], [0, 2], [2, 1])
     assert tally(data, Dialect(",", True), 2).whole == 8
+
+
+@pytest.mark.parametrize("step", [1, 8, 64])
+def test_rows_lines_and_rejects_do_not_depend_on_buffers(csv: Any, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    rows = [f'{i},"x{i}"\r\n' for i in range(60)]
+    rows[7:7] = ["\r\n", "7,8,9\n", "x,late\r"]
+    opened = source(csv("a,b\n" + "".join(rows)), split_bytes=200, schema="a:int")
+    whole = read_all(opened)
+    monkeypatch.setattr("wincli.readers.files.byte_ranges.STEP", step)
+    again = source(csv("a,b\n" + "".join(rows)), split_bytes=200, schema="a:int")
+    assert again.splits == opened.splits
+    assert read_all(again) == whole
+    assert [reject["_row"] for reject in whole.rejects] == [10, 11]
