@@ -8,9 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 from support.places import TESTS
+from wincli.readers.text.words import field_end
 
 CALLER = """
 from wincli.windowing.support.jit import kernel
@@ -171,3 +174,11 @@ def test_a_configuration_of_numba_in_the_working_folder_is_not_read(
     (here / ".numba_config.yaml").write_text(f"cache_dir: {tmp_path / 'named'}\n")
     assert kernel_of(cwd=here) == ([10, 0, 1], "")
     assert not (tmp_path / "named").exists()
+
+
+def test_a_helper_of_kernels_counts_no_references() -> None:
+    options = dict(field_end.targetoptions)
+    assert options["_nrt"] is False
+    helper = numba.jit(**options)(field_end.py_func)  # not from the cache, which has no code to look at
+    assert helper(np.frombuffer(b"a,b", np.uint8), 0, 3, ord(",")) == 1
+    assert all("NRT_" not in code for code in helper.inspect_llvm().values())
