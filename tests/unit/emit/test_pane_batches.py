@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
-from tests.support.strategies import examples
-from tests.support.table_equality import difference, same
+from support.strategies import examples
+from support.table_equality import difference, same
 from wincli.windowing.emit import pane_batches
 
 WINDOWS: list[tuple[str, dict[str, Any]]] = [
