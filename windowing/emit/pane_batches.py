@@ -1,7 +1,7 @@
 """Panes in batches: what the result says of disjoint panes is made a bounded number of panes at a time.
 
 The columns of a batch are written before those of the next one are made, so they lie in memory that is used again, and
-a task holds the columns of one batch rather than those of all panes of its slice (docs/decisions/062).
+a task holds the columns of one batch rather than those of all panes of its slice (docs/decisions/068).
 """
 
 from __future__ import annotations

@@ -22,6 +22,10 @@ MOST_SPLITS = 512
 _LEAST_TEXT = 16  # offsets and a short text
 
 
+_FEW = 8
+_WORTH_A_TASK = 48 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Bounds on the input of a task, in bytes of the columns it needs. A task needs about four times as much memory.
@@ -129,8 +133,13 @@ def _without_gaps(chunks: Sequence[Chunk]) -> list[tuple[Chunk, ...]]:
 
 
 def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
-    """Return a number of slices that keeps each small enough: a multiple of ``tasks``, at least twice as many."""
-    rounds = -(-total_bytes // (slice_bytes * tasks))
+    """Return a number of slices that keeps each small enough: a multiple of ``tasks``, at least twice as many.
+
+    Few tasks get more: up to eight slices, where these hold 48 MiB or more. A worker then uses the memory of one slice
+    again for the next, and the system has less memory to clear (docs/decisions/068).
+    """
+    few = min(_FEW, total_bytes // _WORTH_A_TASK)
+    rounds = max(-(-total_bytes // (slice_bytes * tasks)), -(-few // tasks))
     return tasks * max(2, rounds)
 
 
