@@ -23,7 +23,7 @@ from wincli.windowing.spark.boot import SparkExecutor
 from wincli.writers.output.sink import FileSink
 
 ROWS = 4_000
-SMALL = Sizes(small=0, chunk=16 << 10, slice=16 << 10)
+SMALL = Sizes(small=0, chunk=16 << 10, slice=16 << 10, block=0)  # 0: each chunk has blocks of its own
 
 
 @pytest.fixture(scope="module")
