@@ -46,7 +46,10 @@ class Marks:
 def no_marks(rows: pa.RecordBatch, order: Sequence[str]) -> Marks:
     """Return an empty set of marks over the order columns of ``rows``."""
     nothing = np.empty(0, np.int64)
-    return Marks(rows.select(list(order)).slice(0, 0), nothing, nothing)
+    schema = rows.select(list(order)).schema
+    # not a slice of the rows, which would keep all of them in memory as long as the marks
+    empty = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    return Marks(empty, nothing, nothing)
 
 
 def concatenate(first: Marks, second: Marks) -> Marks:

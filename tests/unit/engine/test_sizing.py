@@ -54,3 +54,7 @@ def test_small_blocks_are_merged_in_whole_turns_of_the_cores(count: int, slices:
 def test_chunks_of_different_units_are_not_merged() -> None:
     groups = group(chunks_of(10, gap_after=4), 10, 1000, 1, Sizes())
     assert [len(together) for together in groups] == [5, 5]
+
+
+def test_a_single_slice_gets_a_block_of_each_chunk() -> None:
+    assert len(group(chunks_of(40), 40, 1, 2, Sizes())) == 40

@@ -109,13 +109,14 @@ def group(chunks: Sequence[Chunk], nbytes: int, slices: int, tasks: int, sizes: 
 
     Each block costs the same however few rows it has, and there are as many as groups times slices. So where they would
     be smaller than ``sizes.block``, a group has what half a task's memory holds once it is sorted, and ``tasks`` at a
-    time do the groups in whole turns. Else a chunk is a group, and a task begins sooner with the next one.
+    time do the groups in whole turns. Else, and for a single slice, which has one block of each chunk anyway, a chunk is
+    a group, and a task begins sooner with the next one.
 
     ``nbytes``: estimate of the bytes of all chunks for the scan tasks. ``slices``: their number.
     """
     each = max(1, nbytes // max(1, len(chunks)))
     most = 2 * sizes.slice // each
-    if most < 2 or each >= sizes.block * slices:
+    if most < 2 or slices < 2 or each >= sizes.block * slices:
         return [(chunk,) for chunk in chunks]
     count = min(len(chunks), tasks * -(-len(chunks) // (tasks * most)))
     evenly = [chunks[len(chunks) * i // count : len(chunks) * (i + 1) // count] for i in range(count)]
