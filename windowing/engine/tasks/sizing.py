@@ -109,8 +109,8 @@ def group(chunks: Sequence[Chunk], nbytes: int, slices: int, tasks: int, sizes: 
 
     Each block costs the same however few rows it has, and there are as many as groups times slices. So where they would
     be smaller than ``sizes.block``, a group has what half a task's memory holds once it is sorted, and ``tasks`` at a
-    time do the groups in whole turns. Else, and for a single slice, which has one block of each chunk anyway, a chunk is
-    a group, and a task begins sooner with the next one.
+    time do the groups in whole turns. Else a chunk is a group, and a task begins sooner with the next one; so it is for
+    a single slice, too, which has one block of each chunk anyway.
 
     ``nbytes``: estimate of the bytes of all chunks for the scan tasks. ``slices``: their number.
     """
