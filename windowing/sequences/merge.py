@@ -44,17 +44,21 @@ def _follow(parts: Sequence[Sequences], codes: Codes | None, key_count: int) -> 
     order = parts[0].order
     if not order:
         return True
-    last, seen, at = np.zeros(key_count, np.int64), np.zeros(key_count, np.bool_), 0
-    for part in parts:
+    last, seen = np.zeros(key_count, np.int64), np.zeros(key_count, np.bool_)
+    for part, own in zip(parts, _codes_of_parts(parts, codes), strict=True):
         first = part.rows.column(order[0])
         if not has_common_words(first):
             return False
-        count = len(part.bounds) - 1
-        own = np.zeros(count, np.int32) if codes is None else codes[at : at + count]
         if not runs_follow(sort_keys(first), part.bounds, own, last, seen, len(order) == 1):
             return False
-        at += count
     return True
+
+
+def _codes_of_parts(parts: Sequence[Sequences], codes: Codes | None) -> list[Codes]:
+    """Return the code of each run of each part; without keys each part is one run of one key."""
+    counts = [len(part.bounds) - 1 for part in parts]
+    every = np.zeros(sum(counts), np.int32) if codes is None else codes
+    return np.split(every, np.cumsum(counts[:-1]))
 
 
 def _joined_runs(parts: Sequence[Sequences], codes: Codes | None, bounds: Ints) -> tuple[pa.RecordBatch, Ints]:
@@ -94,11 +98,9 @@ def _moved_runs(
 def _move(
     pieces: Sequence[npt.NDArray[Any]], parts: Sequence[Sequences], codes: Codes, bounds: Ints
 ) -> npt.NDArray[Any]:
-    out, cursors, at = np.empty(int(bounds[-1]), pieces[0].dtype), bounds[:-1].copy(), 0
-    for values, part in zip(pieces, parts, strict=True):
-        count = len(part.bounds) - 1
-        move_runs(values, part.bounds, codes[at : at + count], cursors, out)
-        at += count
+    out, cursors = np.empty(int(bounds[-1]), pieces[0].dtype), bounds[:-1].copy()
+    for values, part, own in zip(pieces, parts, _codes_of_parts(parts, codes), strict=True):
+        move_runs(values, part.bounds, own, cursors, out)
     return out
 
 
