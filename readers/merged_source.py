@@ -20,6 +20,7 @@ from ..windowing.ports import Batch, Condition, InputFile, Source, Split
 from ..windowing.projection.projection import RowExpressions, make_projection
 from ..windowing.projection.source import ProjectionSource
 from ..windowing.sequences.sequence import one_batch
+from ..windowing.support.value_table import value_table
 from .schema.types import Mask
 from .schema.unify import unify
 from .source import FileSource
@@ -61,8 +62,8 @@ class MergedSource:
     """
 
     schema: pa.Schema
-    files: tuple[InputFile, ...]
-    splits: tuple[Split, ...]
+    files: Sequence[InputFile]
+    splits: Sequence[Split]
     ranges: tuple[SourceRange, ...]
     stream: None = None
 
@@ -158,7 +159,10 @@ def merge(ranges: Sequence[SourceRange]) -> MergedSource:
         first += len(source_range.source.files)
     typed = tuple(replace(source_range, source=replace(source_range.source, schema=schema)) for source_range in ranges)
     return MergedSource(
-        schema, tuple(file for source_range in typed for file in source_range.source.files), tuple(splits), typed
+        schema,
+        value_table(InputFile, (file for each in typed for file in each.source.files)),
+        value_table(Split, splits),
+        typed,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ..windowing.errors import ConfigError, DamagedError, InputError
@@ -15,6 +15,7 @@ from ..windowing.local_executor import LocalExecutor
 from ..windowing.ports import Executor, InputFile, Part, StreamInfo
 from ..windowing.support.formats import FORMATS, INTERMEDIATE, SUFFIXES, TABLE_FORMATS, Format, file_format, load
 from ..windowing.support.suggest import did_you_mean
+from ..windowing.support.value_table import SharedValues, ValueTable, value_table
 from ..windowing.tables.table_version import TableVersion
 from .files.file import COMPRESSIONS, Located
 from .files.folder_values import folder_values
@@ -28,7 +29,6 @@ from .schema.types import ColumnType, column_type
 from .schema.unify import unify
 from .source import FileSource
 
-_NO_CONSTANTS: dict[str, Any] = {}  # one for all files: thousands of small objects cost each task time
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 
 
@@ -65,17 +65,13 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
     Raises `InputError` as `open_source` does.
     """
     names = [(part, PurePosixPath(part.name).name) for part in parts]
-    found = [
+    listed = (
         ListedFile(Located(folder.fs, f"{folder.path}/{name}", f"{folder.shown}/{name}"), part.nbytes, None, name)
         for part, name in names
-    ]
-    files = Files(
-        tuple(found),
-        None,
-        {},
-        stream,
-        {file.place.path: part.rows for file, (part, _) in zip(found, names, strict=True)},
     )
+    found = value_table(ListedFile, listed)
+    rows = {f"{folder.path}/{name}": part.rows for part, name in names}
+    files = Files(found, None, {}, stream, rows)
     options = ReadOptions(split_bytes=split_bytes)
     reader, plan = _plan_input(INTERMEDIATE)(found, options, {}, LocalExecutor())
     _check_rows(files, plan)
@@ -86,7 +82,7 @@ def _recorded_types(files: Files, form: Format) -> Mapping[str, pa.DataType]:
     """Return the types from manifests that files do not have themselves: in a format without types, or of folders."""
     if not FORMATS[form].keeps_types:
         return files.types
-    folders = {name for file in files.files for name in folder_values(file.below)}
+    folders = {name for below in files.files.texts("below") for name in folder_values(below)}
     return {name: kind for name, kind in files.types.items() if name in folders}
 
 
@@ -100,12 +96,14 @@ def _types_of_tables(tables: Sequence[TableVersion]) -> dict[str, ColumnType]:
 
 def _check_rows(files: Files, plan: SplitPlan) -> None:
     """Raise `DamagedError` where the row count of a part differs from the manifest of its result."""
+    if not files.rows:
+        return
     found = [0] * len(files.files)
     for split in plan.splits:
         found[split.file] += split.rows
-    for file, rows in zip(files.files, found, strict=True):
-        if (recorded := files.rows.get(file.place.path, rows)) != rows:
-            what = f"rows of {file.place.shown}: {rows:,}, and the manifest of that result says {recorded:,}"
+    for place, rows in zip(files.files.column("place"), found, strict=True):
+        if (recorded := files.rows.get(place.path, rows)) != rows:
+            what = f"rows of {place.shown}: {rows:,}, and the manifest of that result says {recorded:,}"
             raise DamagedError(what, "write the result again")
 
 
@@ -113,8 +111,8 @@ def _with_stdin(files: Files, stdin: str | None) -> Files:
     """Return the files; where they hold what came on stdin, messages and results call the file ``stdin``."""
     if stdin is None:
         return files
-    named = [replace(file, place=replace(file.place, shown="stdin"), below="stdin") for file in files.files]
-    return replace(files, files=tuple(named))
+    named = (replace(file, place=replace(file.place, shown="stdin"), below="stdin") for file in files.files)
+    return replace(files, files=value_table(ListedFile, named))
 
 
 def _check(options: ReadOptions) -> None:
@@ -125,27 +123,28 @@ def _check(options: ReadOptions) -> None:
         raise ConfigError("a split has at least one byte", "leave split_bytes at its default")
 
 
-def _format(files: Sequence[ListedFile], options: ReadOptions) -> Format:
+def _format(files: ValueTable[ListedFile], options: ReadOptions) -> Format:
     """Return the common format of all files.
 
     Raises `InputError` naming a file of unknown format, or two files of different formats.
     """
     if options.format != "auto":
         return file_format(options.format)
-    first: dict[Format, ListedFile] = {}
-    for file in files:
-        form = _by_name(file.place.path)
+    first: dict[Format, str] = {}
+    places = files.column("place")
+    for path, shown in zip(places.texts("path"), places.texts("shown"), strict=True):
+        form = _by_name(path)
         if form is None:
-            known = f"; {next(iter(first.values())).place.shown} is {next(iter(first))}" if first else ""
+            known = f"; {next(iter(first.values()))} is {next(iter(first))}" if first else ""
             raise InputError(
-                f"the name of {file.place.shown} gives no format{known}",
+                f"the name of {shown} gives no format{known}",
                 f"say which with --input-format {_choices()}",
             )
-        first.setdefault(form, file)
+        first.setdefault(form, shown)
     if len(first) > 1:
         (a, one), (b, two) = list(first.items())[:2]
         raise InputError(
-            f"{one.place.shown} is {a} and {two.place.shown} is {b}",
+            f"{one} is {a} and {two} is {b}",
             "read one format at a time, or say which it is with --input-format",
         )
     return next(iter(first))
@@ -185,9 +184,9 @@ def _plan_input(form: Format) -> PlanInput:
     return plan
 
 
-def _near_if_small(files: Sequence[ListedFile], executor: Executor) -> Executor:
+def _near_if_small(files: ValueTable[ListedFile], executor: Executor) -> Executor:
     """Return the executor that scans an input: in this process if it is small."""
-    return LocalExecutor() if sum(file.size for file in files) <= _SCANNED_HERE else executor
+    return LocalExecutor() if files.numbers("size").sum() <= _SCANNED_HERE else executor
 
 
 def _source(
@@ -199,44 +198,51 @@ def _source(
     tables: Sequence[tuple[str, pa.Schema]] = (),
 ) -> FileSource:
     """Return the source. ``tables``: the columns of each table among the inputs, which its files need not all have."""
-    found = files.files
+    found, places = files.files, files.files.column("place")
+    shown, first = places.texts("shown"), files.files[0].place.shown
     constants = _constants(files, given)
     folders = pa.schema([(name, column.type) for name, column in constants.items()])
-    own = [*tables, *((file.place.shown, layout) for file, layout in zip(found, plan.schemas, strict=True))]
+    own = [*tables, *((shown[at], layout) for at, layout in _first_of_each(plan.schemas))]
     declared = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
-    own.append((found[0].place.shown, declared))  # gives an empty result its types, also in CSV and JSON Lines
+    own.append((first, declared))  # gives an empty result its types, also in CSV and JSON Lines
     fixed = {name: kind.type for name, kind in given.items()}
     fixed |= {column.name: column.type for column in folders}  # a folder's value wins over a column of its files
-    schema = unify([*own, (found[0].place.shown, folders)], fixed)
+    schema = unify([*own, (first, folders)], fixed)
     if not schema.names:
         raise InputError(f"{_all_of(found)} no column", "is the input empty, or of another format?")
     _check_named([name for name, _ in options.schema], schema.names)
     return FileSource(
         schema,
-        tuple(InputFile(file.place.shown, file.size, file.mtime) for file in found),
+        ValueTable(InputFile, (places.column("shown"), found.column("size"), found.column("mtime"))),
         plan.splits,
         files.stream,
         reader,
-        tuple(file.place for file in found),
+        places,
         _layouts(plan.schemas),
-        tuple({name: column[i].as_py() for name, column in constants.items()} for i in range(len(found)))
-        if constants
-        else (_NO_CONSTANTS,) * len(found),
+        constants,
         {name: kind.format for name, kind in given.items() if kind.format is not None},
         {name: split for name, split in plan.text_at.items() if name not in constants},
-        tuple(file.below for file in found),
+        found.texts("below"),
     )
 
 
-def _layouts(schemas: Sequence[pa.Schema]) -> tuple[tuple[str, ...], ...]:
+def _first_of_each(schemas: SharedValues) -> Iterator[tuple[int, pa.Schema]]:
+    """Yield each schema once, with the index of the first file that has it."""
+    codes, firsts = np.unique(schemas.codes, return_index=True)
+    for at, code in sorted(zip(firsts.tolist(), codes.tolist(), strict=True)):
+        yield at, schemas.distinct[code]
+
+
+def _layouts(schemas: SharedValues) -> SharedValues:
     """Return the names of the columns of each file; files with equal columns share one schema, and one tuple."""
-    known = {id(schema): tuple(schema.names) for schema in {id(schema): schema for schema in schemas}.values()}
-    return tuple(known[id(schema)] for schema in schemas)
+    return SharedValues(tuple(tuple(schema.names) for schema in schemas.distinct), schemas.codes)
 
 
 def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
     """Return, by column, one value for each file: from its folder names, or the ordinal of its result folder."""
-    columns = folder_columns([(f.place.shown, folder_values(f.below)) for f in files.files], given)
+    below, shown = files.files.texts("below"), files.files.column("place").texts("shown")
+    has_values = any("=" in path for path in below)
+    columns = folder_columns(list(zip(shown, map(folder_values, below), strict=True)), given) if has_values else {}
     if files.ordinals is not None:
         columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
     return columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +34,7 @@ class FileSource:
     ``reader``: the reader of the file format.
     ``places``: where each file is, by file index.
     ``layouts``: the names of the columns of each file, by file index.
-    ``constants``: the columns whose value comes from the folder of a file, by file index.
+    ``constants``: the columns whose value comes from the folder of a file: by column, one value for each file.
     ``formats``: the timestamp format of columns that are declared with one, by column.
     ``text_at``: the index of the split whose values made the type of a column string, by column.
     ``names``: the name of each file relative to the path that the user gave, by file index.
@@ -43,16 +42,16 @@ class FileSource:
     """
 
     schema: pa.Schema
-    files: tuple[InputFile, ...]
-    splits: tuple[Split, ...]
+    files: Sequence[InputFile]
+    splits: Sequence[Split]
     stream: StreamInfo | None
     reader: FormatReader
-    places: tuple[Located, ...]
-    layouts: tuple[tuple[str, ...], ...]
-    constants: tuple[dict[str, Any], ...]
+    places: Sequence[Located]
+    layouts: Sequence[tuple[str, ...]]
+    constants: Mapping[str, pa.Array]
     formats: Mapping[str, str | None]
     text_at: Mapping[str, int]
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
     skipped: tuple[str, ...] = ()
 
     @property
@@ -68,11 +67,11 @@ class FileSource:
         Raises `InputError` naming the file where it cannot be read, and for an unknown column.
         """
         self._check(columns)
-        constants, layout = self.constants[split.file], self.layouts[split.file]
-        want = {name: self._type(name) for name in columns if name in layout and name not in constants}
+        layout = self.layouts[split.file]
+        want = {name: self._type(name) for name in columns if name in layout and name not in self.constants}
         encoded = [name for name in dictionary if name in columns and is_text(self.schema.field(name).type)]
         found = self.reader.read(self.places[split.file], split, ReadRequest(layout, want, tuple(encoded)))
-        table = self._shaped(found, columns, constants, encoded)
+        table = self._shaped(found, columns, split.file, encoded)
         rejects = rejects_table(self.files[split.file].path, found.rejects)
         pos = found.offsets
         pos += split.base  # in place: nothing else refers to this new array
@@ -108,8 +107,7 @@ class FileSource:
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split without those of which the file says that a condition is true for no row."""
-        fixed = self.constants[split.file]
-        types = {name: self.schema.field(name).type for name in condition.columns if name not in fixed}
+        types = {name: self.schema.field(name).type for name in condition.columns if name not in self.constants}
         return self.reader.parts_with(self.places[split.file], split, condition, types)
 
     def file_name(self, split: Split) -> str:
@@ -141,16 +139,15 @@ class FileSource:
     def _type(self, name: str) -> ColumnType:
         return ColumnType(self.schema.field(name).type, self.formats.get(name))
 
-    def _shaped(
-        self, found: SplitRows, columns: Sequence[str], constants: Mapping[str, Any], encoded: Sequence[str]
-    ) -> pa.Table:
+    def _shaped(self, found: SplitRows, columns: Sequence[str], file: int, encoded: Sequence[str]) -> pa.Table:
         """Return the columns in the given order; columns that the file lacks are constants of its folder, or null."""
         rows = len(found.offsets)
         shaped = []
         for name in columns:
             kind = self.schema.field(name).type
-            if name in constants:
-                column = pa.chunked_array([pa.repeat(pa.scalar(constants[name], kind), rows)])
+            if name in self.constants:
+                value = self.constants[name][file].as_py()
+                column = pa.chunked_array([pa.repeat(pa.scalar(value, kind), rows)])
             elif name in found.table.column_names:
                 column = found.table[name]
             else:

@@ -16,7 +16,8 @@ from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.planning.identity import check_goes_on
-from ...windowing.ports import Executor, InputFile
+from ...windowing.ports import Executor, InputFile, Split
+from ...windowing.support.value_table import value_table
 from ...writers.output.versions import versions
 from ...writers.state.journal import commit_together
 from ...writers.state.stage_files import ParquetStateFiles, same_tables
@@ -80,7 +81,7 @@ class IncrementalRun:
     def restore(self, stage: StagePlan, task: TaskContext, files: ParquetStateFiles) -> TaskContext:
         """Return the task context with the window state of the unit before; ``files``: for that of this unit."""
         base = self.unit.ordinal * UNIT_DISTANCE
-        splits = tuple(replace(split, base=split.base + base) for split in task.source.splits)
+        splits = value_table(Split, (replace(split, base=split.base + base) for split in task.source.splits))
         source = replace(task.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
         before = self.before
         restore_point = None

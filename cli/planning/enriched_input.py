@@ -27,7 +27,7 @@ def enriched_input(request: JobRequest, source: FileSource | MergedSource, execu
 
     Raises what `open_source` raises for a table, and `ConfigError` where a table does not fit the rows.
     """
-    enriched = EnrichedSource(source, (), (), tuple(source.splits))
+    enriched = EnrichedSource(source, (), (), source.splits)
     for enrichment in request.enrichments:
         table = _open_table(request, enrichment, executor)
         own = [name for name in table.stream.own if name.startswith("_")] if table.stream is not None else []

@@ -40,7 +40,7 @@ class Entry:
     ``kind``: `FILE`, `FOLDER`, `LEADS_NOWHERE`, `NOT_ALLOWED`, or words for another kind, such as ``a FIFO``.
     ``size``: the size in bytes.
     ``mtime_ns``: the modification time in ns since the epoch; None where it is unknown.
-    ``node``: device and inode, equal for all hard links to one file; None in a store.
+    ``node``: device and inode, equal for all hard links to one file; None where these are unknown, as in a store.
     ``is_link``: whether the name is a symbolic link. The other attributes then describe the target.
     """
 
@@ -48,13 +48,18 @@ class Entry:
     kind: str
     size: int = 0
     mtime_ns: int | None = None
-    node: tuple[int, int] | None = None
+    node: str | None = None
     is_link: bool = False
 
     @property
     def mtime(self) -> str | None:
         """The modification time, ISO 8601 in UTC; None where it is unknown."""
-        return None if self.mtime_ns is None else datetime.fromtimestamp(self.mtime_ns / 1e9, UTC).isoformat()
+        return iso_time(self.mtime_ns)
+
+
+def iso_time(mtime_ns: int | None) -> str | None:
+    """Return a modification time in ns since the epoch as ISO 8601 in UTC; None where it is unknown."""
+    return None if mtime_ns is None else datetime.fromtimestamp(mtime_ns / 1e9, UTC).isoformat()
 
 
 def entry_at(place: Located) -> Entry | None:
@@ -117,7 +122,8 @@ def _of_name(found: os.DirEntry[str]) -> Entry:
 
 def _of_stat(name: str, known: os.stat_result, *, is_link: bool) -> Entry:
     kind = next((kind for matches, kind in _KINDS if matches(known.st_mode)), _DEVICE)
-    return Entry(name, kind, known.st_size, known.st_mtime_ns, (known.st_dev, known.st_ino), is_link)
+    node = f"{known.st_dev}:{known.st_ino}" if known.st_ino else None
+    return Entry(name, kind, known.st_size, known.st_mtime_ns, node, is_link)
 
 
 def _of_store(info: fs.FileInfo) -> Entry:

@@ -7,25 +7,32 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import fs
 
 from ...windowing.errors import InputError, printable
 from ...windowing.support.addresses.file_systems import file_system_of, reach
 from ...windowing.support.addresses.redaction import redacted_path
 from ...windowing.support.suggest import few, nearest
+from ...windowing.support.value_table import ValueTable, text_column, value_table
 from ...windowing.tables.kinds import table_version
 from ...windowing.tables.table_version import TableVersion
-from .begun import without_begun
-from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries, entry_at
+from .begun import are_manifests, without_begun
+from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries, entry_at, iso_time
 from .file import Located, store_errors
 from .listed import ListedFile
 from .table_files import files_of, is_data_file, manifests_of, root_of, virtual_paths
 from .walk import MANIFEST, Spot, check_values, is_hidden, matching, spot_at, walk
 
+T = TypeVar("T")
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -39,7 +46,7 @@ class Listing:
     ``tables``: the versions of tables among the paths, whose columns are those of their files.
     """
 
-    files: tuple[ListedFile, ...]
+    files: ValueTable[ListedFile]
     manifests: tuple[ListedFile, ...]
     skipped: tuple[str, ...] = ()
     tables: tuple[TableVersion, ...] = ()
@@ -71,47 +78,63 @@ def list_files(
     if good and not spots:
         what = f"{printable(redacted_path(paths[0]))} holds no result yet: a run writes there, or has ended on the way"
         raise NoFilesError(what, "wait for it, or run it again")
-    files = [_listed_file(spot) for spot in spots if not _is_manifest(spot)]
-    manifests = [_listed_file(spot) for spot in spots if _is_manifest(spot)]
+    is_manifest = are_manifests(spots)
+    files, manifests = (_listed_files(_chosen(spots, each)) for each in (~is_manifest, is_manifest))
     for path, table in tables.items():
         if not table.files:
             what = f"{printable(path)} has no rows in version {table.version} of the table"
             raise NoFilesError(what, "name another version or partition")
-        files += files_of(path, table)
-        manifests += manifests_of(path, table)
+        files = value_table(ListedFile, chain(files, files_of(path, table)))
+        manifests = value_table(ListedFile, chain(manifests, manifests_of(path, table)))
     return Listing(
-        tuple(_relative_to_base(file, roots, virtual) for file in _by_path(files)),
-        tuple(_relative_to_base(file, roots, virtual) for file in _by_path(manifests)),
+        _relative_to_bases(_by_path(files), roots, virtual),
+        tuple(_relative_to_bases(_by_path(manifests), roots, virtual)),
         (*odd.values(),),
         (*tables.values(), *of_bases.values()),
     )
 
 
-def _by_path(files: Sequence[ListedFile]) -> list[ListedFile]:
-    return sorted(files, key=lambda file: file.place.path)
+def _by_path(files: ValueTable[ListedFile]) -> ValueTable[ListedFile]:
+    return _sorted(files, [files.column("place").column("path")])
 
 
-def _spots(paths: Sequence[str], skip_unreadable: bool) -> tuple[list[Spot], dict[str, str]]:
+def _sorted(table: ValueTable[T], keys: Sequence[pa.Array]) -> ValueTable[T]:
+    """Return a table sorted by columns; equals stay in their order. UTF-8 sorts as the texts do."""
+    places = np.arange(len(table))
+    columns = {str(at): key for at, key in enumerate(keys)} | {"": pa.array(places)}
+    order = pc.sort_indices(pa.table(columns), [(name, "ascending") for name in columns]).to_numpy().astype(np.int64)
+    return table if np.array_equal(order, places) else table.take(order)
+
+
+def _chosen(table: ValueTable[T], mask: npt.NDArray[np.bool_]) -> ValueTable[T]:
+    return table if mask.all() else table.take(np.flatnonzero(mask))
+
+
+def _spots(paths: Sequence[str], skip_unreadable: bool) -> tuple[ValueTable[Spot], dict[str, str]]:
     """Return the files under paths, and by path what was skipped, with its reason."""
-    good: list[Spot] = []
     odd: dict[str, str] = {}
-    for path in paths:
-        before = len(good)
-        for spot in _under(path):
-            why = _why_odd(spot, skip_unreadable)
-            if why is None:
-                good.append(spot)
-            else:
-                odd[spot.place.path] = f"{spot.place.shown} ({why})"
-        if odd and not skip_unreadable:
-            raise _unreadable(list(odd.values()))
-        if len(good) == before and odd:
-            raise NoFilesError(
-                f"{printable(path)} holds no files that can be read: {few([*odd.values()])}", "check the path"
-            )
-        if len(good) == before:
-            raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are skipped")
-    return good, odd
+    found = chain.from_iterable(_good_spots(path, skip_unreadable, odd) for path in paths)
+    return value_table(Spot, found), odd
+
+
+def _good_spots(path: str, skip_unreadable: bool, odd: dict[str, str]) -> Iterator[Spot]:
+    """Yield the files under a path; add to ``odd`` what was skipped."""
+    good = 0
+    for spot in _under(path):
+        why = _why_odd(spot, skip_unreadable)
+        if why is None:
+            good += 1
+            yield spot
+        else:
+            odd[spot.place.path] = f"{spot.place.shown} ({why})"
+    if odd and not skip_unreadable:
+        raise _unreadable(list(odd.values()))
+    if not good and odd:
+        raise NoFilesError(
+            f"{printable(path)} holds no files that can be read: {few([*odd.values()])}", "check the path"
+        )
+    if not good:
+        raise NoFilesError(f"{printable(path)} holds no files", "names that begin with _ or . are skipped")
 
 
 def list_folders(path: str, *, skip_unreadable: bool = False, version: str | None = None) -> tuple[str, ...]:
@@ -158,34 +181,42 @@ def _unreadable(odd: Sequence[str]) -> InputError:
     return InputError(f"{few(odd)} cannot be read", "remove such things, or skip them with --skip-unreadable")
 
 
-def _is_manifest(spot: Spot) -> bool:
-    return spot.below.endswith(MANIFEST)
-
-
-def _distinct_files(spots: Iterable[Spot]) -> list[Spot]:
+def _distinct_files(spots: ValueTable[Spot]) -> ValueTable[Spot]:
     """Return each real file once, sorted by path, under its own path if the input contains that, else under a link.
 
     Raises `InputError` for a file with two hard links: the rows of one file must not count twice by accident.
     """
-    by_real: dict[str, Spot] = {}
-    for spot in sorted(spots, key=lambda s: (s.by_link, s.place.path != s.real, s.place.path)):
-        first = by_real.setdefault(_address(spot, spot.real), spot)
-        if first.place.path != spot.place.path:
-            check_values(first, spot)
-    _refuse_twins(by_real)
-    return sorted(by_real.values(), key=lambda s: s.place.path)
+    paths = spots.column("place").column("path")
+    spots = _sorted(spots, [spots.column("by_link"), pc.not_equal(paths, spots.column("real")), paths])
+    codes = _addresses(spots).dictionary_encode().indices.to_numpy()
+    firsts = np.unique(codes, return_index=True)[1]
+    if len(firsts) < len(codes):
+        for at in np.delete(np.arange(len(codes)), firsts):
+            first, spot = spots[int(firsts[codes[at]])], spots[int(at)]
+            if first.place.path != spot.place.path:
+                check_values(first, spot)
+        spots = spots.take(np.sort(firsts))
+    _refuse_twins(spots)
+    return _sorted(spots, [spots.column("place").column("path")])
 
 
-def _address(spot: Spot, path: str) -> str:
-    """Return a path together with the type of its store."""
-    return path if spot.place.is_local else f"{spot.place.fs.type_name}:{path}"
+def _addresses(spots: ValueTable[Spot]) -> pa.Array:
+    """Return the real paths, each together with the type of its store, large_binary (N,)."""
+    systems = spots.column("place").column("fs")
+    if all(isinstance(system, fs.LocalFileSystem) for system in systems.distinct):
+        return spots.column("real")
+    heads = ["" if isinstance(system, fs.LocalFileSystem) else f"{system.type_name}:" for system in systems]
+    return text_column(head + real for head, real in zip(heads, spots.texts("real"), strict=True))
 
 
-def _refuse_twins(by_real: Mapping[str, Spot]) -> None:
+def _refuse_twins(spots: ValueTable[Spot]) -> None:
+    known = spots.column("entry").column("node").drop_null()
+    if pc.count_distinct(known).as_py() == len(known):
+        return
     nodes: dict[object, Spot] = {}
-    for spot in by_real.values():
+    for spot in spots:
         entry = spot.entry
-        if entry.node is None or not entry.node[1] or not entry.size:
+        if entry.node is None or not entry.size:
             continue
         first = nodes.setdefault((entry.node, entry.size, entry.mtime_ns), spot)
         if first is not spot:
@@ -195,8 +226,14 @@ def _refuse_twins(by_real: Mapping[str, Spot]) -> None:
             raise InputError(what, "name one of them, or make the other a copy")
 
 
+def _relative_to_bases(
+    files: ValueTable[ListedFile], bases: Sequence[Located], virtual: Mapping[str, str]
+) -> ValueTable[ListedFile]:
+    """Return files relative to the bases that hold them. ``virtual``: as `virtual_paths` returns them."""
+    return value_table(ListedFile, (_relative_to_base(file, bases, virtual) for file in files)) if bases else files
+
+
 def _relative_to_base(found: ListedFile, bases: Sequence[Located], virtual: Mapping[str, str]) -> ListedFile:
-    """Return a file relative to a base that holds it. ``virtual``: as `virtual_paths` returns them."""
     path = virtual.get(found.place.path, found.place.path)
     for base in bases:
         head = f"{base.path.rstrip('/')}/"
@@ -238,8 +275,10 @@ def _root(path: str) -> Located:
     return Located(filesystem, inner.rstrip("/") or inner, redacted_path(path))
 
 
-def _listed_file(spot: Spot) -> ListedFile:
-    return ListedFile(spot.place, spot.entry.size, spot.entry.mtime, spot.below)
+def _listed_files(spots: ValueTable[Spot]) -> ValueTable[ListedFile]:
+    entry = spots.column("entry")
+    times = text_column(map(iso_time, entry.column("mtime_ns").to_pylist()))
+    return ValueTable(ListedFile, (spots.column("place"), entry.column("size"), times, spots.column("below")))
 
 
 def _match_glob(pattern: str) -> Iterator[Spot]:

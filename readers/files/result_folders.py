@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import OWN, StreamInfo
 from ...windowing.support.checksum import read_object, unseal
+from ...windowing.support.value_table import ValueTable, value_table
 from ..schema.types import arrow_type
 from .entries import Entry, all_below
 from .file import Located, input_errors
@@ -50,7 +51,7 @@ class Files:
     ``rows``: the number of rows of each part of a result, by path.
     """
 
-    files: tuple[ListedFile, ...]
+    files: ValueTable[ListedFile]
     ordinals: tuple[int, ...] | None
     types: Mapping[str, pa.DataType]
     stream: StreamInfo | None
@@ -63,14 +64,15 @@ def order_files(listing: Listing, order: str) -> Files:
     ``order``: ``name`` or ``mtime``. Raises `InputError` where the input mixes results of different orders, or stream
     results and other files.
     """
-    results = [_result(manifest, listing) for manifest in listing.manifests]
-    if not results:
+    if not listing.manifests:
         return Files(_sorted(listing.files, order), None, {}, None, {})
+    by_path = {file.place.path: file for file in listing.files}
+    results = [_result(manifest, by_path) for manifest in listing.manifests]
     folders = tuple(manifest.folder for manifest in listing.manifests)
     others = [file for file in listing.files if not file.place.path.startswith(folders)]
     _check_agree(results, others)
     types = _agreed([result.types for result in results])
-    files = tuple(file for result in results for file in result.files)
+    files = value_table(ListedFile, (file for result in results for file in result.files))
     rows = {file.place.path: n for result in results for file, n in zip(result.files, result.rows, strict=True)}
     stream = results[0].stream
     if stream is None:
@@ -88,9 +90,11 @@ def _agreed(declared: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataT
     return {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
 
 
-def _sorted(files: Sequence[ListedFile], order: str) -> tuple[ListedFile, ...]:
+def _sorted(files: Iterable[ListedFile], order: str) -> ValueTable[ListedFile]:
     by_time = order == "mtime"
-    return tuple(sorted(files, key=lambda f: (f.mtime or "" if by_time else "", f.place.path)))
+    if isinstance(files, ValueTable) and not by_time:
+        return files  # a listing is sorted by path
+    return value_table(ListedFile, sorted(files, key=lambda f: (f.mtime or "" if by_time else "", f.place.path)))
 
 
 def _check_agree(results: Sequence[Result], others: Sequence[ListedFile]) -> None:
@@ -106,21 +110,21 @@ def _check_agree(results: Sequence[Result], others: Sequence[ListedFile]) -> Non
         )
 
 
-def _result(manifest: ListedFile, listing: Listing) -> Result:
-    """Read one manifest.
+def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
+    """Read one manifest. ``listed``: the files of the input by path.
 
     Raises `InputError` where it is no manifest, `DamagedError` where a part is missing or has another size.
     """
     shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
     folder = manifest.folder
     content = _content(manifest.place if manifest.place.is_local else replace(manifest.place, size=None))
-    by_path = {file.place.path: file for file in listing.files if file.place.path.startswith(folder)}
     try:
         parts = [(str(part["name"]), int(part["rows"]), int(part["bytes"])) for part in content["parts"]]
         types = _types(content.get("schema") or [])
         stream = _stream(content["stream"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(manifest.place, f"{error} is missing or of another form") from error
+    by_path = {path: listed[path] for name, _, _ in parts if (path := folder + name) in listed}
     by_path |= _came_later(manifest, [folder + name for name, _, _ in parts if folder + name not in by_path])
     for name, _, nbytes in parts:
         if folder + name not in by_path:

@@ -5,16 +5,17 @@ A row group is the smallest part of a file that can be read without the rest: of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 
 import numpy as np
 import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
+from ...windowing.support.value_table import share, value_table
 from ..files.file import Located
 from ..files.listed import ListedFile
 from ..schema.types import Int64s, plain
@@ -22,6 +23,7 @@ from ..values.casts import convert
 from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, drop_type_errors, first_detail
 
 _THREADS = 8
+_AHEAD = 256  # groups of files whose footers are read before those of the next are begun
 _TOGETHER = 16  # files: to hand one to a thread takes as long as to read the footer of a small one
 
 
@@ -42,18 +44,29 @@ def plan_footers(files: Sequence[ListedFile], split_bytes: int, read_footer: Cal
 
     Raises what ``read_footer`` does.
     """
-    step = max(1, min(_TOGETHER, len(files) // (_TOGETHER * _THREADS)))
-    groups = [files[at : at + step] for at in range(0, len(files), step)]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        read = pool.map(lambda group: [read_footer(file.place) for file in group], groups)
-        footers = list(chain.from_iterable(read))
-    splits: list[Split] = []
-    base = 0
-    for index, footer in enumerate(footers):
-        splits += _splits(footer, index, len(splits), base, split_bytes)
-        base += sum(rows for rows, _ in footer.groups)
+    schemas: list[pa.Schema] = []
     shared: dict[pa.Schema, pa.Schema] = {}
-    return SplitPlan(tuple(splits), tuple(shared.setdefault(f.schema, f.schema) for f in footers))
+
+    def splits() -> Iterator[Split]:
+        index = base = 0
+        for file, footer in enumerate(_footers(files, read_footer)):
+            schemas.append(shared.setdefault(footer.schema, footer.schema))
+            for split in _splits(footer, file, index, base, split_bytes):
+                yield split
+                index, base = split.index + 1, split.base + split.rows
+
+    return SplitPlan(value_table(Split, splits()), share(schemas))
+
+
+def _footers(files: Sequence[ListedFile], read_footer: Callable[[Located], Footer]) -> Iterator[Footer]:
+    """Read the footers of files in threads, a few files at a time ahead of those that were taken."""
+    step = max(1, min(_TOGETHER, len(files) // (_TOGETHER * _THREADS)))
+    places = (file.place for file in files)
+    groups = iter(lambda: list(islice(places, step)), [])
+    with ThreadPoolExecutor(_THREADS) as pool:
+        while ahead := list(islice(groups, _AHEAD)):
+            read = pool.map(lambda group: [read_footer(place) for place in group], ahead)
+            yield from chain.from_iterable(read)
 
 
 def _splits(footer: Footer, file: int, index: int, base: int, split_bytes: int) -> list[Split]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...windowing.ports import REJECT_FIELDS, Condition, Executor, Split
+from ...windowing.support.value_table import SharedValues, ValueTable
 from ..files.file import Located
 from ..files.listed import ListedFile
 from ..options import ReadOptions
@@ -170,8 +171,8 @@ class SplitPlan:
     ``text_at``: the index of the first split whose values made the type of a column string, by column.
     """
 
-    splits: tuple[Split, ...]
-    schemas: tuple[pa.Schema, ...]
+    splits: ValueTable[Split]
+    schemas: SharedValues
     text_at: dict[str, int] = field(default_factory=dict)
 
 

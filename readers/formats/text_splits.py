@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
+from ...windowing.support.value_table import share, value_table
 from ..files.byte_ranges import WHOLE, Range, cut_files
 from ..files.file import Located
 from ..files.listed import ListedFile
@@ -151,7 +152,7 @@ def plan_text(
         layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
         splits += added
         base += sum(split.rows for split in added)
-    return SplitPlan(tuple(splits), tuple(layouts), text_at)
+    return SplitPlan(value_table(Split, splits), share(layouts), text_at)
 
 
 def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRange]:

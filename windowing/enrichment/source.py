@@ -54,7 +54,7 @@ class EnrichedSource:
     base: Any  # a Source whose files can be checked, see `check_unchanged`
     enriched: tuple[Enriched, ...]
     tables: tuple[Any, ...]
-    splits: tuple[Split, ...]
+    splits: Sequence[Split]
 
     @property
     def schema(self) -> pa.Schema:
@@ -62,9 +62,10 @@ class EnrichedSource:
         return pa.schema([*self.base.schema, *(field for each in self.enriched for field in each.bound.fields)])
 
     @property
-    def files(self) -> tuple[InputFile, ...]:
+    def files(self) -> Sequence[InputFile]:
         """The files of the input."""
-        return tuple(self.base.files)
+        found: Sequence[InputFile] = self.base.files
+        return found
 
     @property
     def columnar(self) -> bool:

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError
 from ....windowing.planning.result_schema import MARK
+from ....windowing.ports import Split
+from ....windowing.support.value_table import value_table
 from ...console.table import is_number
 from ..results.result import ResultFolder, StoredRows
 from .changes import Comparison, Difference, Tally, changes_of, largest, order_of, tally_of
@@ -189,5 +191,5 @@ def without_files(rows: StoredRows, skipped: Sequence[str]) -> StoredRows:
     if not skipped:
         return rows
     source, names = rows.source, set(skipped)
-    kept = tuple(split for split in source.splits if source.names[split.file] not in names)
+    kept = value_table(Split, (split for split in source.splits if source.names[split.file] not in names))
     return StoredRows(rows.shown, replace(source, splits=kept))

@@ -58,7 +58,7 @@ def _file_origin(request: JobRequest, source: FileSource, name: str, is_used: bo
     declared = dict(request.reading.schema)
     if name in declared:
         return f"--schema {declared[name]}"
-    if any(name in constants for constants in source.constants):
+    if name in source.constants:
         return "folder names"
     form = format_of(source)
     if not FORMATS[form].is_text:

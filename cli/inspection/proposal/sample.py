@@ -60,7 +60,7 @@ class Sample:
     pos: Int64s
     piece: Int64s
     file: Int64s
-    names: tuple[str, ...]
+    names: Sequence[str]
     is_text: bool
     is_whole: bool
     extent: str

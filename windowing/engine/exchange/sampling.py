@@ -29,11 +29,12 @@ def samples_of(work: TaskContext, executor: Executor, with_order: bool, slices: 
     ``slices``: about how many there will be at least. The driver reads the rows itself while Spark starts, where the
     format can read a few columns alone.
     """
-    splits = [split for split in work.source.splits if split.rows]
-    if not (work.plan.key or with_order) or not splits:
+    splits = work.source.splits
+    filled = [at for at, split in enumerate(splits) if split.rows]
+    if not (work.plan.key or with_order) or not filled:
         return no_samples()
     sample = partial(sample_rows, work, rows_of_split(slices), with_order)
-    picked = _spread(splits)
+    picked = [splits[at] for at in _spread(filled)]
     per_split = [sample(split) for split in picked] if work.source.columnar else executor.map("sample", sample, picked)
     rows = pa.concat_tables(per_split)
     return Samples(rows, np.ones(rows.num_rows))
@@ -52,8 +53,8 @@ def reduction_factor(work: TaskContext, executor: Executor) -> float:
         or not can_preaggregate(work.plan, work.source.schema)
     ):
         return 1.0
-    splits = [split for split in work.source.splits if split.rows]
-    middle = splits[len(splits) // 2]
+    filled = [at for at, split in enumerate(work.source.splits) if split.rows]
+    middle = work.source.splits[filled[len(filled) // 2]]
     if work.source.columnar:
         return rows_per_cell(work, middle)
     (per_split,) = executor.map("sample", partial(rows_per_cell, work), [middle])

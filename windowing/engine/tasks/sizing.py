@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -55,7 +56,7 @@ class Chunk:
 
     index: int
     base: int
-    splits: tuple[Split, ...]
+    splits: Sequence[Split]
     announced: ClockValue | None = None
 
     @property
@@ -91,17 +92,17 @@ def pack(splits: Sequence[Split], width: int, chunk_bytes: int) -> list[Chunk]:
     A chunk has `MOST_SPLITS` at most: many small files are work for several tasks, since opening them takes long.
     Splits whose positions do not follow each other belong to different units; they never share a chunk.
     """
-    chunks: list[list[Split]] = []
+    edges: list[int] = []
     room = next_base = 0
-    for split in splits:
+    for at, split in enumerate(splits):
         size = split.rows * width
-        if not chunks or size > room or split.base != next_base or len(chunks[-1]) >= MOST_SPLITS:
-            chunks.append([])
+        if not edges or size > room or split.base != next_base or at - edges[-1] >= MOST_SPLITS:
+            edges.append(at)
             room = chunk_bytes
-        chunks[-1].append(split)
         room -= size
         next_base = split.base + split.rows
-    return [Chunk(i, group[0].base, tuple(group)) for i, group in enumerate(chunks)]
+    groups = [splits[low:high] for low, high in pairwise([*edges, len(splits)])]
+    return [Chunk(i, own[0].base, own) for i, own in enumerate(groups)]
 
 
 def group(chunks: Sequence[Chunk], nbytes: int, slices: int, tasks: int, sizes: Sizes) -> list[tuple[Chunk, ...]]:
