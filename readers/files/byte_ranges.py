@@ -40,21 +40,19 @@ class Range:
     stop: int
 
 
-def cut_files(files: Sequence[ListedFile], split_bytes: int, as_stream: Callable[[Located], bool]) -> list[Range]:
+def cut_files(files: Sequence[ListedFile], split_bytes: int, as_stream: Callable[[Located], bool]) -> Iterator[Range]:
     """Cut each file into ranges of ``split_bytes``; a file that is empty or read as a stream is one range.
 
     ``as_stream``: whether a file is read as a stream. Raises `InputError` naming a compressed file of no bytes.
     """
-    ranges: list[Range] = []
     for index, file in enumerate(files):
         if file.place.compression is not None and file.size == 0:
             raise InputError(f"{file.place.shown} cannot be read: a compressed file is never empty", "copy it again")
         if as_stream(file.place):
-            ranges.append(Range(index, file.place, 0, WHOLE))
+            yield Range(index, file.place, 0, WHOLE)
             continue
         for start in range(0, max(file.size, 1), split_bytes):
-            ranges.append(Range(index, file.place, start, min(start + split_bytes, file.size)))
-    return ranges
+            yield Range(index, file.place, start, min(start + split_bytes, file.size))
 
 
 def line_start(file: pa.NativeFile, at: int, size: int, *, cr_ends: bool) -> int:

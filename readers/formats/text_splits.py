@@ -84,7 +84,8 @@ def plan_text_files(
     warm()
     if any(kind.format and kind.unix_digits is None for kind in given.values()):
         timestamps.warm()
-    scanned = executor.map("read types", reader.scan, cut_files(files, options.split_bytes, reader.as_stream))
+    ranges = value_table(Range, cut_files(files, options.split_bytes, reader.as_stream))
+    scanned = executor.map("read types", reader.scan, ranges)
     typed = {name: kind.type for name, kind in given.items()}
     return plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
 
@@ -138,21 +139,23 @@ def plan_text(
     Raises the first `InputError` among ``scanned``, and one for a record that ends inside quotes.
     """
     ranges = list(_checked(scanned))
-    splits: list[Split] = []
     schemas: dict[tuple[tuple[str, str], ...], pa.Schema] = {}
     layouts: list[pa.Schema] = []
     text_at: dict[str, int] = {}
-    base = 0
-    for index, group in groupby(ranges, key=lambda s: s.file):
-        own = list(group)
-        _check_torn(files[index], own, torn)
-        added = _splits(own, index, len(splits), base)
-        kinds = _kinds(own, added, typed, text_at)
-        schema = pa.schema([(name, typed.get(name, type_of(kind))) for name, kind in kinds.items()])
-        layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
-        splits += added
-        base += sum(split.rows for split in added)
-    return SplitPlan(value_table(Split, splits), share(layouts), text_at)
+
+    def splits() -> Iterator[Split]:
+        index = base = 0
+        for file, group in groupby(ranges, key=lambda s: s.file):
+            own = list(group)
+            _check_torn(files, own, torn)
+            added = _splits(own, file, index, base)
+            kinds = _kinds(own, added, typed, text_at)
+            schema = pa.schema([(name, typed.get(name, type_of(kind))) for name, kind in kinds.items()])
+            layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
+            yield from added
+            index, base = index + len(added), base + sum(split.rows for split in added)
+
+    return SplitPlan(value_table(Split, splits()), share(layouts), text_at)
 
 
 def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRange]:
@@ -162,11 +165,13 @@ def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRa
         yield scanned_range
 
 
-def _check_torn(file: ListedFile, ranges: Sequence[ScannedRange], words: tuple[str, str]) -> None:
+def _check_torn(files: Sequence[ListedFile], ranges: Sequence[ScannedRange], words: tuple[str, str]) -> None:
     line = 1 + ranges[0].before
     for scanned_range in ranges:
         if scanned_range.torn >= 0:
-            raise InputError(f"{file.place.shown} line {line + scanned_range.torn}: {words[0]}", words[1])
+            raise InputError(
+                f"{files[scanned_range.file].place.shown} line {line + scanned_range.torn}: {words[0]}", words[1]
+            )
         line += scanned_range.lines
 
 

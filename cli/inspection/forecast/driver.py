@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ class DriverExecutor:
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Run a function over items here, one after the other."""
         found: list[R] = []
-        lot = list(items)
+        lot = items if isinstance(items, Sequence) else list(items)
         for item in lot:
             if self.show is not None and len(lot) >= _MANY:
                 self.show(Progress(label, len(found), len(lot), 1, 1))
