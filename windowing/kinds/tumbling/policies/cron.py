@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import ClassVar
 
@@ -52,6 +52,7 @@ def _instants(value: Cron, low: int, high: int) -> tuple[int, list[int]]:
     raise DataError(f"{value} has no instant after the last row", "leave such rows out")
 
 
+@lru_cache(maxsize=64)  # slices, segments and runs ask again, each for 2,000 steps where there is one at every minute
 def _last_until(value: Cron, low: int) -> int:
     """Return the last instant at or before a second: searched forwards, as cron goes, from further and further back."""
     for days in _BACK:
