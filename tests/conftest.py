@@ -9,14 +9,25 @@ from support.dataframe_engines import ENGINES
 from support.s3_server import s3, s3_server  # noqa: F401 - fixtures
 
 LONG = (
-    *("test_cluster.py", "test_session.py", "test_disturbed.py", "test_kills.py", "test_cli_files.py"),
-    *("test_cli_conformance.py", "test_cli_signals.py", "test_cli_cuts.py", "test_cli_kinds.py", "test_results.py"),
-    *("test_condition_cases.py", "test_chained_results.py", "test_fault_runs.py", "test_late_data.py"),
-    *("test_delta_table.py", "test_damage.py", "test_previous.py", "test_iceberg_table.py", "test_segments.py"),
-    *("test_swap_kill.py", "test_journal_kill.py", "test_policy_cuts.py", "test_lags.py", "test_nearest.py"),
-    *("test_doctor.py", "test_browser.py", "test_jit.py", "test_lake_matrix.py", "test_laws.py", "test_why_laws.py"),
+    *("test_cli_kinds.py", "test_cluster.py", "test_disturbed.py", "test_session.py", "test_cli_signals.py"),
+    *("test_dataframe_state.py", "test_cli_cuts.py", "test_kills.py", "test_results.py", "test_working_folder.py"),
+    *("test_presorted.py", "test_late.py", "test_cli_conformance.py", "test_dataframes.py", "test_damage.py"),
+    *("test_small_jobs.py", "test_chains.py", "test_ports.py", "test_dataframe_columns.py", "test_class_archive.py"),
+    *("test_live_windows.py", "test_cli_files.py", "test_cli_streams.py", "test_installs.py"),
+    *("test_dataframe_errors.py", "test_ranges.py", "test_cli_messages.py", "test_operator_states.py"),
+    *("test_cli_output.py", "test_cli_expectations.py", "test_cli_java.py"),
+    *("test_condition_cases.py", "test_fault_runs.py", "test_segments.py", "test_chained_results.py", "test_laws.py"),
+    *("test_previous.py", "test_delta_table.py", "test_policy_cuts.py", "test_lags.py", "test_iceberg_table.py"),
+    *("test_journal_kill.py", "test_swap_kill.py", "test_late_data.py", "test_open_windows.py", "test_overlap.py"),
+    *("test_browser.py", "test_conditions.py", "test_condition_eviction.py", "test_incremental_runs.py"),
+    *("test_sliding.py", "test_tumbling_laws.py", "test_jit.py", "test_sketches.py", "test_lake_matrix.py"),
+    *("test_why_laws.py", "test_jobs.py", "test_preaggregate.py"),
+    *("test_completion.py", "test_init.py", "test_conditional_faults.py"),
 )
-"""The files whose tests take long together. They begin first: else one process would run the last one alone."""
+"""The files whose tests take long together, the longest first: those of the command line and Spark, then the others.
+
+They begin first: else one process would run the last one alone.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
