@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from support.docs_pages import ROOT
 
 PAGE = ROOT / "docs" / "decisions" / "private-names.md"
@@ -49,21 +51,25 @@ def modules() -> Iterator[Path]:
         yield from (ROOT / package).rglob("*.py")
 
 
-def trees() -> Iterator[ast.Module]:
-    for path in modules():
-        yield ast.parse(path.read_text(encoding="utf-8"))
+Nodes = tuple[ast.AST, ...]
+"""All nodes of a module."""
 
 
-def own_names(tree: ast.Module) -> set[str]:
+@pytest.fixture(scope="module")
+def parsed() -> dict[Path, Nodes]:
+    """The modules, parsed once for all tests of this file, which only read."""
+    return {path: tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in modules()}
+
+
+def own_names(nodes: Nodes) -> set[str]:
     """What a module defines: functions, classes and variables, but not the attributes of its objects."""
-    nodes = list(ast.walk(tree))
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return defined | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
-def private_names(tree: ast.Module) -> Iterator[str]:
+def private_names(nodes: Nodes) -> Iterator[str]:
     """Names with one underscore that are looked up in anything but ``self`` and ``cls``, or given as keywords."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             is_own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
             name = "" if is_own else node.attr
@@ -73,20 +79,21 @@ def private_names(tree: ast.Module) -> Iterator[str]:
             yield name
 
 
-def test_every_private_name_of_pyspark_and_py4j_is_on_the_page() -> None:
-    parsed = list(trees())
-    touched = {name for tree in parsed for name in private_names(tree)}
-    touched -= {name for tree in parsed for name in own_names(tree)}
+def test_every_private_name_of_pyspark_and_py4j_is_on_the_page(parsed: dict[Path, Nodes]) -> None:
+    touched = {name for nodes in parsed.values() for name in private_names(nodes)}
+    touched -= {name for nodes in parsed.values() for name in own_names(nodes)}
     listed = set(re.findall(r"`(?:[\w.]*[.(])?(_[a-z]\w*)", PAGE.read_text(encoding="utf-8")))
     assert "_accumulatorServer" in touched
     assert touched == listed
 
 
-def test_private_names_are_touched_only_in_the_package_of_spark_where_the_page_says() -> None:
+def test_private_names_are_touched_only_in_the_package_of_spark_where_the_page_says(
+    parsed: dict[Path, Nodes],
+) -> None:
     named = {row.name: row.files for row in rows(0)}
     found: dict[str, set[str]] = {name: set() for name in named}
-    for path in modules():
-        for name in set(private_names(ast.parse(path.read_text(encoding="utf-8")))) & set(named):
+    for path, nodes in parsed.items():
+        for name in set(private_names(nodes)) & set(named):
             found[name].add(str(path.relative_to(ROOT)))
     assert found == named
     assert all(path.startswith(SPARK) for paths in found.values() for path in paths)
@@ -99,11 +106,11 @@ def test_each_other_name_is_in_the_files_that_the_page_says() -> None:
             assert path.startswith(SPARK) or path in OUTSIDE, path
 
 
-def test_only_the_packages_of_spark_import_pyspark_or_name_its_modules() -> None:
+def test_only_the_packages_of_spark_import_pyspark_or_name_its_modules(parsed: dict[Path, Nodes]) -> None:
     listed = PAGE.read_text(encoding="utf-8")
-    for path in modules():
+    for path, nodes in parsed.items():
         place = str(path.relative_to(ROOT))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes:
             imports = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             imports += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             for name in imports:
