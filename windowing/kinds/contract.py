@@ -171,8 +171,11 @@ class WindowKind(ABC):
         ``panes``: those that are emitted, in this run; ``lives`` are their memberships.
         """
 
-    def fills(self, step: Step, held: int) -> bool:  # noqa: ARG002
-        """Whether a window that was never full is full at this step of a row; ``held``: rows that it holds by then."""
+    def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
+        """Whether a window that was never full is full at steps of rows: bool, of each or of all.
+
+        ``held``: int64, how many rows it holds by then at each.
+        """
         return False
 
     def eviction_instants(

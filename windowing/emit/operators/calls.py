@@ -1,6 +1,6 @@
 """The calls of user operators, in the exact order of the events of their windows (``--operator``).
 
-No window is computed again: the panes imply when rows enter and leave (`row_lifetimes`). For each key:
+No window is computed again: the panes imply when rows enter and leave (`timetable`). For each key:
 
     at a row         first the panes that are emitted before it; then evict the rows that it evicts, insert it
     at a pane        evict the rows that have left by then, insert the rows that enter with it (section 6), trigger,
@@ -16,29 +16,28 @@ operator asks for the eviction of its key, the rest of the key's rows is compute
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...errors import DataError
-from ...kinds.contract import Step, WindowKind
 from ...operator import Given, Operator, Row, load
-from ...panes.panes import Panes, reason
+from ...panes.panes import Panes
 from ...planning.plan import Plan
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
 from ...state.window_state import WindowState
+from .blocks import Block, Blocks
 from .lives import OperatorLife
 from .outcome import OperatorRun
+from .results import By, Lines, OperatorRows
 from .scenes import make_scene, no_events, rows_of, scene_anew
-from .values import MOST_ROWS, Moment, OperatorRows, key_of, of_key, pane_infos, python_rows
-from .views import Held, Lines, View
+from .timetable import FILL, INSERT, NEVER, NO_HEAD, PARTITION, PHASES, ROW, TRIGGER, Head
+from .values import key_of, of_key
 
 _AT_FIRST = 256  # rows that are looked at after an eviction that an operator asked for; doubled while it asks no more
-_EVICTED = reason("evicted")
-_INHERITED = {Operator.insert, Operator.evict, Operator.initial_full, Operator.partition_evicted, Operator.finish}
+_INHERITED = (Operator.insert, Operator.evict)
 
 
 def operator_batches(
@@ -61,11 +60,10 @@ def operator_batches(
     operator = load(plan.options.operator)
     scene = make_scene(plan, sequences, marks, panes, pane_columns, run.signals, run.context)
     lines = Lines(operator, scene)
-    first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
+    blocks = Blocks(scene)
     for key in range(len(sequences.bounds) - 1):
-        view = View(scene, key, 0, first[key : key + 2], 0, None)
         lines.turn_to(scene)
-        for _ in _Window(key, view, operator, run, lines).steps():
+        for _ in _Window(key, blocks, operator, run, lines).steps():
             yield from lines.full_tables()
     yield from lines.tables()
 
@@ -77,108 +75,200 @@ def finishing_batches(plan: Plan, state: WindowState) -> Iterator[pa.Table]:
     """
     assert plan.options.operator is not None
     operator, sequences = load(plan.options.operator), state.sequences
-    lines = OperatorRows(operator, no_events(plan, sequences))
+    lines = Lines(operator, no_events(plan, sequences))
     for key, saved in enumerate(state.key_state.operator.to_pylist()):
         if saved is not None:
-            life = OperatorLife(operator, key_of(sequences, key), of_key(sequences, key), saved).operator
-            lines.of_step("finish", key, Moment(), 0, 0, life.finish)
-            if len(lines) >= MOST_ROWS:
-                yield from lines.tables()
+            life = OperatorLife(operator, key_of(sequences, key), of_key(sequences, key), saved)
+            _finish(life.operator, lines.now, -1, key, 0)
+            yield from lines.full_tables()
     yield from lines.tables()
 
 
 class _Window:
-    """The window of one key and its operator, step by step."""
+    """The window of one key and its operator, call by call.
 
-    def __init__(self, key: int, view: View, kind: type[Operator], run: OperatorRun, lines: Lines) -> None:
-        self.key, self.view, self.run, self.lines = key, view, run, lines
-        self.sequences, self.outcome = view.scene.sequences, run.outcome
-        named, restored = key_of(self.sequences, key), run.context.restored
-        self.named, self.kind = named, kind
-        self.begin, self.end = (int(bound) for bound in self.sequences.bounds[key : key + 2])
+    A window is looked at in a view: the calls of one key in a scene. Row 0 of the scene is row ``offset`` of the whole
+    sequences, and ``begin`` the one with which the view begins.
+    """
+
+    def __init__(self, key: int, blocks: Blocks, kind: type[Operator], run: OperatorRun, lines: Lines) -> None:
+        self.key, self.run, self.lines, self.kind = key, run, lines, kind
+        self.sequences, self.outcome = blocks.scene.sequences, run.outcome
+        restored = run.context.restored
+        self.named = key_of(self.sequences, key)
         saved = None if restored is None else restored.key_state.operator[key].as_py()
-        self.life = OperatorLife(kind, named, of_key(self.sequences, key), saved)
-        self.can_fill = type(view.scene.plan.kind).fills is not WindowKind.fills
-        self.held = Held()
-        self.newest = self.begin  # behind the newest row that has entered
+        self.life = OperatorLife(kind, self.named, of_key(self.sequences, key), saved)
+        self.begin, self.end = (int(bound) for bound in self.sequences.bounds[key : key + 2])
         self.number = 0 if restored is None else int(restored.key_state.windows[key])
-        self.first_number = self.number
-        self.stamp: int | str | None = None
-        self.step = self.place = 0
-        self.shows_evicted = False
-        self._hold_restored()
+        self.first_number, self.newest = self.number, self.begin  # behind the newest row that has entered
+        self.group, self.place = (-1, 0), 0  # run and step of the last rows between panes, and how many they are
+        self._view(blocks, key, 0, *blocks.scene.timetable.bounds[key : key + 2])
 
     def steps(self) -> Iterator[None]:
         """Make the calls step by step, in view after view where the operator asks for evictions."""
-        first, size = self.begin, _AT_FIRST
+        first, size, since, place, head = self.begin, self.end - self.begin, 0, self.end, NO_HEAD
         while True:
-            cut = yield from self._through()
-            if cut is not None:
-                first, size = cut, _AT_FIRST
-                if cut == self.end:
+            event = yield from self._through()
+            if event is not None:
+                first, head = self._asked(event)
+                size, since = _AT_FIRST, 0
+                if first == self.end:
                     break
-            elif self.view.stop is None:
+            elif place == self.end:
                 break
             else:
-                size *= 2
-            self._look(first, size, None if cut is not None else self.view)
+                since, size = place - first, 2 * size
+            place = self._look(first, since, size, head)
             yield
         self._end(first)
 
+    def _view(self, blocks: Blocks, key: int, offset: int, first: int, stop: int) -> None:
+        self.blocks, self.scene, self.own, self.offset = blocks, blocks.scene, key, offset
+        self.first, self.stop = int(first), int(stop)
+        self.lines.turn_to(self.scene)
+
+    # --- calls
+
     def _through(self) -> Generator[None, None, int | None]:
-        """Make the calls of a view; return the row with which the next window begins, where the operator evicts."""
-        view = self.view
-        self._prepare()
-        for what, numbers in view.events():
-            if what == "row" and self._is_quiet():
-                self._at_quiet_rows(numbers)
-                continue
-            step = self._at_row if what == "row" else self._at_pane if what == "pane" else self._at_eviction
-            for number in numbers:
-                step(number)
-                if self.lines.is_full:
-                    yield
-                if self.life.asks_eviction:
-                    return self._asked(what, number)
-        return None
+        """Make the calls of a view; return the event at which the operator asks for the eviction of its key."""
+        first, stop, asked, table = self.first, self.stop, None, self.scene.timetable
+        while first < stop:
+            is_gone = not self.life.exists and table.method[first] == PARTITION
+            operator = None if is_gone else self.life.operator
+            is_silent = _is_silent(operator)
+            block = self.blocks.at(first, is_silent)
+            made, first = first, min(stop, block.stop)
+            for call, rows in self._calls(operator, is_silent, block, made, first):
+                self._write(call, rows)
+                if table.method[call] == PARTITION:
+                    self.life = OperatorLife(self.kind, self.named, self.life.words)
+                elif operator is not None and operator._asks_eviction:
+                    asked = int(table.time[call]) // PHASES
+                    stop = min(stop, table.behind(asked))
+                elif is_silent == _is_silent(operator):
+                    if self.lines.is_full:
+                        self._account(block, made, call + 1)
+                        made = call + 1
+                        yield
+                    continue
+                first = call + 1
+                break
+            self._account(block, made, first)
+            if self.lines.is_full:
+                yield
+        return asked
+
+    def _calls(
+        self, operator: Operator | None, is_silent: bool, block: Block, first: int, stop: int
+    ) -> Iterator[tuple[int, list[Row]]]:
+        """Make calls of a block; yield those after which there is something to do, and the rows that they return."""
+        low, high = block.place(first), block.place(stop)
+        insert, evict = (None, None) if operator is None else (operator.insert, operator.evict)
+        given: Given
+        columns = (values[low:high] for values in (block.calls, block.methods, block.groups, block.infos))
+        for call, method, rows, info in zip(*columns, strict=True):
+            try:
+                if operator is None:
+                    given = ()
+                elif method == TRIGGER:
+                    given = operator.trigger(rows, info)
+                elif method < FILL:
+                    if is_silent:
+                        continue
+                    given = operator.insert(rows[0]) if method == INSERT else operator.evict(rows)
+                elif method == PARTITION:
+                    given = operator.partition_evicted(rows)
+                elif self.life.full:  # as a restored operator knows
+                    continue
+                else:
+                    self.life.full = True
+                    given = operator.initial_full()
+                if given is not None:
+                    given = list(given)
+            except Exception as error:  # a user's class can raise anything
+                raise self.lines.now.failure(call, self.own, error) from error
+            if given is not None:
+                yield call, given
+            elif (
+                operator is None
+                or method == PARTITION
+                or operator._asks_eviction
+                or (is_silent and (operator.insert != insert or operator.evict != evict))
+            ):
+                yield call, []
+
+    def _write(self, call: int, rows: list[Row]) -> None:
+        table = self.scene.timetable
+        if table.method[call] == TRIGGER:
+            self.lines.now.add(call, self.own, rows)
+        else:
+            event, step = table.step(call)
+            self._number(int(table.events.run[event]), step)
+            self.lines.now.add(call, self.own, rows, self.place)
+            self.place += len(rows)
+
+    def _number(self, run: int, step: int) -> None:
+        if self.group != (run, step):
+            self.group, self.place = (run, step), 0
+
+    def _account(self, block: Block, first: int, stop: int) -> None:
+        """Note that the calls ``[first, stop)`` of a block have been made."""
+        low, high = np.searchsorted(block.triggers, [first, stop])
+        if low == high:
+            return
+        scene, outcome = self.scene, self.outcome
+        outcome.shown[block.shown[block.bounds[low] : block.bounds[high]] + self.offset] = True
+        outcome.panes[self.key] += high - low
+        calls = block.triggers[low:high]
+        panes = scene.timetable.item[calls]
+        self.number = int(scene.panes.number[panes[-1]]) + 1
+        if len(self.run.signals):
+            signals = scene.panes.cause[panes] - len(scene.sequences)
+            outcome.signals.update(signals[(signals >= 0) & (signals < len(self.run.signals))].tolist())
+        self.lines.now.mark(calls)
 
     # --- from view to view
 
-    def _prepare(self) -> None:
-        view, lives = self.view, self.view.scene.lifetimes
-        self.lines.turn_to(view.scene)
-        order = view.order
-        has_entering = len(lives.entering.items) > 0
-        lists = [lives.entering.at(pane) for pane in order.tolist()] if has_entering else []
-        entering = np.array([row for rows in lists for row in rows], np.int64)
-        self.coming = python_rows(self.named, view.scene.sequences.rows, np.concatenate([view.stepping, entering]))
-        self.infos = pane_infos(view.scene.plan, view.scene.emitted, order)
+    def _look(self, first: int, since: int, size: int, head: Head) -> int:
+        """Turn to the view of a window that begins with row ``first``; return the row behind those that it tells of.
 
-    def _look(self, first: int, size: int, before: View | None) -> None:
-        """Turn to the view of a window that begins with row ``first``; ``before``: the view of its first steps."""
-        plan, chunked = self.view.scene.plan, bool(self.view.scene.lifetimes.stepping.any())
-        stop = min(self.end, first + size) if chunked else self.end
-        part = rows_of(self.sequences, self.key, first, stop)
-        number = self.number if before is None else self.first_number
-        self.first_number = number
-        scene = scene_anew(plan, part, self.run.signals, self.run.context, number, self.run.columns)
-        since = 0 if before is None or before.stop is None else before.stop
-        panes = np.array([0, len(scene.panes)])
-        self.view = View(scene, 0, first, panes, since, None if stop == self.end else stop - first)
-        self.held.turn_to(self.view)
+        ``since``: how many rows were looked at before. ``size``: how many to look at, where they come one by one.
+        """
+        stop = min(self.end, first + size) if self.scene.timetable.has_steps else self.end
+        self.first_number = self.first_number if since else self.number
+        part, run = rows_of(self.sequences, self.key, first, stop), self.run
+        scene = scene_anew(self.scene.plan, part, run.signals, run.context, self.first_number, run.columns, head)
+        table, known = scene.timetable, self.blocks.known if since else None
+        until = len(table.time) if stop == self.end else table.before(stop - first)
+        self._view(Blocks(scene, known), 0, first, table.before(since) if since else 0, until)
+        if not since:
+            goes_on = bool((table.events.stamp[:1] == head.stamp).any())
+            self.group = (0, head.step) if goes_on else (-1, 0)
+        return stop
 
-    def _asked(self, what: str, number: int) -> int:
-        """Evict the key because its operator asked for it; return the first row of the next window."""
+    def _asked(self, event: int) -> tuple[int, Head]:
+        """Evict the key because its operator asked for it; return the first row of the next window, and its head."""
         self._check_may_ask()
-        self._partition_evicted(Moment(pane=number) if what == "pane" else Moment(row=number))
+        table, events, own = self.scene.timetable, self.scene.timetable.events, self.own
+        time, (begin, end) = PHASES * (event + 1) - 1, self.scene.sequences.bounds[own : own + 2]
+        held = tuple(self.blocks.rows(table.held(begin, end, time), time))
+        what, call = int(events.what[event]), table.behind(event) - 1
+        step = int(events.step[event]) + (0 if what == ROW else 2)
+        self._number(int(events.run[event]), step)
+        rows = _given(self.life.operator.partition_evicted, self.lines.now, call, own, By.OPERATOR, held)
+        self.lines.now.add(call, own, rows, self.place, step, By.OPERATOR)
+        self.place += len(rows)
+        self.life = OperatorLife(self.kind, self.named, self.life.words)
         self.outcome.asked[self.key] = True
-        lives, offset = self.view.scene.lifetimes, self.view.offset
-        if lives.stepping.any():
-            self.newest = offset + (number + 1 if what == "row" else int(lives.place[number]))
-        return self.newest
+        entered = np.flatnonzero(table.enter[begin:end] < time)
+        if table.has_steps:
+            self.newest = self.offset + int(events.number[event] + 1 if what == ROW else events.place[event])
+        elif len(entered):
+            self.newest = max(self.newest, int(begin + entered[-1]) + 1 + self.offset)
+        return self.newest, Head(int(events.stamp[event]), step)
 
     def _check_may_ask(self) -> None:
-        scene, name = self.view.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
+        scene, name = self.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
         if (spec := scene.plan.kind.eviction) is not None:
             raise DataError(f"{name}: {spec} decides for all keys together", "leave one of them out")
         if scene.panes.marks_only is not None and scene.plan.kind.causes != "rows":
@@ -186,119 +276,38 @@ class _Window:
                 f"{name}: --partial tells each tick at which the window is empty", "say --key, or leave it out"
             )
 
-    def _hold_restored(self) -> None:
-        restored = self.run.context.restored
-        if restored is None:
-            return
-        held = np.flatnonzero(restored.row_state.last[self.begin : self.end]) + self.begin
-        for row, value in zip(held.tolist(), python_rows(self.named, self.sequences.rows, held), strict=True):
-            self.held.put(row, value, self.view)
-            self.newest = row + 1
-
     def _end(self, first: int) -> None:
-        """Finish where windows are flushed; else leave what the next run needs."""
-        context, outcome = self.run.context, self.run.outcome
+        """Finish where windows are flushed; else leave what the next run needs. ``first``: of the last window."""
+        context, outcome, table = self.run.context, self.run.outcome, self.scene.timetable
         outcome.first[self.key] = first
         if not context.hold and not context.drop and self.life.exists:
-            self._place_of(None)
-            self._write("finish", Moment(), self.life.operator.finish)
+            _finish(self.life.operator, self.lines.now, self.stop - 1, self.own, table.last_step(self.own))
         elif context.hold:
-            outcome.held[list(self.held.rows)] = True
+            if first < self.end:
+                begin, end = self.scene.sequences.bounds[self.own : self.own + 2]
+                outcome.held[table.held(begin, end, NEVER) + self.offset] = True
             if self.run.saves:
                 outcome.saved[self.key] = self.life.text
 
-    # --- steps
 
-    def _is_quiet(self) -> bool:
-        """Return whether nothing is called at the steps of rows."""
-        has_steps = self.can_fill or len(self.view.scene.lifetimes.driven.items)
-        return not has_steps and _is_inherited(self.life.operator.insert)
-
-    def _at_quiet_rows(self, rows: list[int]) -> None:
-        self._place_of(int(self.view.scene.sequences.pos[rows[-1]]))
-        self.held.put_all(rows, islice(self.coming, len(rows)), self.view)
-        self.newest = max(self.newest, rows[-1] + self.view.offset + 1)
-
-    def _at_row(self, row: int) -> None:
-        at, lives, offset = Moment(row=row), self.view.scene.lifetimes, self.view.offset
-        self._place_of(int(self.view.scene.sequences.pos[row]))
-        gone = [old + offset for old in lives.driven.at(row) if old + offset in self.held.rows]
-        if gone:
-            self._evict(gone, at)
-            self._fill("evicts", at)
-        self._fill("comes in", at)
-        self._insert(row, at)
-        self._fill("is in", at)
-
-    def _at_pane(self, pane: int) -> None:
-        scene, held, offset, at = self.view.scene, self.held, self.view.offset, Moment(pane=pane)
-        lives = scene.lifetimes
-        self._place_of(scene.stamp(int(scene.panes.cause[pane]), pane))
-        gone = held.unseen(pane) if lives.drops_unseen else []
-        self._evict(gone or self._of_held(lives.outdated.at(pane)), at)
-        for row in lives.entering.at(pane):
-            self._insert(row, at)
-        shown = held.shown(pane)
-        self._trigger(pane, tuple(map(held.rows.__getitem__, shown)))
-        if shown:  # neighbours are the usual case, and a slice takes a tenth of the time
-            has_gaps = shown[-1] - shown[0] >= len(shown)
-            self.outcome.shown[shown if has_gaps else slice(shown[0], shown[-1] + 1)] = True
-        self.shows_evicted = bool(scene.panes.closed_by[pane] == _EVICTED)
-        if not self.shows_evicted:
-            self._evict([row + offset for row in lives.leaving.at(pane)], at)
-
-    def _at_eviction(self, eviction: int) -> None:
-        stamp = self.view.scene.evicted_by[eviction]
-        if stamp is not None or not self.shows_evicted:  # else the pane before is that of the same tick
-            self._place_of(f"eviction {eviction}" if stamp is None else stamp)
-        self._partition_evicted(Moment(eviction=eviction))
-
-    def _partition_evicted(self, at: Moment) -> None:
-        rows = self.held.take(sorted(self.held.rows))
-        if self.life.exists:
-            self._write("partition_evicted", at, self.life.operator.partition_evicted, rows)
-        self.life, self.shows_evicted = OperatorLife(self.kind, self.named, self.life.words), False
-
-    def _trigger(self, pane: int, rows: tuple[Row, ...]) -> None:
-        scene, info, outcome = self.view.scene, next(self.infos), self.outcome
-        self.lines.now.of_pane(self.view.key, pane, self.step + 1, self.life.operator.trigger, rows, info)
-        self.step, self.place, self.number = self.step + 2, 0, info.window + 1
-        outcome.panes[self.key] += 1
-        if 0 <= (signal := int(scene.panes.cause[pane]) - len(scene.sequences)) < len(self.run.signals):
-            outcome.signals.add(signal)
-
-    # --- calls
-
-    def _of_held(self, rows: list[int]) -> list[int]:
-        return [row + self.view.offset for row in rows if row + self.view.offset in self.held.rows]
-
-    def _place_of(self, stamp: int | str | None) -> None:
-        if stamp != self.stamp:
-            self.stamp, self.step, self.place = stamp, 0, 0
-
-    def _fill(self, step: Step, at: Moment) -> None:
-        if self.can_fill and not self.life.full and self.view.scene.plan.kind.fills(step, len(self.held.rows)):
-            operator = self.life.operator  # a restored one knows whether its window has been full
-            if not self.life.full:
-                self.life.full = True
-                self._write("initial_full", at, operator.initial_full)
-
-    def _insert(self, row: int, at: Moment) -> None:
-        mine, operator, number = next(self.coming), self.life.operator, row + self.view.offset
-        self.held.put(number, mine, self.view)
-        self.newest = max(self.newest, number + 1)
-        self._write("insert", at, operator.insert, mine)
-
-    def _evict(self, rows: list[int], at: Moment) -> None:
-        if rows:
-            gone, operator = self.held.take(rows), self.life.operator
-            self._write("evict", at, operator.evict, gone)
-
-    def _write(self, method: str, at: Moment, call: Callable[..., Given], *arguments: Any) -> None:
-        if not _is_inherited(call):
-            self.place = self.lines.now.of_step(method, self.view.key, at, self.step, self.place, call, *arguments)
+def _finish(operator: Operator, lines: OperatorRows, call: int, key: int, step: int) -> None:
+    """Write what `Operator.finish` returns."""
+    lines.add(call, key, _given(operator.finish, lines, call, key, By.END), step=step, by=By.END)
 
 
-def _is_inherited(call: Callable[..., Given]) -> bool:
-    """Return whether a method is that of `Operator`: it returns nothing, and need not be called."""
-    return getattr(call, "__func__", None) in _INHERITED
+def _given(
+    method: Callable[..., Given], lines: OperatorRows, call: int, key: int, by: By, *arguments: Any
+) -> list[Row]:
+    """Return the rows that a method returns or yields."""
+    try:
+        given = method(*arguments)
+        return [] if given is None else list(given)
+    except Exception as error:  # a user's class can raise anything
+        raise lines.failure(call, key, error, by) from error
+
+
+def _is_silent(operator: Operator | None) -> bool:
+    """Return whether an operator inherits what is called for rows: it returns nothing, and need not be called."""
+    return operator is not None and all(
+        getattr(method, "__func__", None) in _INHERITED for method in (operator.insert, operator.evict)
+    )

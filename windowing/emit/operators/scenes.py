@@ -12,12 +12,13 @@ from ...columns.arrays import Ints
 from ...kinds.context import WindowContext
 from ...kinds.eviction.key_lifetimes import Lifetimes, lifetimes
 from ...kinds.signals import Signals
+from ...panes.membership import memberships_of
 from ...panes.panes import BY_TICK, Panes
 from ...planning.plan import Plan
 from ...sequences.marks import Marks
 from ...sequences.sequence import Sequences
 from ..stream_columns import stream_columns, stream_values
-from .row_lifetimes import RowLifetimes, row_lifetimes
+from .timetable import NO_HEAD, Head, Timetable, make_timetable
 
 PaneColumns = Callable[[Sequences, Marks, Panes], tuple[Panes, pa.Table]]
 """Returns those of all panes that are emitted, and the columns that describe them in a result."""
@@ -43,27 +44,12 @@ class Described:
 class Scene(Described):
     """The rows of some keys, and what happens to them.
 
-    ``marks``: the marks that causes of panes refer to, numbered after the rows.
     ``panes``: the panes that are emitted.
-    ``lifetimes``: when rows enter and leave.
-    ``evictions``: by key, the row before which the key is evicted, and the number of the eviction, ascending.
-    ``evicted_by``: the position of the row or mark that causes each eviction; None where a tick does.
+    ``timetable``: when operators are called.
     """
 
-    marks: Marks
     panes: Panes
-    lifetimes: RowLifetimes
-    evictions: dict[int, list[tuple[int, int]]]
-    evicted_by: list[int | None]
-
-    def stamp(self, cause: int, pane: int) -> int | str | None:
-        """Return what identifies stream columns within a key: the position of a row or mark, or the pane of a tick."""
-        rows = len(self.sequences)
-        if cause >= rows:
-            return int(self.marks.pos[cause - rows])
-        if cause == BY_TICK:
-            return f"tick {self.panes.number[pane]}"
-        return int(self.sequences.pos[cause]) if cause >= 0 else None
+    timetable: Timetable
 
 
 def make_scene(
@@ -74,19 +60,14 @@ def make_scene(
     emitted: pa.Table,
     signals: Signals,
     context: WindowContext,
+    head: Head = NO_HEAD,
 ) -> Scene:
     """Return a scene; ``marks`` and ``panes`` as the kind of the window returned them for ``signals``."""
-    life = row_lifetimes(plan, sequences, signals, panes, context)
-    if signals.evictions is None:
-        return Scene(plan, sequences, emitted, _no_stamps(plan), marks, panes, life, {}, [])
-    parts = lifetimes(signals.evictions, sequences)
-    cuts: dict[int, list[tuple[int, int]]] = {}
-    for i in np.flatnonzero(parts.eviction >= 0).tolist():
-        cuts.setdefault(int(parts.key[i]), []).append((int(parts.bounds[i + 1]), int(parts.eviction[i])))
-    causes, by_tick = parts.evictions.causes.pos.tolist(), parts.evictions.by_tick.tolist()
-    by = [None if is_tick else pos for pos, is_tick in zip(causes, by_tick, strict=True)]
-    at = _evicted_at(plan, sequences, marks, parts, signals, context)
-    return Scene(plan, sequences, emitted, at, marks, panes, life, cuts, by)
+    steps = plan.kind.row_steps(sequences, signals, panes, memberships_of(panes.membership), context)
+    parts = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
+    table = make_timetable(plan, sequences, marks, panes, steps, context, parts, head)
+    at = _no_stamps(plan) if parts is None else _evicted_at(plan, sequences, marks, parts, signals, context)
+    return Scene(plan, sequences, emitted, at, panes, table)
 
 
 def no_events(plan: Plan, sequences: Sequences) -> Described:
@@ -109,14 +90,20 @@ def _evicted_at(
 
 
 def scene_anew(
-    plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext, number: int, columns: PaneColumns
+    plan: Plan,
+    sequences: Sequences,
+    signals: Signals,
+    context: WindowContext,
+    number: int,
+    columns: PaneColumns,
+    head: Head,
 ) -> Scene:
     """Return the scene of windows that begin anew with these rows. ``number``: of the first pane."""
     context = replace(context, restored=None, last_tick=None)
     panes, marks = plan.kind.panes(sequences, signals, context)
     panes = replace(panes, number=panes.number + number)
     emitted, described = columns(sequences, marks, panes)
-    return make_scene(plan, sequences, marks, emitted, described, signals, context)
+    return make_scene(plan, sequences, marks, emitted, described, signals, context, head)
 
 
 def rows_of(sequences: Sequences, key: int, first: int, stop: int) -> Sequences:

@@ -51,7 +51,7 @@ class EvictPolicy(ABC):
         """
         return bounds[:-1]
 
-    def fills(self, step: Step, held: int) -> bool:  # noqa: ARG002
+    def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
         """Whether a window that was never full is full at this step of a row (section 3)."""
         return step == "comes in"
 
@@ -87,9 +87,9 @@ class CountEvict(EvictPolicy):
         """Return the place after the first n rows of each key."""
         return bounds[:-1] + min(self.value.n, _MOST_ROWS) - (0 if restored is None else restored.ahead)
 
-    def fills(self, step: Step, held: int) -> bool:
+    def fills(self, step: Step, held: Ints) -> Mask | bool:
         """Whether n rows are in."""
-        return step == "is in" and held == self.value.n
+        return step == "is in" and np.equal(held, self.value.n)
 
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
         """Return the n-th row before each trigger."""
@@ -135,7 +135,7 @@ class DeltaEvict(EvictPolicy):
         first_evicted[some] = np.minimum.reduceat(evicted, begin[some])
         return first_evicted + 1 if restored is None else np.where(restored.key_state.full, begin, first_evicted + 1)
 
-    def fills(self, step: Step, held: int) -> bool:  # noqa: ARG002
+    def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
         """Whether a row has been evicted."""
         return step == "evicts"
 

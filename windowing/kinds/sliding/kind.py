@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...clock.values import clock_values, time_grid
-from ...columns.arrays import Mask
+from ...columns.arrays import Ints, Mask
 from ...language.conditions.operands import Operand, operand_column
 from ...language.spec import Count, Delta, PartitionEviction, Sliding, Time, When
 from ...panes.membership import Memberships
@@ -162,7 +162,7 @@ class SlidingKind(OverlappingKind):
         steps = steps_of_rows(after_rows(panes), rows)
         return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True)
 
-    def fills(self, step: Step, held: int) -> bool:
+    def fills(self, step: Step, held: Ints) -> Mask | bool:
         """Whether a window that was never full is full at this step of a row, as what evicts says."""
         return evict_of(self.spec.evict).fills(step, held)
 
