@@ -1,6 +1,6 @@
 """When rows enter and leave a window, as each kind says.
 
-`windowing.emit.operators.row_lifetimes` lists them for operators.
+`windowing.emit.operators.timetable` makes calls of operators of them.
 """
 
 from __future__ import annotations

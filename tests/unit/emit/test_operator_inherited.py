@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 
@@ -75,3 +76,20 @@ def test_an_inherited_method_is_one_that_returns_nothing(
     one: type[Operator], other: type[Operator], window: str, log: Log, at_end: Any
 ) -> None:
     assert result(log, window, one, at_end).equals(result(log, window, other, at_end))
+
+
+class Later(Operator):
+    """Gets its methods at its second pane."""
+
+    output: ClassVar = {"ids": str}
+
+    def trigger(self, rows: Sequence[Mapping[str, Any]], pane: PaneInfo) -> None:
+        if pane.window == 1:
+            self.insert = lambda row: [{"ids": f"in {row['id']}"}]  # type: ignore[method-assign]
+            self.evict = lambda rows: [{"ids": f"out {[row['id'] for row in rows]}"}]  # type: ignore[method-assign]
+
+
+def test_a_method_that_is_set_later_is_called_from_then_on() -> None:
+    table = pa.table({"id": list(range(6))})
+    given = aggregate(table, "count(2)", order_by="id", operator=f"{NAME}:Later", plain=True)
+    assert given.column("ids").to_pylist() == ["out [2, 3]", "in 4", "in 5", "out [4, 5]"]

@@ -16,7 +16,7 @@ from .scenes import Scene
 from .timetable import EVICT, FILL, INSERT, PARTITION, PHASES, TRIGGER
 from .values import pane_infos, python_rows
 
-_CALLS = 4096
+_CALLS = 1024
 _ROWS = 1 << 16  # rows that the calls of a block get together
 
 
