@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,50 @@ def test_a_user_function_of_the_working_folder_in_a_process_of_its_own(tmp_path:
     ran = wincli("run", "--master", MASTER, *args, "log.csv", "out", cwd=tmp_path)
     assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected")
     assert rows(tmp_path / "out", "s", "l") == [(1.0, "bb"), (0.0, "c")]
+
+
+MERGING = """
+import numpy as np
+import pyarrow as pa
+
+def way(x):
+    return [int(x[0]), int(x[-1]), int(np.abs(np.diff(x)).sum())]
+
+def merge_ways(states):
+    first, last, total = np.array(states.to_pylist()).T
+    return [int(first[0]), int(last[-1]), int(total.sum() + np.abs(first[1:] - last[:-1]).sum())]
+
+def total(state) -> int:
+    return state[2]
+
+way.pyarrow_type = pa.list_(pa.int64())
+way.merge, way.finish = merge_ways, total
+
+def top(x) -> int:
+    return int(x.max())
+
+def merge_tops(states):
+    raise ValueError(f"{len(states) > 2} of {states.dtype}")
+
+top.merge = merge_tops
+"""
+CUT_SMALL = ("--split-size", "2KiB", "--slice-size", "2KiB", "--master", MASTER)
+
+
+@pytest.mark.parametrize(("key", "of_key"), [((), ""), (("-k", "k"), " of key k='a'")], ids=["presorted", "keyed"])
+def test_parts_of_a_window_are_merged_by_the_users_function(tmp_path: Path, key: tuple[str, ...], of_key: str) -> None:
+    """One window of 3,000 rows behind one of a single row, whole and in many segments; then a merge that fails."""
+    steps = [(i * 7919) % 1009 for i in range(3001)]
+    lines = "".join(f"{i + 5000 * (i > 0)},a,{x}\n" for i, x in enumerate(steps))
+    write(tmp_path, log__csv=f"ts,k,x\n{lines}", mine__py=MERGING)
+    window = ("run", "-w", "gap(ts, 9)", *key)
+    want = [0, sum(abs(b - a) for a, b in pairwise(steps[1:]))]
+    for out, cut in (("whole", ()), ("cut", CUT_SMALL)):
+        ran = wincli(*window, "-a", "way=mine:way(x)", *cut, "log.csv", out, cwd=tmp_path)
+        assert (ran.code, ran.summary) == (0, "3,001 rows in, 2 windows out, 0 rejected")
+        assert rows(tmp_path / out, "way") == want
+    assert wincli(*window, "-a", "mine:top(x)", "log.csv", "tops", cwd=tmp_path).code == 0
+    failed = wincli(*window, "-a", "mine:top(x)", *CUT_SMALL, "log.csv", "tops2", cwd=tmp_path)
+    assert failed.code == 4
+    assert f"mine:top(x): merge failed in window 1{of_key}: ValueError: True of int64" in failed.err
+    assert not (tmp_path / "tops2").exists()

@@ -42,6 +42,11 @@ class Bound:
         """The call as written, without its name."""
         return call_text(self.call)
 
+    @property
+    def is_user_function(self) -> bool:
+        """Whether it calls ``module:name``."""
+        return ":" in self.call.function
+
 
 def call_text(call: AggregateCall) -> str:
     """Return ``function(arguments)``."""
@@ -89,7 +94,8 @@ def _bind_user(call: AggregateCall, text: str) -> pa.DataType:
         raise ConfigError(f"{text}: it reads no column", "give it at least one")
     function = user.load(call.function)
     user.check_arguments(text, function, call.arguments)
-    return user.result_type(call.function, function)
+    user.check_merge(text, call.function, function, [a for a in call.arguments if not isinstance(a, Column)])
+    return user.value_type(call.function, function)
 
 
 def _check_count(aggregate: Aggregate, call: AggregateCall, text: str) -> None:

@@ -12,12 +12,12 @@ import pyarrow as pa
 from ..columns.arrays import Ints, Mask
 from ..language.spec import Column
 from ..panes.membership import Membership, Memberships, Ranges, as_simplest, with_filter
-from . import user
+from . import user_calls
 from .bind import Bound
 from .folds.inputs import Inputs, Ranked, entries_of
 from .folds.values import plain
 from .table import TABLE
-from .two_phase import STEPS
+from .two_phase import phases_of
 
 _ONE, _TWO = np.array([0]), np.array([2])
 _BOUNDS = np.array([0, 2])
@@ -58,9 +58,11 @@ def compute(
 def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
     """Return the partial aggregates of each pane, as the columns that `in_two_phases` names.
 
-    The call `is_mergeable`, and ``panes`` are disjoint.
+    The call `is_mergeable`, and ``panes`` are disjoint. Raises `PaneFailed` for a user function.
     """
-    return STEPS[bound.call.function].split(_inputs(bound, rows, panes, None, {}))
+    if bound.filter is not None:
+        panes = with_filter(panes, _is_true(rows.column(bound.filter)))
+    return phases_of(bound).split(_inputs(bound, rows, panes, None, {}))
 
 
 def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -> None:
@@ -72,7 +74,7 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
     names = sorted({name for bound in bounds for name in bound.columns})
     rows = pa.RecordBatch.from_arrays([pa.nulls(2, schema.field(name).type) for name in names], names=names)
     for bound, form in product(bounds, _FORMS if overlapping else _FORMS[:1]):
-        if ":" not in bound.call.function:
+        if not bound.is_user_function:
             compute(bound, rows, form, _RANKS)
 
 
@@ -101,8 +103,7 @@ def _of_entries(column: pa.Array, membership: Membership) -> pa.Array:
 
 def _computer(bound: Bound) -> Callable[[Inputs], pa.Array]:
     if bound.is_second_step:
-        return STEPS[bound.call.function].merge
-    if ":" not in bound.call.function:
+        return phases_of(bound).merge
+    if not bound.is_user_function:
         return TABLE[bound.call.function].compute
-    is_column = [isinstance(a, Column) for a in bound.call.arguments]
-    return user.calls(user.load(bound.call.function), is_column)
+    return user_calls.values(bound.call)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, take_or_null
 from ..panes.membership import Membership, Memberships, Ranges, gathered
+from . import user, user_calls
 from .bind import Bound
 from .folds.exact_sums import parts_of
 from .folds.inputs import Dense, Inputs, Ranked, as_ranges, dense, entries_of, masked
@@ -55,6 +56,8 @@ def is_mergeable(bound: Bound, schema: pa.Schema, are_neighbours: bool) -> bool:
     ``are_neighbours``: as `TwoPhase.in_order` wants rows.
     """
     function = bound.call.function
+    if bound.is_user_function:
+        return are_neighbours and user.merge_of(user.load(function)) is not None
     if function not in STEPS or (STEPS[function].in_order and not are_neighbours):
         return False
     place = bound.call.arguments[-1] if function == "nth" else 0
@@ -68,8 +71,16 @@ def is_mergeable(bound: Bound, schema: pa.Schema, are_neighbours: bool) -> bool:
 
 def in_two_phases(bound: Bound, prefix: str) -> Bound:
     """Return the second phase of a call as a `Bound`, over columns whose names begin with ``prefix``."""
-    names = tuple(f"{prefix}_{i}" for i in range(STEPS[bound.call.function].columns))
-    return replace(bound, columns=names, is_second_step=True)
+    names = tuple(f"{prefix}_{i}" for i in range(phases_of(bound).columns))
+    return replace(bound, columns=names, is_second_step=True, filter=None)
+
+
+def phases_of(bound: Bound) -> TwoPhase:
+    """Return the two phases of a call that `is_mergeable`."""
+    if not bound.is_user_function:
+        return STEPS[bound.call.function]
+    split, merge = user_calls.states(bound.call), user_calls.merged(bound.call)
+    return TwoPhase(1, lambda inputs: [split(inputs)], merge, in_order=True)
 
 
 def _each(compute: Callable[[Inputs], pa.Array]) -> TwoPhase:
@@ -241,4 +252,4 @@ STEPS: dict[str, TwoPhase] = {
     "hll_sketch": _sketch(sketches.merged_hll_sketches),
     "approx_count_distinct": _sketch(sketches.merged_distinct_counts),
 }
-"""The aggregates that can be computed in two phases."""
+"""The built-in aggregates that can be computed in two phases."""

@@ -8,6 +8,11 @@
 The function gets a column of integers, floats or booleans as a read-only numpy array, and any other column as an Arrow
 array. Rows with a null in one of these columns are left out. A pane without rows is null, and the function is not
 called. Literals arrive as int, float or str.
+
+A function may declare how its results are merged, by attributes that are functions. ``merge(states, ..)`` gets results
+for parts of rows that follow one another, in their order, as a column, and the literals of the call; it returns what
+the function returns for all these rows. ``finish(state, ..)`` gets such a result as a Python value, and makes of it the
+value of the pane; without it the result is the value.
 """
 
 from __future__ import annotations
@@ -17,18 +22,15 @@ import decimal
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints
 from ..errors import ConfigError
 from ..support.user_modules import import_own
-from .folds.inputs import Dense, Inputs, PaneFailed, as_ranges, dense
 
 Function = Callable[..., Any]
 
@@ -51,11 +53,27 @@ def load(name: str) -> Function:
     try:
         module = import_own(module_name)
     except Exception as error:  # the module's own code runs here and can raise anything
-        raise ConfigError(f"{name}: cannot import module {module_name}: {_reason(error)}") from error
+        raise ConfigError(f"{name}: cannot import module {module_name}: {reason_of(error)}") from error
     function = getattr(module, function_name, None)
     if not callable(function):
         raise ConfigError(f"{name}: module {module_name} has no function {function_name}")
     return typing.cast(Function, function)
+
+
+def merge_of(function: Function) -> Function | None:
+    """Return the function that merges the results of another for parts of rows; None where that declares none."""
+    return typing.cast("Function | None", getattr(function, "merge", None))
+
+
+def finish_of(function: Function) -> Function | None:
+    """Return the function that makes values of the results of another; None where these are the values."""
+    return typing.cast("Function | None", getattr(function, "finish", None))
+
+
+def value_type(name: str, function: Function) -> pa.DataType:
+    """Return the type of a function's values: that of the results of its ``finish``, else of its own."""
+    own, finish = result_type(name, function), finish_of(function)
+    return own if finish is None else result_type(f"{name}.finish", finish)
 
 
 def result_type(name: str, function: Function) -> pa.DataType:
@@ -66,7 +84,7 @@ def result_type(name: str, function: Function) -> pa.DataType:
     try:
         hint = typing.get_type_hints(function).get("return", float)
     except Exception as error:  # annotations are expressions and can raise anything
-        raise ConfigError(f"{name}: its annotations do not read: {_reason(error)}") from error
+        raise ConfigError(f"{name}: its annotations do not read: {reason_of(error)}") from error
     found = _annotated(hint)
     if found is None:
         what = f"{name}: a result of {getattr(hint, '__name__', hint)} has no column type"
@@ -84,6 +102,18 @@ def check_arguments(text: str, function: Function, arguments: Sequence[Any]) -> 
         raise ConfigError(f"{text}: {error}") from error
 
 
+def check_merge(text: str, name: str, function: Function, literals: Sequence[Any]) -> None:
+    """Raise `ConfigError` where ``merge`` or ``finish`` cannot be called with a state and these literals."""
+    merge, finish = merge_of(function), finish_of(function)
+    if finish is not None and merge is None:
+        raise ConfigError(f"{name}: it has finish and no merge", f"set {name.partition(':')[2]}.merge")
+    for word, step in (("merge", merge), ("finish", finish)):
+        if step is not None and not callable(step):
+            raise ConfigError(f"{name}: its {word} is not a function")
+        if step is not None:
+            check_arguments(f"{text}: {word}", step, [None, *literals])
+
+
 def parameter(literal: Fraction | str) -> int | float | str:
     """Return a literal as the Python value that a user function gets."""
     if isinstance(literal, str):
@@ -91,22 +121,9 @@ def parameter(literal: Fraction | str) -> int | float | str:
     return int(literal) if literal.denominator == 1 else float(literal)
 
 
-def calls(function: Function, is_column: Sequence[bool]) -> Callable[[Inputs], pa.Array]:
-    """Return the aggregate that calls a user function; ``is_column``: which arguments are columns, not literals."""
-
-    def compute(inputs: Inputs) -> pa.Array:
-        present = as_ranges(dense(inputs))
-        filled = np.flatnonzero(~present.empty)
-        results = [None] * len(present.sizes)
-        pane = -1
-        try:
-            for pane, arguments in zip(filled.tolist(), _arguments(inputs, present, filled, is_column), strict=True):
-                results[pane] = function(*arguments)
-        except Exception as error:  # a user's function can raise anything
-            raise PaneFailed(pane, inputs.call, _reason(error)) from error
-        return _converted(results, inputs)
-
-    return compute
+def reason_of(error: Exception) -> str:
+    """Return what a user's code raised, in one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0] if str(error) else type(error).__name__
 
 
 def _annotated(hint: Any) -> pa.DataType | None:
@@ -116,50 +133,3 @@ def _annotated(hint: Any) -> pa.DataType | None:
     if isinstance(hint, type) and issubclass(hint, np.generic):
         return pa.from_numpy_dtype(np.dtype(hint))
     return _TYPES.get(hint)
-
-
-def _exposed(column: pa.Array) -> Any:
-    """A column as a user function gets it. Numpy and Arrow arrays both slice by ``[lo:hi]`` without a copy."""
-    dtype = column.type
-    if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)):
-        return column
-    values = column.to_numpy(zero_copy_only=False)
-    values.flags.writeable = False
-    return values
-
-
-def _arguments(inputs: Inputs, present: Dense, filled: Ints, is_column: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of the call for each pane of ``filled``."""
-    # Iterators slice without a line of Python a call, and slices that do not live on give the collector nothing to do.
-    lo, hi = present.ranges.lo[filled].tolist(), present.ranges.hi[filled].tolist()
-    columns, literals = iter(present.columns), iter(inputs.literals)
-    return zip(
-        *(
-            map(_exposed(next(columns)).__getitem__, map(slice, lo, hi))
-            if column
-            else repeat(parameter(next(literals)), len(lo))
-            for column in is_column
-        ),
-        strict=True,
-    )
-
-
-def _converted(results: list[Any], inputs: Inputs) -> pa.Array:
-    try:
-        return pa.array(results, inputs.type)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        pane, value = next((i, value) for i, value in enumerate(results) if not _fits(value, inputs.type))
-        reason = f"it returned {value!r:.60}, which is not {inputs.type}"
-        raise PaneFailed(pane, inputs.call, reason) from None
-
-
-def _fits(value: Any, dtype: pa.DataType) -> bool:
-    try:
-        pa.array([value], dtype)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return False
-    return True
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0] if str(error) else type(error).__name__

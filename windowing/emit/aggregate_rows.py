@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute
 from ..columns.arrays import Ints, combined
-from ..columns.sort_keys import sort_keys
 from ..errors import DataError
 from ..panes.membership import Membership, Ranges, as_simplest, batches, part, take
 from ..panes.membership_kernels import different_ranges
@@ -20,6 +19,7 @@ from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..sequences.sequence import Sequences, group_codes
 from .groups import grouped
+from .key_text import key_text
 from .pane_batches import ascend
 from .stream_columns import constant
 
@@ -130,7 +130,7 @@ def _of_all(
 
 def _is_long(bound: Bound) -> bool:
     """Return whether an aggregate makes something as long as its pane, or a user function receives the whole pane."""
-    return bound.call.function in _LONG or ":" in bound.call.function
+    return bound.call.function in _LONG or bound.is_user_function
 
 
 def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
@@ -195,7 +195,7 @@ class _Where:
 
     def text(self, line: int) -> str:
         pane = self.pane[line]
-        return f"window {self.panes.number[pane]}{_key_text(self.sequences, int(self.panes.key[pane]))}"
+        return f"window {self.panes.number[pane]}{key_text(self.sequences, int(self.panes.key[pane]))}"
 
 
 def _aggregate(
@@ -227,20 +227,3 @@ def _aggregate(
             pa.scalar(nothing, pa.int64()).cast(values.type)
         )  # semantics section 9: batched sum is 0
     return values
-
-
-def _key_text(sequences: Sequences, key: int) -> str:
-    if sequences.keys is None:
-        return ""
-    cells = zip(sequences.keys.column_names, sequences.keys.slice(key, 1).columns, strict=True)
-    return " of key " + ", ".join(f"{name}={_cell_text(combined(column))}" for name, column in cells)
-
-
-def _cell_text(cell: pa.Array) -> str:
-    """Return the text of the only value of an array, of any type that can be a key."""
-    if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
-        return repr(cell[0].as_py())
-    try:
-        return str(cell.cast(pa.string())[0].as_py())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return str(sort_keys(cell)[0])

@@ -21,7 +21,7 @@ def continued_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
     contents, continued = panes.membership, panes.continued
     assert isinstance(contents, Ranges)
     assert continued is not None
-    own = combine_window(plan, sequences.rows, int(contents.lo[0]) + 1, int(contents.hi[0]))
+    own = combine_window(plan, sequences, int(contents.lo[0]) + 1, int(contents.hi[0]), int(panes.number[0]))
     rows = concatenate([pa.Table.from_batches([part]) for part in (continued.partials, own)])
     edges = np.array([0, rows.num_rows])
     whole = Ranges(edges[:1], edges[1:], edges[:1], True)

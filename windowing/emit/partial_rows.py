@@ -11,12 +11,14 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..aggregates import in_two_phases, is_mergeable, split
+from ..aggregates import PaneFailed, in_two_phases, is_mergeable, split
 from ..columns.arrays import combined
+from ..errors import DataError
 from ..panes.membership import Ranges
 from ..planning.plan import Plan
-from ..sequences.sequence import group_codes, take_rows
+from ..sequences.sequence import Sequences, group_codes, take_rows
 from .groups import grouped
+from .key_text import key_text
 
 
 def can_combine(plan: Plan, schema: pa.Schema, are_neighbours: bool) -> bool:
@@ -60,8 +62,13 @@ def combine(plan: Plan, merging: Plan, rows: pa.RecordBatch, cells: Ranges) -> p
     return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
-def combine_window(plan: Plan, rows: pa.RecordBatch, first: int, stop: int) -> pa.RecordBatch:
-    """Combine the rows ``[first, stop)``, all of one window, into one row for each group; none where there are none."""
+def combine_window(plan: Plan, sequences: Sequences, first: int, stop: int, window: int) -> pa.RecordBatch:
+    """Combine the rows ``[first, stop)``, all of one window, into one row for each group; none where there are none.
+
+    ``sequences``: one sequence. ``window``: the number of the window, for messages. Raises `DataError` where a user
+    function fails.
+    """
+    rows = sequences.rows
     lo, hi = (np.array([edge] if first < stop else [], np.int64) for edge in (first, stop))
     cells = Ranges(lo, hi, lo, True)
     if plan.options.group_by and first < stop:
@@ -69,4 +76,8 @@ def combine_window(plan: Plan, rows: pa.RecordBatch, first: int, stop: int) -> p
         of_groups = grouped(cells, codes.astype(np.int64), touched=False).membership
         assert isinstance(of_groups, Ranges)
         cells = of_groups
-    return combine(plan, merging_plan(plan), rows, cells)
+    try:
+        return combine(plan, merging_plan(plan), rows, cells)
+    except PaneFailed as failed:
+        where = f"window {window}{key_text(sequences, 0)}"
+        raise DataError(f"{failed.call} failed in {where}: {failed.reason}") from failed

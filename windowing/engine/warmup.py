@@ -49,8 +49,9 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         )
         has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
         if has_order and sends_partials(plan, schema) and entry.before:
-            before = continued_before(plan, [window_part(plan, one)], entry.value, one)
-            deque(scan_segment(plan, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
+            own = _without_user_functions(plan)
+            before = continued_before(own, [window_part(own, one, 0)], entry.value, one)
+            deque(scan_segment(own, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
         if isinstance(summary.window, DeltaTransitions):
             exit_through(plan, whole, None)
     extent = RunExtent(1 if plan.kind.needs_clock else None)
@@ -72,6 +73,11 @@ def _signals(plan: Plan, rows: Sequences) -> Signals:
     if plan.kind.has_watermark:
         return watermark_signals(merged_watermarks(plan, [assess(plan, None, rows.rows, rows.pos).watermarks]))
     return window_marks(no_marks(rows.rows, plan.sort))
+
+
+def _without_user_functions(plan: Plan) -> Plan:
+    own = tuple(bound for bound in plan.aggregates if not bound.is_user_function)
+    return plan if own == plan.aggregates else replace(_without_aggregates(plan), aggregates=own)
 
 
 def _without_aggregates(plan: Plan) -> Plan:

@@ -42,11 +42,14 @@ def sends_partials(plan: Plan, schema: pa.Schema) -> bool:
     return not plan.kind.overlaps and can_combine(plan, schema, are_neighbours=True)
 
 
-def window_part(plan: Plan, rows: Sequences) -> WindowPart:
-    """Combine the rows of an open window; ``rows``: those of one segment, there may be none."""
+def window_part(plan: Plan, rows: Sequences, window: int) -> WindowPart:
+    """Combine the rows of an open window; ``rows``: those of one segment, there may be none.
+
+    ``window``: its number. Raises `DataError` where a user function fails.
+    """
     size = len(rows)
     ends = np.array([0, size - 1] if size else [], np.int64)
-    return WindowPart(take_rows(rows.rows, ends), rows.pos[ends], combine_window(plan, rows.rows, 0, size))
+    return WindowPart(take_rows(rows.rows, ends), rows.pos[ends], combine_window(plan, rows, 0, size, window))
 
 
 def continued_before(plan: Plan, parts: Sequence[WindowPart], value: Any, segment: Sequences) -> EarlierRows:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.aggregates import PaneFailed, bind, compute, warm
+from wincli.windowing.aggregates import PaneFailed, bind, compute, in_two_phases, is_mergeable, split, warm
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Ranges
@@ -46,6 +46,39 @@ MODULE = """
     def odd(x) -> object: return x
     def lost(x) -> Nowhere: return x
     number = 3
+
+    def total(x) -> int: return int(x.sum()) if len(x) > 1 else None
+    total.merge = lambda states: sum(states)
+    def above(x, limit) -> int: return int((x > limit).sum())
+    above.merge = lambda counts, limit: counts.sum()
+    def mean(x): return [float(x.sum()), len(x)]
+    mean.pyarrow_type = pa.list_(pa.float64())
+    mean.merge = lambda states: np.array(states.to_pylist()).sum(axis=0).tolist()
+    def quotient(state, by=1) -> float | None: return state[0] / state[1] / by if state[1] > 1 else None
+    mean.finish = quotient
+    def in_words(x) -> str: return " ".join(map(str, x))
+    in_words.merge = lambda states: " ".join(states.to_pylist())
+    in_words.pyarrow_type = pa.dictionary(pa.int32(), pa.string())
+
+    def unmerged(x): return x[0]
+    unmerged.merge = 3
+    def unfinished(x): return x[0]
+    unfinished.finish = quotient
+    def no_finish(x): return x[0]
+    no_finish.merge, no_finish.finish = max, "x"
+    def narrow_merge(x, limit): return x[0]
+    narrow_merge.merge = lambda states: 0
+    def wide_finish(x): return x[0]
+    wide_finish.merge, wide_finish.finish = max, lambda state, by: state
+    def typeless(x): return x[0]
+    def thing(state) -> object: return state
+    typeless.merge, typeless.finish = max, thing
+    def bad_merge(x) -> int: return len(x)
+    bad_merge.merge = lambda states: states[9]
+    def odd_merge(x) -> int: return len(x)
+    odd_merge.merge = lambda states: "many"
+    def bad_finish(x) -> int: return len(x)
+    bad_finish.merge, bad_finish.finish = sum, lambda state: 1 // (state - 2)
 """
 
 
@@ -141,6 +174,14 @@ def test_may_return_none() -> None:
         ("own_stats:number", "own_stats:number: module own_stats has no function number"),
         ("own_stats:pair", "own_stats:pair(x): missing a required argument: 'y'"),
         ("own_stats:odd", "own_stats:odd: a result of object has no column type; set odd.pyarrow_type"),
+        ("own_stats:unmerged", "own_stats:unmerged: its merge is not a function"),
+        ("own_stats:unfinished", "own_stats:unfinished: it has finish and no merge; set unfinished.merge"),
+        ("own_stats:no_finish", "own_stats:no_finish: its finish is not a function"),
+        ("own_stats:wide_finish", "own_stats:wide_finish(x): finish: missing a required argument: 'by'"),
+        (
+            "own_stats:typeless",
+            "own_stats:typeless.finish: a result of object has no column type; set typeless.finish.pyarrow_type",
+        ),
         ("own_stats:lost", "own_stats:lost: its annotations do not read: NameError: name 'Nowhere' is not defined"),
     ],
 )  # fmt: skip
@@ -148,6 +189,67 @@ def test_refusals(call: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         bind(AggregateCall("out", call, (Column("x"),)), ROWS.schema)
     assert str(caught.value) == message
+
+
+def test_merge_must_take_the_literals() -> None:
+    with pytest.raises(ConfigError, match=r"^own_stats:narrow_merge\(x, 1\): merge: too many positional arguments$"):
+        bind(AggregateCall("out", "own_stats:narrow_merge", (Column("x"), Fraction(1))), ROWS.schema)
+
+
+PARTS = Ranges(np.array([0, 0, 2, 4]), np.array([0, 2, 4, 5]), np.array([0, 0, 2, 4]), True)
+"""
+    row     0    1    2    3    4
+    x       3    -    1    2    5
+    parts   [--------)[-------)[--)    and one without rows
+"""
+
+
+def merged(function: str, panes: list[list[int]], *literals: Fraction) -> list[Any]:
+    """What comes of panes of parts: ``panes`` are the edges of each among the parts."""
+    bound = bind(AggregateCall("out", f"own_stats:{function}", (Column("x"), *literals)), ROWS.schema)
+    then = in_two_phases(bound, "part")
+    parts = pa.RecordBatch.from_arrays(split(bound, ROWS, PARTS), names=list(then.columns))
+    lo, hi = (np.array(edges, np.int64) for edges in zip(*panes, strict=True))
+    result = compute(then, parts, Ranges(lo, hi, lo, False))
+    assert result.type == bound.type
+    return list(result.to_pylist())
+
+
+def test_states_are_merged_in_order() -> None:
+    assert merged("in_words", [[0, 4], [0, 1], [0, 2], [2, 4]]) == ["3 1 2 5", None, "3", "1 2 5"]
+    assert merged("above", [[0, 4], [0, 1], [1, 2]], Fraction(2)) == [2, None, 1]
+
+
+def test_a_state_of_none_counts_for_nothing() -> None:
+    """A part has no total of one value: so the merged total is that of the values 1 and 2 alone."""
+    assert merged("total", [[0, 4], [0, 2]]) == [3, None]
+
+
+def test_finish_makes_values_of_states() -> None:
+    assert run("mean").to_pylist() == [2.0, None, 8 / 3]
+    assert merged("mean", [[0, 4], [0, 2], [0, 1]]) == [2.75, None, None]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("bad_merge", "own_stats:bad_merge(x): merge failed in pane 1: IndexError"),
+        ("odd_merge", "own_stats:odd_merge(x): merge failed in pane 1: it returned 'many', which is not int64"),
+        ("bad_finish", "own_stats:bad_finish(x): finish failed in pane 0: ZeroDivisionError"),
+    ],
+)
+def test_failures_name_the_step(function: str, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        merged(function, [[2, 3], [1, 4]])
+    assert str(caught.value).startswith(message)
+
+
+def test_only_neighbours_merge_by_a_function() -> None:
+    for function, is_merged in (("above", True), ("spread", False)):
+        literals = (Fraction(1),) if function == "above" else ()
+        bound = bind(AggregateCall("out", f"own_stats:{function}", (Column("x"), *literals)), ROWS.schema)
+        assert is_mergeable(bound, ROWS.schema, are_neighbours=True) == is_merged
+        assert not is_mergeable(bound, ROWS.schema, are_neighbours=False)
 
 
 def test_must_read_a_column() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
+import runpy
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -105,13 +106,15 @@ def test_doctest_of_aggregate_runs() -> None:
 
 
 def test_user_functions_of_the_docs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each ``# NAME.py`` block is a module, and each call of its functions in the page runs."""
+    """Each ``# NAME.py`` block is a module, and each call of its functions in the page runs; tests in it pass."""
     for _, lines in fences(DOCS["user-functions"], "python"):
-        (tmp_path / lines[0].removeprefix("# ").strip()).write_text("\n".join(lines))
+        name = lines[0].strip().removeprefix("# ")
+        (tmp_path / name).write_text("\n".join(lines))
     monkeypatch.syspath_prepend(str(tmp_path))
     log = pa.table({"ts": [0, 1, 100], "latency": [1.0, 4.0, 2.0], "page": ["a", "b", "a"], "amount": [1, 2, 3]})
-    asked = sorted(set(re.findall(r"(?<!\w)(?:\w+=)?docstats:\w+\([^)]*\)", text_of("user-functions"))))
-    assert asked
+    asked = sorted(set(re.findall(r"(?<!\w)(?:\w+=)?(?:doc|part)stats:\w+\([^)]*\)", text_of("user-functions"))))
+    assert "partstats:above(latency, 250)" in asked
+    runpy.run_path(str(tmp_path / "test_partstats.py"))
     result = wincli.aggregate(log, "delta(ts, 60)", aggregates=asked)
     assert result.num_rows == 2
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pyarrow as pa
 import pytest
 
@@ -9,6 +11,7 @@ from wincli.windowing.engine.warmup import warm
 from wincli.windowing.language.options import Empty, Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.segments.open_windows import sends_partials
 
 SCHEMA = pa.schema([("x", pa.int64()), ("s", pa.string())])
 
@@ -32,3 +35,14 @@ def test_a_column_without_values_has_no_type_and_no_order_to_warm(window: str) -
     schema = pa.schema([("ts", pa.null()), ("v", pa.null())])
     aggregates = [parse_aggregate("count()"), parse_aggregate("max(v)")]
     warm(make_plan(parse_window(window), schema, [], ["ts"], aggregates), schema)
+
+
+def test_it_calls_no_user_function_that_merges() -> None:
+    """The rows that warm have no values for a user's function; the aggregates beside it are warmed."""
+    functions = ["words(s)", "way(x)", "largest(x, 3)"]
+    calls = [parse_aggregate(f"support.merging_functions:{function}") for function in functions]
+    plan = make_plan(parse_window("count(2)"), SCHEMA, calls=[*calls, parse_aggregate("rise=last(x) - first(x)")])
+    assert sends_partials(plan, plan.projection.schema)
+    called = AssertionError("a user function is called")
+    with mock.patch("wincli.windowing.aggregates.user_calls.load", side_effect=called):
+        warm(plan, plan.projection.schema)

@@ -3,5 +3,5 @@
 Imports `windowing.aggregates.kernels`, `windowing.columns`, `windowing.errors`, `windowing.panes`, `windowing.support`.
 Imported by `windowing.aggregates.bind`, `windowing.aggregates.compute`, `windowing.aggregates.functions`,
 `windowing.aggregates.moments`, `windowing.aggregates.table`, `windowing.aggregates.two_phase`,
-`windowing.aggregates.user`, `windowing.arguments`, `windowing.dataframes`, `windowing.kinds`.
+`windowing.aggregates.user_calls`, `windowing.arguments`, `windowing.dataframes`, `windowing.kinds`.
 """

@@ -78,10 +78,10 @@ class ChunkInHand:
         ends = first_and_last(self.work, self.segment_rows.rows)
         return ends if before is None or follows(ends, before) else None
 
-    def keep_open(self, first: int) -> None:
-        """Store, for later turns, what is kept of the rows from ``first`` on."""
+    def keep_open(self, first: int, window: int) -> None:
+        """Store, for later turns, what is kept of the rows from ``first`` on, which are in the numbered window."""
         rows, name = self.segment_rows.rows, relay_segment(self.index).name
-        keep_open(self.work, name, part_of(rows, first, len(rows)))
+        keep_open(self.work, name, part_of(rows, first, len(rows)), window)
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:

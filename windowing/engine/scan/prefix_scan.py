@@ -102,8 +102,11 @@ class RelaySource(SegmentSource, Protocol):
         """Return the ends of the segment's rows, for the next; None where they do not sort after ``before``."""
         ...
 
-    def keep_open(self, first: int) -> None:
-        """Store, for later segments, what is kept of the rows from ``first`` on, which are in the open window."""
+    def keep_open(self, first: int, window: int) -> None:
+        """Store, for later segments, what is kept of the rows from ``first`` on, which are in the open window.
+
+        ``window``: its number.
+        """
         ...
 
 
@@ -178,10 +181,13 @@ def relay_segment(index: int) -> Segment:
     return Segment(index, FIRST, f"open-{index:05d}", None)
 
 
-def keep_open(work: TaskContext, name: str, rows: Sequences) -> None:
-    """Store rows of a window that is open at the end of a segment: combined, or as they are."""
+def keep_open(work: TaskContext, name: str, rows: Sequences, window: int) -> None:
+    """Store rows of a window that is open at the end of a segment: combined, or as they are.
+
+    ``window``: its number.
+    """
     if sends_partials(work.plan, work.source.schema):
-        write_part(work, name, window_part(work.plan, rows))
+        write_part(work, name, window_part(work.plan, rows, window))
     else:
         write_rows(work, name, rows)
 
@@ -246,21 +252,23 @@ def _with_parts(
     Where all earlier rows of a window are in one segment, the task that scans the window combines them itself.
     """
     far = {task.part for task in tasks if len(task.before) > 1}
-    begun = [(earlier, first) for task in tasks if task.part in far for earlier, first, _ in task.before]
+    begun = [
+        (earlier, first, task.entry.windows) for task in tasks if task.part in far for earlier, first, _ in task.before
+    ]
     if begun:
         executor.map("combine", partial(_keep_part, work, source), begun)
     return [replace(task, has_parts=task.part in far) for task in tasks]
 
 
-def _keep_part(work: TaskContext, source: SegmentSource, begun: tuple[Segment, int]) -> None:
-    segment, first = begun
-    keep_open(work, segment.name, source.earlier_rows(segment, first))
+def _keep_part(work: TaskContext, source: SegmentSource, begun: tuple[Segment, int, int]) -> None:
+    segment, first, window = begun
+    keep_open(work, segment.name, source.earlier_rows(segment, first), window)
 
 
 def _part(work: TaskContext, source: SegmentSource, task: SegmentTask, earlier: Segment, first: int) -> WindowPart:
     if task.has_parts:
         return read_part(work, earlier.name)
-    return window_part(work.plan, source.earlier_rows(earlier, first))
+    return window_part(work.plan, source.earlier_rows(earlier, first), task.entry.windows)
 
 
 def _rows_at(segment: Sequences, picks: Any) -> Sequences:
@@ -290,7 +298,7 @@ def _handoff_after(
         after = Handoff(work.plan.kind.advance(before.position, index, summary, through, work.plan.context), ends)
     if after.position.open_at is not None and not after.position.closed:
         segment, first = after.position.open_at
-        source.keep_open(first if segment == index else 0)
+        source.keep_open(first if segment == index else 0, after.position.windows)
     return after
 
 
