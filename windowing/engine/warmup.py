@@ -59,7 +59,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     warm_aggregates(plan.aggregates, schema, plan.kind.overlaps)
     if can_preaggregate(plan, schema):
         scan_plan = merging_plan(plan)
-        combined = merge([preaggregate(plan, scan_plan, part) for part in (sequences, sequences)])
+        combined = merge([preaggregate(plan, scan_plan, part, signals.marks) for part in (sequences, sequences)])
         deque(scan(scan_plan, combined, signals, extent).tables, maxlen=0)
 
 

@@ -206,7 +206,7 @@ class WindowKind(ABC):
     # --- partial aggregation
 
     def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether rows share cells: sets of neighbouring rows of a key that are in the same panes."""
+        """Whether rows share cells: sets of neighbouring rows of a key that are in the same panes, if none is late."""
         return False
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:

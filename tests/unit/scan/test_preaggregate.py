@@ -27,6 +27,7 @@ from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.ports import Split
 from wincli.windowing.scan.preaggregate import can_preaggregate, preaggregate
+from wincli.windowing.sequences.marks import no_marks
 from wincli.windowing.sequences.sequence import build
 
 NO_TASKS: Any = None
@@ -45,6 +46,11 @@ WINDOWS: list[WindowCase] = [
     ("timeInterval, intervalDuration(6), creationPeriod(4), intervalOffset(1)", T, BY_TIME),
     ("timeInterval, intervalDuration(2), creationPeriod(3)", T, BY_TIME),
     ("timeInterval, intervalDuration(3), creationPeriod(1)", T, BY_TIME | {"plain": True}),
+    ("timeInterval, intervalDuration(4)", "arrival", BY_TIME),
+    ("timeInterval, intervalDuration(5), discardAge(9)", "arrival", BY_TIME),
+    ("timeInterval, intervalDuration(9), creationPeriod(4), discardAge(40)", "arrival", BY_TIME | {"lag": Fraction(2)}),
+    ("timeInterval, intervalDuration(40), discardAge(40)", "arrival", BY_TIME),
+    ("timeInterval, intervalDuration(2), creationPeriod(3), discardAge(5)", "arrival", BY_TIME | {"plain": True}),
 ]
 HUGE = 2**62
 EXTREMES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -120,7 +126,9 @@ def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
     plan = planned(table, ("time(4)", T, {}), ["k"], ["sum(x)", "mean(i)", "max(x)"])
     (batch,) = table.to_batches()
     then = merging_plan(plan)
-    rows = preaggregate(plan, then, build(batch, np.arange(5), plan.key, plan.sort, plan.values))
+    rows = preaggregate(
+        plan, then, build(batch, np.arange(5), plan.key, plan.sort, plan.values), no_marks(batch, plan.sort)
+    )
     assert rows.bounds.tolist() == [0, 2, 3]
     assert rows.pos.tolist() == [0, 3, 4]
     assert rows.rows.schema.names == list(then.values)
@@ -132,6 +140,22 @@ def test_rows_of_a_key_and_a_grid_cell_are_combined() -> None:
         [3, 1, 1],
         [1e16, 2.0, 3.0],
     ]
+
+
+@examples(200)
+@given(st.data(), st.lists(st.tuples(st.integers(0, 12), st.sampled_from("ab")), min_size=2, max_size=16))
+def test_late_rows_are_not_combined_with_those_before_the_watermark(
+    data: st.DataObject, rows: list[tuple[int, str]]
+) -> None:
+    """Rows that go back and forth in time, of keys that complete each other's panes."""
+    table = pa.table({"t": pa.array([t for t, _ in rows], pa.timestamp("s")), "k": [k for _, k in rows]})
+    window = data.draw(st.sampled_from([case[0] for case in WINDOWS if case[1] == "arrival"]))
+    plan = planned(table, (window, "arrival", BY_TIME), ["k"], ["count()", "min(t)"])
+    source = MemorySource([table], [[]])
+    whole = run_in_memory(plan, source, [], None)
+    combined = run_in_memory(plan, source, [], pa.table({}), combine=True)
+    assert same(combined.table, whole.table), difference(combined.table, whole.table)
+    assert (combined.counts, combined.rejects.num_rows) == (whole.counts, whole.rejects.num_rows)
 
 
 class Plain(MemorySource):
@@ -177,7 +201,7 @@ def test_overflow_is_judged_by_the_final_sum() -> None:
         (("count(3)", T, {}), ["count()"]),
         (("delta(t, 3)", T, {}), ["count()"]),
         (("sliding, time(4), time(2)", T, {}), ["count()"]),
-        (("timeInterval, intervalDuration(4)", "arrival", BY_TIME), ["count()"]),
+        (("timeInterval, intervalDuration(4)", "arrival", BY_TIME | {"min_gap": Fraction(2)}), ["count()"]),
     ],
 )
 def test_windows_and_aggregates_that_need_rows_are_not_preaggregated(case: WindowCase, calls: list[str]) -> None:

@@ -65,7 +65,7 @@ def _for_scan(work: TaskContext, chunk: Chunk) -> MappedChunk:
     read = read_chunk(work, chunk)
     if work.scan_plan is None:
         return read
-    return replace(read, sequences=preaggregate(work.plan, work.scan_plan, read.sequences))
+    return replace(read, sequences=preaggregate(work.plan, work.scan_plan, read.sequences, read.marks))
 
 
 def _merged(reads: Sequence[MappedChunk]) -> MappedChunk:

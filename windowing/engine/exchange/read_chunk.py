@@ -14,6 +14,7 @@ from ...kinds.signals import Signals, window_marks
 from ...planning.plan import panes_only
 from ...planning.result_schema import MARK
 from ...ports import Batch, Split
+from ...scan.lateness import assess
 from ...scan.preaggregate import cell_boundaries
 from ...scan.row_validation import Reasons, add_late, split_by_reason, validate_rows
 from ...sequences.marks import Marks, no_marks
@@ -139,5 +140,9 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
     """Measure the rows per cell of partial aggregation in a split, or in its middle where that can be read alone."""
     parts = work.source.parts_of(split)
     work = replace(work, plan=panes_only(work.plan))
-    sequences = read_sequences(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
-    return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences)))
+    read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
+    sequences = sequences_of(work, read.rows, read.pos, read.reasons)
+    marks = (
+        assess(work.plan, None, read.rows, read.pos).watermarks.marks if work.plan.kind.has_watermark else read.marks
+    )
+    return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences, marks)))

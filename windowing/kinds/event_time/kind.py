@@ -92,9 +92,9 @@ class EventTimeKind(OverlappingKind):
         """Return the rule of late rows."""
         return make_lateness(dtype, self.spec, lag, min_gap)
 
-    def has_cells(self, context: WindowContext) -> bool:
-        """Whether rows are ordered by event time: then no row is late for a pane of its cell."""
-        return context.in_event_order
+    def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
+        """Always."""
+        return True
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         """Return the cell of the grid of all starts and ends that each row is in."""
