@@ -148,6 +148,10 @@ def contests(millions: int) -> dict[str, tuple[Entrant, ...]]:
             Entrant("the same, all rows moved", *events, script(ROW_BY_ROW, "run", *MINUTES, "-q")),
             Entrant("duckdb", *events, script(BUCKETS)),
         ),
+        "one-window": (
+            Entrant("one window", *events, wincli("--window", "gap(ts, 1h)", *AGGREGATES)),
+            Entrant(f"{millions * 1000:,} windows", *events, wincli("--window", "delta(ts, 10)", *AGGREGATES)),
+        ),
         "csv": _texts("CSV", csv, events, CSV_GAPS),
         "jsonl": _texts("JSON Lines", jsonl, events, JSON_GAPS),
         "files": (
