@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +18,7 @@ from .scenes import Scene
 from .timetable import EVICT, FILL, INSERT, PARTITION, PHASES, TRIGGER
 from .values import pane_infos, python_rows
 
-_CALLS = 1024
+_CALLS = 4096
 _ROWS = 1 << 16  # rows that the calls of a block get together
 
 
@@ -68,7 +70,8 @@ class Blocks:
         block = self.block
         if block is None or not block.first <= call < block.stop or block.is_silent > is_silent:
             self.is_silent &= is_silent  # where some operators have them, the others leave out their calls
-            block = self.block = self._make(call)
+            with _collector_off():
+                block = self.block = self._make(call)
         return block
 
     def rows(self, numbers: Ints, time: int) -> list[Row]:
@@ -198,6 +201,18 @@ def _is_alive(scene: Scene, rows: Ints, time: int) -> Mask:
     """Return which rows may be in a window at a time or later: those that have not left, of keys that are not done."""
     key = scene.timetable.events.key[time // PHASES]
     return (scene.timetable.leave[rows] >= time) & (rows >= scene.sequences.bounds[key])
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Keep the garbage collector from going through rows again and again while thousands are made."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def spread(first: Ints, counts: Ints) -> Ints:

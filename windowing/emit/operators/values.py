@@ -73,10 +73,29 @@ def python_values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
     if pa.types.is_temporal(column.type) and getattr(column.type, "unit", "") == "ns":
         column = column.cast(pa.int64())
     try:
-        return _times(combined(column)) or column.to_pylist()
+        whole = combined(column)
+        return _numbers(whole) or _texts(whole) or _times(whole) or whole.to_pylist()
     except (OverflowError, ValueError) as error:
         what = f"column {name!r} holds {column.type} beyond Python's, which an operator would get ({reason_of(error)})"
         raise DataError(what, "make it a number, or leave such rows out") from None
+
+
+def _numbers(column: pa.Array) -> list[Any]:
+    """Return numbers and truth values as `to_pylist` does, in a tenth of the time; nothing where one is null."""
+    is_number = pa.types.is_integer(column.type) or column.type in (pa.float64(), pa.float32(), pa.bool_())
+    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist() if is_number and not column.null_count else []
+    return values
+
+
+def _texts(column: pa.Array) -> list[Any]:
+    """Return texts as `to_pylist` does, each different one made once; nothing where most are different."""
+    if not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)):
+        return []
+    codes = column.dictionary_encode()  # no work for a dictionary
+    if 2 * len(codes.dictionary) > len(column):
+        return []
+    values = [*codes.dictionary.to_pylist(), None]
+    return list(map(values.__getitem__, codes.indices.cast(pa.int64()).fill_null(-1).to_numpy().tolist()))
 
 
 def _times(column: pa.Array) -> list[Any]:
