@@ -52,8 +52,8 @@ def _footer(place: Located) -> Footer:
             (group.num_rows, group.total_byte_size)
             for group in map(file.metadata.row_group, range(file.num_row_groups))
         )
-        check_names(place, file.schema_arrow.names)
         schema = file_schema(file)
+        check_names(place, schema.names)
         stored = _stored_names(place, file)
         if stored is not None:
             schema = pa.schema([schema.field(name).with_name(column) for column, name in stored.items()])
