@@ -67,8 +67,14 @@ class Intervals:
 
     def bounds(self, panes: Ints) -> tuple[pa.Array, pa.Array]:
         """Return the starts (inclusive) and the ends (exclusive) of panes."""
-        cells = panes * self.step
-        return self.grid.bounds(cells), self.grid.bounds(cells + self.length)
+        if not self.grid.exact:
+            cells = panes * self.step
+            return self.grid.bounds(cells), self.grid.bounds(cells + self.length)
+        # in place, and the ends from the starts: a result of hops has more panes than the log has rows
+        starts = panes * self.step
+        starts *= np.int64(self.grid.period)
+        starts += np.int64(self.grid.origin)
+        return self.grid.to_arrow(starts), self.grid.to_arrow(starts + np.int64(self.length * int(self.grid.period)))
 
     @property
     def _ticks_per_second(self) -> Fraction:

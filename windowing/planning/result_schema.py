@@ -16,6 +16,8 @@ MARK = "_mark"
 FIXED = ("window", "window_start", "window_end", "closed_by")
 OUTPUTS = ("timing", "index")
 """The columns that event-time panes have besides the fixed ones."""
+LABELS = frozenset({"closed_by", "timing", MARK})
+"""The columns of few texts, which say what a row is."""
 
 
 def numbered(name: str, index: int) -> str:

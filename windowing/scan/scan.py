@@ -44,7 +44,7 @@ class ScanResult:
     ``dropped``: rows that only panes at the end would have shown, under ``--at-end drop``.
     ``filtered``: rows in none of the other counts.
     ``held``: rows in the state that no pane has shown yet.
-    ``by_mark``: int64, for each pane that a mark brought out, the number of that mark.
+    ``by_mark``: int64, for each pane that a mark brought out, the number of that mark; empty if the window takes none.
     ``state``: the window state for the next run; None where there is none.
     ``rejects``: rows that the window has rejected, in none of the counts.
     ``settle``: returns all of these but ``tables`` once the tables have been read, where an operator decides them.
@@ -144,8 +144,10 @@ def scan(
     tables = result_tables(plan, sequences, marks, panes, hidden)
     if windows < len(panes):
         tables = _without_previous_pane(tables)
-    by_mark = panes.cause[panes.cause >= rows] - rows
-    by_mark = by_mark[by_mark < len(signals)]
+    by_mark = np.empty(0, np.int64)
+    if plan.takes_marks:
+        by_mark = panes.cause[panes.cause >= rows] - rows
+        by_mark = by_mark[by_mark < len(signals)]
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
     return ScanResult(tables, windows, hidden, still_open, *row_account, by_mark, state, rejects)
 

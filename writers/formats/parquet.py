@@ -28,7 +28,8 @@ as well as a dictionary does, and faster: prices of a hop of five windows take 1
 bytes with a dictionary.
 
 A column with a dictionary takes 6 ms a million in steps of 8,192 rows, and 11 ms in Arrow's own of 1,024: of each step
-it finds the different values once more, for its statistics.
+it finds the different values once more, for its statistics. Without statistics it takes half of that; so labels such as
+`closed_by`, of which each row group has all, are written without: a million windows of 13 columns take 80 ms, not 87.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from pyarrow import parquet
 
 from ...windowing.columns.arrays import combined
 from ...windowing.columns.dictionaries import with_used_values
+from ...windowing.planning.result_schema import LABELS
 from ...windowing.tables.statistics import FileStatistics, statistics_of
 from .encoder import Encoder, Write, join_tables
 from .types import is_bytes, is_integral, plain
@@ -144,6 +146,7 @@ class _File:
             compression=self.compression,
             use_dictionary=[field.name for field in first.schema if self._has_dictionary(first, field)],
             column_encoding={field.name: "DELTA_BINARY_PACKED" for field in self.target if is_integral(field.type)},
+            write_statistics=_columns_with_statistics(self.target),
             store_schema=False,
             write_batch_size=_STEP,
         )
@@ -157,6 +160,13 @@ class _File:
         column = first.column(field.name)
         may_have = is_bytes(field.type) or (pa.types.is_floating(field.type) and not _stays(column))
         return may_have and self.may_be_codes(column)
+
+
+def _columns_with_statistics(schema: pa.Schema) -> bool | list[str]:
+    """Return all columns but labels; where one is nested, which would have to be named leaf by leaf, all."""
+    if any(pa.types.is_nested(field.type) for field in schema):
+        return True
+    return [field.name for field in schema if field.name not in LABELS]
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:

@@ -43,6 +43,17 @@ def test_row_groups_hold_only_the_dictionary_entries_they_use(tmp_path: Path, mo
     assert meta.row_group(2).column(0).statistics.min == words[999]
 
 
+def test_labels_have_no_statistics(tmp_path: Path) -> None:
+    columns = {"key": ["a"], "window": [1], "closed_by": ["eof"], "sum": [0.5], "timing": ["late"], "_mark": ["window"]}
+    written(tmp_path, pa.table(columns))
+    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
+    of = {group.column(at).path_in_schema: group.column(at).is_stats_set for at in range(group.num_columns)}
+    assert {name for name, found in of.items() if found} == {"key", "window", "sum"}
+    written(tmp_path, pa.table({**columns, "items": [[{"a": 1, "b": [2]}]]}))
+    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
+    assert all(group.column(at).is_stats_set for at in range(group.num_columns))
+
+
 def test_dictionaries_that_change_from_chunk_to_chunk(tmp_path: Path) -> None:
     first = pa.array(["a", "b", "a"]).dictionary_encode()
     second = pa.array(["c", None, "a"]).dictionary_encode()

@@ -139,8 +139,8 @@ def _value_at(items: Numbers, held: Ints, levels: int, rank: int) -> Any:
     stored = held[:levels].sum()
     kept, weights, at = np.empty(stored, items.dtype), np.empty(stored, np.int64), 0
     for level in range(levels):
-        kept[at : at + held[level]] = items[level, : held[level]]
-        weights[at : at + held[level]] = 1 << level
+        for i in range(held[level]):
+            kept[at + i], weights[at + i] = items[level, i], 1 << level
         at += held[level]
     before = 0
     order = np.argsort(kept, kind="mergesort")
@@ -154,7 +154,7 @@ def _value_at(items: Numbers, held: Ints, levels: int, rank: int) -> Any:
 @kernel
 def _write(pane: Numbers, items: Numbers, held: Ints, levels: int, out: Bytes) -> int:
     """Write a sketch; return the number of bytes. Level 0 is sorted, so that equal sets of few values are equal."""
-    items[0, : held[0]] = np.sort(items[0, : held[0]])
+    items[0, : held[0]].sort()
     few = pane.size < 2
     out[0], out[1], out[2] = 2 if few else 5, 2 if pane.size == 1 else 1, 15
     out[3] = 3 if pane.size == 0 else 6 if pane.size == 1 else 2
@@ -175,9 +175,11 @@ def _write(pane: Numbers, items: Numbers, held: Ints, levels: int, out: Bytes) -
 
 @kernel
 def _write_values(out: Bytes, at: int, values: Numbers) -> int:
-    size = 8 * values.size
-    out[at : at + size] = values.view(np.uint8)
-    return at + size
+    # numba takes a second to compile an assignment of arrays
+    for byte in values.view(np.uint8):
+        out[at] = byte
+        at += 1
+    return at
 
 
 @kernel

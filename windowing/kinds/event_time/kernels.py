@@ -47,10 +47,16 @@ def in_order(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
         if not copied:
             out_lo, out_hi = lo.copy(), hi.copy()
             copied = True
-        turn = np.argsort(lo[begin:end])
-        out_lo[begin:end] = lo[begin:end][turn]
-        out_hi[begin:end] = hi[begin:end][turn]
+        turn = _stable_order(lo[begin:end])
+        for i in range(begin, end):
+            out_lo[i], out_hi[i] = lo[begin + turn[i - begin]], hi[begin + turn[i - begin]]
     return out_lo, out_hi
+
+
+@kernel
+def _stable_order(values: Ints) -> Ints:
+    """Return the places of values in ascending order. A kernel of its own: numba compiles a sort for a second."""
+    return np.argsort(values, kind="mergesort")
 
 
 @kernel
@@ -138,7 +144,9 @@ def ranks(bounds: Ints, pane: Ints, advance: Ints) -> tuple[Ints, Ints]:
                     index[p] = index[p - 1] + 1
         # a stable sort by advance keeps the panes of one advance in order; without late rows nothing is sorted
         if falls:
-            number[begin:end][np.argsort(advance[begin:end], kind="mergesort")] = np.arange(end - begin)
+            turn = _stable_order(advance[begin:end])
+            for rank in range(end - begin):
+                number[begin + turn[rank]] = rank
     return number, index
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....aggregates.kernels.loops import LIMB, Floats
-from ....columns.arrays import Ints
+from ....columns.arrays import Ints, Mask
 from ....support.jit import kernel
 from .arithmetic import (
     ADD,
@@ -101,7 +101,7 @@ def look_at_window_before(earlier: Earlier, lo: int, hi: int) -> None:
     for a in range(len(earlier.function)):
         earlier.found[a] = earlier.too_far[a] = False
         if lo < hi and earlier.function[a] == COUNT:
-            _note(earlier, a, earlier.valid[a, lo:hi].sum())
+            _note(earlier, a, _count(earlier.valid[a], lo, hi))
         elif lo < hi and earlier.of_floats[a]:
             _aggregate_floats(earlier, a, lo, hi)
         elif lo < hi:
@@ -139,6 +139,14 @@ def _note(earlier: Earlier, a: int, value: int) -> None:
     earlier.found[a] = True
     earlier.int_found[a] = value
     earlier.float_found[a] = np.float64(value)
+
+
+@kernel
+def _count(valid: Mask, lo: int, hi: int) -> int:
+    count = 0
+    for i in range(lo, hi):
+        count += valid[i]
+    return count
 
 
 @kernel

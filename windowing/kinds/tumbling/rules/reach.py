@@ -229,7 +229,8 @@ def _nearest_sum(
 ) -> float:
     """Return the float nearest to the sum of the window's values up to a row."""
     _add(words, state, limbs, r, values, source, row + 1)
-    scratch[:] = limbs[r]
+    for limb in range(len(scratch)):  # numba compiles an assignment of arrays for longer than all of this function
+        scratch[limb] = limbs[r, limb]
     found: float = nearest_in_limbs(scratch, state[r, _SPECIAL])
     return found
 
