@@ -28,6 +28,11 @@ def bits_sorted_at_once(size: int) -> int:
     return 64 - size.bit_length()
 
 
+def are_sorted_at_once(words: Words) -> bool:
+    """Return whether words vary in so few bits that they are sorted at once."""
+    return int(_varying(words)).bit_count() <= bits_sorted_at_once(len(words))
+
+
 def radix_order(words: Words) -> Ints:
     """Return the stable permutation that sorts words, int64 (n,)."""
     return sort_words(words)[0]

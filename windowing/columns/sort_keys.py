@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from .arrays import SIGN_BIT, Ints, Mask, combined, view_of
 from .numeric import is_measurable, measures, overflows
 from .radix_sort import ranks, sort_words
-from .text_sort import is_text, ranked, sort_texts
+from .text_sort import is_text, ranked, sort_texts, take_column
 
 _SAMPLED = 4096  # sampled rows, by which `hardly_repeats` decides between sorting and hashing
 
@@ -96,7 +96,7 @@ def distinct(column: pa.Array) -> tuple[npt.NDArray[Any], pa.Array]:
     column = as_values(column)
     if hardly_repeats(column):
         codes, picks = ranks(*sort_rows(column))
-        return codes, column.take(pa.array(picks))
+        return codes, take_column(column, picks)
     return sort_codes(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
 
 
@@ -159,7 +159,7 @@ def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
     """The rank of each value of a dictionary, and the values in ascending order."""
     if is_text(values.type) and not values.null_count:
         codes, picks = ranked(values)
-        return codes.astype(np.int64), values.take(pa.array(picks))
+        return codes.astype(np.int64), take_column(values, picks)
     ascending = pc.sort_indices(values)
     rank = np.empty(len(values), np.int64)
     rank[ascending.to_numpy()] = np.arange(len(values))

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined, view_of
 from ..columns.radix_sort import Codes
 from ..columns.sort_keys import has_common_words, sort_keys
-from ..columns.text_sort import is_text, merge_runs
+from ..columns.text_sort import is_text, merge_runs, take_column
 from .kernels import interleave, move_runs, runs_follow
 from .sequence import Sequences, arrange, group_codes, one_batch, take_ints, take_rows
 
@@ -68,11 +67,13 @@ def _joined_runs(parts: Sequence[Sequences], codes: Codes | None, bounds: Ints) 
     fields = parts[0].rows.schema
     columns = [[part.rows.column(i) for part in parts] for i in range(len(fields))]
     width = [_width_of_runs(pieces) for pieces in columns]
-    places = None if all(width) else interleave(codes, _runs(parts), bounds[:-1].copy(), int(bounds[-1]))
+    places = np.empty(0, np.int64)
+    if not all(width):
+        places = interleave(codes, _runs(parts), bounds[:-1].copy(), int(bounds[-1]))
     joined = [
         _moved_runs(pieces, width[i], parts, codes, bounds)
         if width[i]
-        else pc.take(combined(pa.chunked_array(pieces)), pa.array(places), boundscheck=False)
+        else take_column(combined(pa.chunked_array(pieces)), places)
         for i, pieces in enumerate(columns)
     ]
     rows = pa.RecordBatch.from_arrays(joined, schema=fields.remove_metadata())
@@ -147,7 +148,7 @@ def _ranked_keys(tables: Sequence[pa.Table]) -> tuple[Codes, pa.Table]:
     columns = [combined(column) for column in every.columns]
     if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
         codes, picks = merge_runs(columns[0], _bounds([table.num_rows for table in tables]))
-        return codes, pa.table([columns[0].take(pa.array(picks))], names=every.column_names)
+        return codes, pa.table([take_column(columns[0], picks)], names=every.column_names)
     codes, keys = group_codes(columns)
     return codes, keys.rename_columns(every.column_names)
 

@@ -103,6 +103,20 @@ The caller sees to it that the array has these bytes.
 """
 
 
+def _put_word(_typing: Any, data: Any, _at: Any, _word: Any) -> Any:
+    def store(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, values[0])
+        place = builder.bitcast(builder.gep(array.data, [values[1]]), _WORD.as_pointer())
+        builder.store(values[2] if sys.byteorder == "little" else builder.bswap(values[2]), place, align=1)
+        return context.get_dummy_value()
+
+    return types.none(data, types.intp, types.uint64), store
+
+
+put_word = cast(Callable[[Any, int, Any], None], intrinsic(_put_word))
+"""Write a number as `word_at` reads it; only in kernels. The caller sees to it that the array has these bytes."""
+
+
 def _first_one(_typing: Any, _word: Any) -> Any:
     return types.int64(types.uint64), lambda _context, builder, _signature, values: builder.cttz(
         values[0], ir.Constant(ir.IntType(1), 1)

@@ -19,7 +19,7 @@ from wincli.windowing.columns import sort_keys
 from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.radix_sort import radix_order, ranked_words
 from wincli.windowing.columns.sort_keys import distinct
-from wincli.windowing.columns.text_sort import merge_runs, ranked
+from wincli.windowing.columns.text_sort import merge_runs, ranked, take_column
 from wincli.windowing.sequences import sequence
 from wincli.windowing.sequences.key_search import lower_bounds
 from wincli.windowing.sequences.merge import merge
@@ -89,6 +89,25 @@ def test_runs_of_texts_are_merged_bytewise(runs: list[list[bytes]], kind: pa.Dat
     ascending = in_order(values)
     assert [values[i] for i in picks] == ascending
     assert codes.tolist() == [ascending.index(v) for v in values]
+
+
+@given(st.data(), byte_texts(), st.sampled_from(TEXTS), st.integers(0, 2), st.booleans())
+def test_texts_are_taken_as_by_arrow(
+    data: st.DataObject, texts: list[bytes], kind: pa.DataType, before: int, with_null: bool
+) -> None:
+    array = in_type(texts, kind, before)
+    if with_null:
+        array = pa.concat_arrays([array, pa.nulls(1, kind)])
+    picks = data.draw(st.lists(st.integers(0, len(array) - 1), max_size=30)) if len(array) else []
+    taken = take_column(array, np.array(picks, np.int64))
+    taken.validate(full=True)
+    assert taken.equals(array.take(pa.array(picks, pa.int64())))
+
+
+def test_texts_of_more_than_two_gigabytes_are_taken_by_arrow_which_says_so() -> None:
+    array = pa.array(["x" * (1 << 20)])
+    with pytest.raises(pa.ArrowInvalid, match="overflow"):
+        take_column(array, np.zeros(1 << 11, np.int64))
 
 
 def test_many_texts_of_all_lengths() -> None:
