@@ -38,6 +38,8 @@ Offsets = npt.NDArray[Any]  # int32 or int64
 Table = npt.NDArray[np.uint64]
 
 _WORD = 8  # bytes
+_ONES = np.uint64(0x0101010101010101)
+_LOW = np.uint64(ord("-"))  # names of things mostly have no bytes below: digits, letters, -, ., /, : and _
 
 _PLACES = (
     24  # positions that a word may encode at most; their table (24 * 257 words, 48 KiB) stays in the cache of a core
@@ -156,9 +158,14 @@ def _whole_words(offsets: Ints, data: Bytes) -> Words | None:
     if len(offsets) < 2:
         return None
     depth, least, most = _extent(offsets, data)
-    if most - depth > (_WORD if least == most else _WORD - 1):
+    if most - depth > _WORD:
         return None
-    words = _rests(offsets, data, depth, least < most)
+    words, has_zero, has_low = _rests(offsets, data, depth)
+    # a text that ends has zeros where others go on: these sort first, unless others have zeros there as well
+    if has_zero and least < most:
+        return None
+    if not has_low:
+        _lower(words)
     return words if are_sorted_at_once(words) else None
 
 
@@ -179,23 +186,39 @@ def _extent(offsets: Ints, data: Bytes) -> tuple[int, int, int]:
 
 
 @kernel
-def _rests(offsets: Ints, data: Bytes, depth: int, with_size: bool) -> Words:
-    """The bytes of each text after ``depth``, the first as the highest and zeros behind, and the lowest their number.
+def _rests(offsets: Ints, data: Bytes, depth: int) -> tuple[Words, bool, bool]:
+    """The bytes of each text after ``depth``, the first as the highest and zeros behind.
 
-    ``with_size``: whether their number is there; then they are at most seven.
+    Also whether any of these bytes is zero, and whether any is less than `_LOW`.
     """
     out, last = np.empty(len(offsets) - 1, np.uint64), len(data) - _WORD
+    zero = low = np.uint64(0)
     for i in range(len(out)):
         begin, size = offsets[i] + depth, offsets[i + 1] - offsets[i] - depth
-        word = np.uint64(0)
-        if begin <= last and size > 0:
-            word = _reversed(word_at(data, begin))
-            word &= ~np.uint64(0) << np.uint64(8 * (_WORD - size))
+        word = behind = np.uint64(0)
+        if size < _WORD:
+            behind = ~np.uint64(0) >> np.uint64(8 * size)
+        if begin <= last:
+            word = _reversed(word_at(data, begin)) & ~behind
         else:
             for place in range(size):
                 word |= np.uint64(data[begin + place]) << np.uint64(8 * (_WORD - 1 - place))
-        out[i] = word | np.uint64(size) if with_size else word
-    return out
+        out[i] = word
+        # the highest bit of a byte is borrowed where a byte below 128 is less than what is subtracted
+        word |= behind
+        zero |= (word - _ONES) & ~word
+        low |= (word - _ONES * _LOW) & ~word
+    highest = _ONES << np.uint64(7)
+    return out, zero & highest != 0, low & highest != 0
+
+
+@kernel
+def _lower(words: Words) -> None:
+    """Subtract as much from all bytes but zeros, in place, that the least may be 1: digits then vary in four bits."""
+    highest = _ONES << np.uint64(7)
+    for i in range(len(words)):
+        used = ((words[i] & ~highest) + ~highest | words[i]) & highest
+        words[i] -= (used >> np.uint64(7)) * (_LOW - np.uint64(1))
 
 
 @kernel

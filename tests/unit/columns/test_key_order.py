@@ -41,7 +41,8 @@ def words(draw: st.DrawFn) -> list[int]:
 @st.composite
 def byte_texts(draw: st.DrawFn) -> list[bytes]:
     """Texts that begin alike, that go on where others end, with zeros in them, and again and again the same."""
-    piece = st.sampled_from([b"", b"\0", b"a", b"b", b"\xff", b"seven77", b"eight888", b"a long piece of text"])
+    pieces = [b"", b"\0", b"a", b"b", b"\xff", b"-", b",", b"7", b"seven77", b"eight888", b"a long piece of text"]
+    piece = st.sampled_from(draw(st.lists(st.sampled_from(pieces), min_size=1, max_size=len(pieces))))
     some = draw(st.lists(st.lists(piece, max_size=4).map(b"".join), min_size=1, max_size=12))
     prefix = draw(st.sampled_from([b"", b"user-", b"https://example.com/a/b/"]))
     return [prefix + text for text in draw(st.lists(st.sampled_from(some), max_size=40))]
