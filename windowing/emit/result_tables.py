@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined, take_or_null
+from ..columns.text_sort import take_column
 from ..panes.membership import edge_rows, entered_rows, left_rows
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan
@@ -144,15 +145,15 @@ def _head(plan: Plan, sequences: Sequences, panes: Panes) -> list[pa.Array]:
 def _key_columns(sequences: Sequences, panes: Panes) -> list[pa.Array]:
     if sequences.keys is None:
         return []
-    picks = pa.array(panes.key.astype(np.int32))
-    return [_picked(combined(column), picks) for column in sequences.keys.columns]
+    return [_picked(combined(column), panes.key) for column in sequences.keys.columns]
 
 
-def _picked(values: pa.Array, picks: pa.Array) -> pa.Array:
+def _picked(values: pa.Array, picks: Ints) -> pa.Array:
     repeats = len(picks) >= _REPEATS * len(values)
     if repeats and (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
-        return pa.DictionaryArray.from_arrays(picks, values, safe=False)  # picks are places of keys, in range
-    return values.take(picks)
+        codes = pa.array(picks.astype(np.int32))
+        return pa.DictionaryArray.from_arrays(codes, values, safe=False)  # picks are places of keys, in range
+    return take_column(values, picks)
 
 
 def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> tuple[pa.Array, pa.Array]:

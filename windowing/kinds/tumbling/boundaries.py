@@ -50,7 +50,17 @@ def ranges(lo: Ints, hi: Ints) -> Ranges:
 
 def closed_by(is_closed: Mask, cause: Ints, why: str) -> tuple[Ints, npt.NDArray[np.int8]]:
     """Return causes and close reasons: ``cause`` and ``why`` where ``is_closed``, else the end of the data."""
-    return np.where(is_closed, cause, AT_END), np.where(is_closed, np.int8(reason(why)), np.int8(reason("end")))
+    return _causes(is_closed, cause, np.int8(reason(why)), np.int8(reason("end")))
+
+
+@kernel
+def _causes(is_closed: Mask, cause: Ints, why: np.int8, at_end: np.int8) -> tuple[Ints, npt.NDArray[np.int8]]:
+    # one loop without branches: of many keys, it is random which window is the last
+    causes, reasons = np.empty(len(cause), np.int64), np.empty(len(cause), np.int8)
+    for p in range(len(cause)):
+        causes[p] = cause[p] if is_closed[p] else AT_END
+        reasons[p] = why if is_closed[p] else at_end
+    return causes, reasons
 
 
 def ended_by_next_row(sequences: Sequences, starts: Ints, why: str) -> Panes:
