@@ -111,6 +111,11 @@ class MergedSource:
         """Return the split."""
         return [split]
 
+    def is_local(self, split: Split) -> bool:
+        """Whether the file of a split is on a local file system, where reads have little latency."""
+        source_range, own = self._origin(split)
+        return source_range.source.is_local(own)
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
         """Return the split: its rows are divided between units, and each must be counted."""
         return [split]

@@ -96,6 +96,10 @@ class FileSource:
         """Return small parts that stand for a split, in order; of text their positions are estimates."""
         return self.reader.looks_of(self.places[split.file], split)
 
+    def is_local(self, split: Split) -> bool:
+        """Whether the file of a split is on a local file system, where reads have little latency."""
+        return self.places[split.file].is_local
+
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).
 

@@ -74,6 +74,9 @@ class MemorySource:
         parts = self.parts_of(split)
         return [parts[len(parts) // 2]]
 
+    def is_local(self, split: Split) -> bool:
+        return True
+
     def parts_with(self, split: Split, condition: Condition) -> list[Split]:
         return [split]
 

@@ -129,6 +129,10 @@ class EnrichedSource:
         """Return small parts that stand for a split; the whole of it, as matches are known by exact positions."""
         return [split] if self.enriched and not self.columnar else self.base.looks_of(split)
 
+    def is_local(self, split: Split) -> bool:
+        """Whether the file of a split is on a local file system, where reads have little latency."""
+        return self.base.is_local(split)
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split without those that a condition is true for no row of.
 

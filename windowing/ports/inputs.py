@@ -184,6 +184,10 @@ class Source(Protocol):
         """
         ...
 
+    def is_local(self, split: Split) -> bool:
+        """Whether the file of a split is on a local file system, where reads have little latency."""
+        ...
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split, in order, without those that a condition is true for no row of.
 

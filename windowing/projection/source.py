@@ -74,6 +74,10 @@ class ProjectionSource:
         """Return small parts that stand for a split, in order; their positions may be estimates."""
         return self.base.looks_of(split)
 
+    def is_local(self, split: Split) -> bool:
+        """Whether the file of a split is on a local file system, where reads have little latency."""
+        return self.base.is_local(split)
+
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
         """Return the split."""
         return [split]

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ...ports import Executor
+from ...ports import Executor, Split
 from ...scan.preaggregate import can_preaggregate
 from ..tasks.task import TaskContext
 from .range_cuts import Samples, no_samples
@@ -20,14 +20,15 @@ T = TypeVar("T")
 SAMPLED_SPLITS = 16
 """At most so many splits are sampled."""
 _SAMPLED_ROWS = 4000  # of a split, at least
+_FEW_BYTES = 2 << 20  # of a local file, which the driver reads sooner than Spark starts a task
 _ROWS_OF_SLICE = 200  # else the largest of thousands of slices has twice the rows of the mean
 
 
 def samples_of(work: TaskContext, executor: Executor, with_order: bool, slices: int = 1) -> Samples:
     """Sample evenly spaced rows of evenly spaced splits; no rows where there is neither a key nor an order to cut.
 
-    ``slices``: about how many there will be at least. The driver reads the rows itself while Spark starts, where the
-    format can read a few columns alone.
+    ``slices``: about how many there will be at least. The driver reads the rows itself where the format can read a few
+    columns alone, which it does while Spark starts, or where they are few bytes of local files.
     """
     splits = work.source.splits
     filled = [at for at, split in enumerate(splits) if split.rows]
@@ -35,9 +36,14 @@ def samples_of(work: TaskContext, executor: Executor, with_order: bool, slices: 
         return no_samples()
     sample = partial(sample_rows, work, rows_of_split(slices), with_order)
     picked = [splits[at] for at in _spread(filled)]
-    per_split = [sample(split) for split in picked] if work.source.columnar else executor.map("sample", sample, picked)
+    is_quick = work.source.columnar or all(_has_few_bytes(work, split) for split in picked)
+    per_split = [sample(split) for split in picked] if is_quick else executor.map("sample", sample, picked)
     rows = pa.concat_tables(per_split)
     return Samples(rows, np.ones(rows.num_rows))
+
+
+def _has_few_bytes(work: TaskContext, split: Split) -> bool:
+    return work.source.is_local(split) and sum(look.nbytes for look in work.source.looks_of(split)) <= _FEW_BYTES
 
 
 def rows_of_split(slices: int) -> int:
