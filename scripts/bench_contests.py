@@ -101,11 +101,13 @@ def script(text: str, *options: str) -> Command:
 
 
 def versions(entrants: Sequence[Entrant], program: str) -> tuple[Entrant, ...]:
-    """Return the first entrant, which is wincli, and the same run by ``program``, another installed wincli."""
+    """Return the first entrant, and the same run by ``program``, another wincli, or by the Python beside it."""
     first = entrants[0]
 
     def command(data: Path, out: Path) -> list[str]:
-        return [program, *first.command(data, out)[1:]]
+        own, *rest = first.command(data, out)
+        is_python = own == sys.executable
+        return [str(Path(program).with_name("python")) if is_python else program, *rest]
 
     return first, replace(first, name=f"{first.name}, {program}", command=command)
 
