@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from .arrays import SIGN_BIT, Ints, Mask, combined, view_of
 from .numeric import is_measurable, measures, overflows
 from .radix_sort import ranks, sort_words
-from .text_sort import is_text, ranked, sort_texts, take_column
+from .texts.buffers import is_text
+from .texts.sort import ranked, sort_texts
+from .texts.take import take_column
 
 _SAMPLED = 4096  # sampled rows, by which `hardly_repeats` decides between sorting and hashing
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined, take_or_null
-from ..columns.text_sort import take_column
+from ..columns.texts.take import take_column
 from ..panes.membership import edge_rows, entered_rows, left_rows
 from ..panes.panes import CLOSED_BY, TIMING, Panes
 from ..planning.plan import Plan

@@ -12,7 +12,9 @@ import pyarrow as pa
 from ..columns.arrays import Ints, combined, view_of
 from ..columns.radix_sort import Codes
 from ..columns.sort_keys import has_common_words, sort_keys
-from ..columns.text_sort import is_text, merge_runs, take_column
+from ..columns.texts.buffers import is_text
+from ..columns.texts.sort import merge_runs
+from ..columns.texts.take import take_column
 from .kernels import interleave, move_runs, runs_follow
 from .sequence import Sequences, arrange, group_codes, one_batch, take_ints, take_rows
 

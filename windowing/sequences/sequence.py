@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, combined
 from ..columns.radix_sort import Codes, radix_order, ranked_words
 from ..columns.sort_keys import as_values, distinct, hardly_repeats, sort_keys, sort_rows
-from ..columns.text_sort import take_column
+from ..columns.texts.take import take_column
 from .kernels import bounds_of, by_code, falls_and_ties, falls_and_ties_of
 
 _Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]

@@ -19,7 +19,8 @@ from wincli.windowing.columns import sort_keys
 from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.radix_sort import radix_order, ranked_words
 from wincli.windowing.columns.sort_keys import distinct
-from wincli.windowing.columns.text_sort import merge_runs, ranked, take_column
+from wincli.windowing.columns.texts.sort import merge_runs, ranked
+from wincli.windowing.columns.texts.take import take_column
 from wincli.windowing.sequences import sequence
 from wincli.windowing.sequences.key_search import lower_bounds
 from wincli.windowing.sequences.merge import merge

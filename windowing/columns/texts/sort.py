@@ -1,56 +1,32 @@
-"""Bytewise order of texts by radix sort, without comparing pairs of texts; and texts in another order.
+"""Bytewise order of texts by radix sort, without comparing pairs of texts.
 
 Texts are sorted by words of up to 64 bits, taken after the common prefix of all texts. Only texts with equal words go
 into the next round, again after the prefix they share. A word encodes each of the next bytes by its rank among those
 that occur at this position in any text; the end of a text ranks before all bytes. So a decimal digit takes four bits, a
-byte that all texts share none, and an arbitrary byte nine. Where no text has more than eight bytes after the common
-prefix, these bytes are the word.
+byte that all texts share none, and an arbitrary byte nine. Where texts are
+short, `short_words` are taken instead.
 
 Measured: 2.5 M keys like ``u01234567`` took 0.55 s before and take 0.1 s; as many addresses of pages 2.2 s and 0.9 s
-(docs/decisions/029). Where bytes are words, 2.5 M such keys are sorted in 0.03 s, and 40 runs of 125,000 are merged in
-0.16 s and not in 0.30 s; 2.5 M are taken in 0.04 s, by Arrow in 0.09 s.
+(docs/decisions/029).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..support.jit import kernel, put_word, word_at
-from .arrays import Ints, Mask
-from .radix_sort import (
-    Codes,
-    Words,
-    are_sorted_at_once,
-    bits_sorted_at_once,
-    changes,
-    radix_order,
-    ranks,
-    sort_words,
-)
+from ...support.jit import kernel
+from ..arrays import Ints, Mask
+from ..radix_sort import Codes, Words, bits_sorted_at_once, changes, radix_order, ranks, sort_words
+from .buffers import Bytes, offsets_and_bytes
+from .short_words import short_words
 
-Bytes = npt.NDArray[np.uint8]
-Offsets = npt.NDArray[Any]  # int32 or int64
 Table = npt.NDArray[np.uint64]
-
-_WORD = 8  # bytes
-_ONES = np.uint64(0x0101010101010101)
-_LOW = np.uint64(ord("-"))  # names of things mostly have no bytes below: digits, letters, -, ., /, : and _
 
 _PLACES = (
     24  # positions that a word may encode at most; their table (24 * 257 words, 48 KiB) stays in the cache of a core
 )
-
-
-def is_text(dtype: pa.DataType) -> bool:
-    """Whether values of a type are texts or bytes of any length, which `ranked` and `merge_runs` can sort."""
-    types = pa.types
-    large = types.is_large_string(dtype) or types.is_large_binary(dtype)
-    return bool(large or types.is_string(dtype) or types.is_binary(dtype))
 
 
 def ranked(texts: pa.Array) -> tuple[Codes, Ints]:
@@ -66,9 +42,9 @@ def sort_texts(texts: pa.Array) -> tuple[Ints, Mask]:
 
     ``texts``: of a type for which `is_text` is true, without nulls.
     """
-    offsets, data = _parts(texts)
-    if (whole := _whole_words(offsets, data)) is not None:
-        return sort_words(whole)
+    offsets, data = offsets_and_bytes(texts)
+    if (words := short_words(offsets, data)) is not None:
+        return sort_words(words)
     order, begins = np.arange(len(texts)), np.zeros(len(texts), np.bool_)
     begins[:1] = True
     first, stop = np.zeros(min(1, len(texts)), np.int64), np.full(min(1, len(texts)), len(texts))
@@ -84,151 +60,15 @@ def merge_runs(texts: pa.Array, bounds: Ints) -> tuple[Codes, Ints]:
 
     ``bounds``: int64 (R+1,), run r is ``[bounds[r], bounds[r+1])``. The place of a rank is that of any equal text.
     """
-    offsets, data = _parts(texts)
-    if (whole := _whole_words(offsets, data)) is not None:
-        return ranks(*sort_words(whole))  # faster than to merge these words
+    offsets, data = offsets_and_bytes(texts)
+    if (words := short_words(offsets, data)) is not None:
+        return ranks(*sort_words(words))  # faster than to merge these words
     filled = bounds[1:] > bounds[:-1]
     if not filled.any():
         return np.empty(0, np.int32), np.empty(0, np.int64)
     edges = np.append(bounds[:-1][filled], bounds[1:][filled] - 1)
     depth = _shared(offsets, data, edges, np.zeros(1, np.int64), np.full(1, len(edges)))[0]
     return _merge(offsets, data, bounds, max(0, depth))
-
-
-def take_column(column: pa.Array, picks: Ints) -> pa.Array:
-    """Return the values at some places, which must be in range. Texts without nulls are taken faster than by Arrow."""
-    if not is_text(column.type) or column.null_count:
-        return pc.take(column, pa.array(picks), boundscheck=False)
-    offsets, data = _views(column)
-    own = picks.view()
-    own.flags.writeable = False
-    bounds, content, size = _gathered(offsets, data, own)
-    if size > len(content):
-        return column.take(pa.array(picks))  # which says what is wrong
-    return pa.Array.from_buffers(column.type, len(picks), [None, pa.py_buffer(bounds), pa.py_buffer(content)])
-
-
-def _parts(texts: pa.Array) -> tuple[Ints, Bytes]:
-    """Offsets of the texts, int64 (n+1,), and the bytes of all texts."""
-    offsets, data = _views(texts)
-    return offsets.astype(np.int64), data
-
-
-def _views(texts: pa.Array) -> tuple[Offsets, Bytes]:
-    """Offsets of the texts, int32 or int64 (n+1,), and the bytes of all texts."""
-    _, offsets, content = texts.buffers()
-    is_large = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
-    kind = np.int64 if is_large else np.int32
-    has_any = offsets is not None and offsets.size
-    bounds = np.frombuffer(offsets, kind)[texts.offset :][: len(texts) + 1] if has_any else np.zeros(1, kind)
-    data = np.frombuffer(content if content is not None else b"", np.uint8)
-    bounds.flags.writeable = False  # as some buffers are: kernels are compiled for one of the two
-    data.flags.writeable = False
-    return bounds, data
-
-
-@kernel
-def _gathered(offsets: Offsets, data: Bytes, picks: Ints) -> tuple[Offsets, Bytes, int]:
-    """Offsets and bytes of the texts at some places, and how many bytes; no bytes if the offsets are too narrow."""
-    begins, bounds = np.empty(len(picks), offsets.dtype), np.empty(len(picks) + 1, offsets.dtype)
-    size, bounds[0] = 0, 0
-    for i in range(len(picks)):
-        begin, stop = offsets[picks[i]], offsets[picks[i] + 1]
-        size += stop - begin
-        begins[i], bounds[i + 1] = begin, size
-    if size > np.iinfo(bounds.dtype).max:
-        return bounds, np.empty(0, np.uint8), size
-    # Eight bytes at once, also beyond the end of a text: the next text is written over them, and behind the last there
-    # is room for eight. The last eight bytes of the source are read one by one: nothing may be read behind them.
-    out, last = np.empty(size + _WORD, np.uint8), len(data) - _WORD
-    for i in range(len(picks)):
-        begin, at, stop = int(begins[i]), int(bounds[i]), int(bounds[i + 1])
-        ahead = 0
-        while at + ahead < stop and begin + ahead <= last:
-            put_word(out, at + ahead, word_at(data, begin + ahead))
-            ahead += _WORD
-        while at + ahead < stop:
-            out[at + ahead] = data[begin + ahead]
-            ahead += 1
-    return bounds, out[:size], size
-
-
-def _whole_words(offsets: Ints, data: Bytes) -> Words | None:
-    """Return for each text a number that sorts as the text does, uint64 (n,); None if texts are too long for that."""
-    if len(offsets) < 2:
-        return None
-    depth, least, most = _extent(offsets, data)
-    if most - depth > _WORD:
-        return None
-    words, has_zero, has_low = _rests(offsets, data, depth)
-    # a text that ends has zeros where others go on: these sort first, unless others have zeros there as well
-    if has_zero and least < most:
-        return None
-    if not has_low:
-        _lower(words)
-    return words if are_sorted_at_once(words) else None
-
-
-@kernel
-def _extent(offsets: Ints, data: Bytes) -> tuple[int, int, int]:
-    """Length of the common prefix of all texts, and of the shortest and the longest; of some, if one is too long."""
-    begin = offsets[0]
-    least = most = depth = offsets[1] - begin
-    for i in range(1, len(offsets) - 1):
-        at, size = offsets[i], offsets[i + 1] - offsets[i]
-        least, most = min(least, size), max(most, size)
-        shared, depth = min(depth, size), 0
-        while depth < shared and data[at + depth] == data[begin + depth]:
-            depth += 1
-        if most - depth > _WORD:  # what is shared only gets shorter, and the longest only longer
-            break
-    return depth, least, most
-
-
-@kernel
-def _rests(offsets: Ints, data: Bytes, depth: int) -> tuple[Words, bool, bool]:
-    """The bytes of each text after ``depth``, the first as the highest and zeros behind.
-
-    Also whether any of these bytes is zero, and whether any is less than `_LOW`.
-    """
-    out, last = np.empty(len(offsets) - 1, np.uint64), len(data) - _WORD
-    zero = low = np.uint64(0)
-    for i in range(len(out)):
-        begin, size = offsets[i] + depth, offsets[i + 1] - offsets[i] - depth
-        word = behind = np.uint64(0)
-        if size < _WORD:
-            behind = ~np.uint64(0) >> np.uint64(8 * size)
-        if begin <= last:
-            word = _reversed(word_at(data, begin)) & ~behind
-        else:
-            for place in range(size):
-                word |= np.uint64(data[begin + place]) << np.uint64(8 * (_WORD - 1 - place))
-        out[i] = word
-        # the highest bit of a byte is borrowed where a byte below 128 is less than what is subtracted
-        word |= behind
-        zero |= (word - _ONES) & ~word
-        low |= (word - _ONES * _LOW) & ~word
-    highest = _ONES << np.uint64(7)
-    return out, zero & highest != 0, low & highest != 0
-
-
-@kernel
-def _lower(words: Words) -> None:
-    """Subtract as much from all bytes but zeros, in place, that the least may be 1: digits then vary in four bits."""
-    highest = _ONES << np.uint64(7)
-    for i in range(len(words)):
-        used = ((words[i] & ~highest) + ~highest | words[i]) & highest
-        words[i] -= (used >> np.uint64(7)) * (_LOW - np.uint64(1))
-
-
-@kernel
-def _reversed(word: Any) -> Any:
-    """The eight bytes of a number the other way round: LLVM has one instruction for these lines."""
-    bytes_ = np.uint64(0x00FF00FF00FF00FF)
-    pairs = np.uint64(0x0000FFFF0000FFFF)
-    word = (word & bytes_) << np.uint64(8) | (word >> np.uint64(8)) & bytes_
-    word = (word & pairs) << np.uint64(16) | (word >> np.uint64(16)) & pairs
-    return word << np.uint64(32) | word >> np.uint64(32)
 
 
 def _sort_groups(
