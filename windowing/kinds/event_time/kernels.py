@@ -32,31 +32,13 @@ def causes(advance: Ints, late: Mask, advances: int, rows: int) -> tuple[Ints, L
 
 
 @kernel
-def in_order(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
-    """Return the same ranges, sorted by ``lo`` within each group."""
-    # rows ordered by event time come with ``lo`` ascending: then nothing is copied or sorted
-    out_lo, out_hi = lo, hi
-    copied = False
+def ascend(bounds: Ints, values: Ints) -> bool:
+    """Whether the values of each group ascend."""
     for g in range(len(bounds) - 1):
-        begin, end = bounds[g], bounds[g + 1]
-        i = begin + 1
-        while i < end and lo[i] >= lo[i - 1]:
-            i += 1
-        if i >= end:
-            continue
-        if not copied:
-            out_lo, out_hi = lo.copy(), hi.copy()
-            copied = True
-        turn = _stable_order(lo[begin:end])
-        for i in range(begin, end):
-            out_lo[i], out_hi[i] = lo[begin + turn[i - begin]], hi[begin + turn[i - begin]]
-    return out_lo, out_hi
-
-
-@kernel
-def _stable_order(values: Ints) -> Ints:
-    """Return the places of values in ascending order. A kernel of its own: numba compiles a sort for a second."""
-    return np.argsort(values, kind="mergesort")
+        for i in range(bounds[g] + 1, bounds[g + 1]):
+            if values[i] < values[i - 1]:
+                return False
+    return True
 
 
 @kernel
@@ -129,24 +111,16 @@ def places(first: Ints, pane: Ints, repeated_first: Ints, repeated: Ints) -> Int
 
 
 @kernel
-def ranks(bounds: Ints, pane: Ints, advance: Ints) -> tuple[Ints, Ints]:
-    """Return the rank of each output among those of its key, by advance, then pane; and among those of its pane."""
+def ranks(bounds: Ints, pane: Ints) -> tuple[Ints, Ints]:
+    """Return the rank of each output among those of its key, and among those of its pane."""
     number = np.empty(len(pane), np.int64)
     index = np.zeros(len(pane), np.int64)
     for s in range(len(bounds) - 1):
-        begin, end = bounds[s], bounds[s + 1]
-        falls = False
-        for p in range(begin, end):
+        begin = bounds[s]
+        for p in range(begin, bounds[s + 1]):
             number[p] = p - begin
-            if p > begin:
-                falls |= advance[p] < advance[p - 1]
-                if pane[p] == pane[p - 1]:
-                    index[p] = index[p - 1] + 1
-        # a stable sort by advance keeps the panes of one advance in order; without late rows nothing is sorted
-        if falls:
-            turn = _stable_order(advance[begin:end])
-            for rank in range(end - begin):
-                number[begin + turn[rank]] = rank
+            if p > begin and pane[p] == pane[p - 1]:
+                index[p] = index[p - 1] + 1
     return number, index
 
 

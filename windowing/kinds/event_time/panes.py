@@ -15,14 +15,15 @@ import numpy as np
 from ...clock.interval_grid import make_intervals
 from ...clock.values import clock_values
 from ...clock.watermark import NO_LEVEL, Watermarks
-from ...columns.arrays import Ints, Mask, combined
+from ...columns.arrays import SIGN_BIT, Ints, Mask, combined
+from ...columns.radix_sort import radix_order
 from ...errors import DataError
 from ...language.spec import TimeInterval
 from ...panes.membership import Memberships
 from ...panes.panes import Outputs, Panes
 from ...sequences.marks import epochs
 from ...sequences.sequence import Sequences
-from .kernels import causes, completed, entry_runs, in_order, places, ranks, union_members, union_sizes
+from .kernels import ascend, causes, completed, entry_runs, places, ranks, union_members, union_sizes
 
 _MOST = 60_000_000
 
@@ -76,7 +77,7 @@ def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Waterma
     level = np.append(watermarks.level, NO_LEVEL)[epoch - 1]  # epoch 0 takes the last
     rows = _Rows(first, np.minimum(np.maximum(level, first - 1), last), last, epoch)
     shown = _outputs(sequences.bounds, rows, watermarks.level)
-    number, index = ranks(shown.bounds, shown.pane, shown.advance)
+    number, index = _ranks(shown)
     start, end = intervals.bounds(shown.pane)
     cause, closed_by, timing = causes(shown.advance, shown.late, len(watermarks), len(sequences))
     return Panes(
@@ -115,6 +116,23 @@ def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     return _both(on_time, repeated)
 
 
+def _ranks(shown: _Outputs) -> tuple[Ints, Ints]:
+    """Return the rank of each output among those of its key, by advance, then pane; and among those of its pane."""
+    number, index = ranks(shown.bounds, shown.pane)
+    # the order is stable, so the panes of one advance stay in order; without late rows nothing is sorted
+    if not ascend(shown.bounds, shown.advance):
+        number[_order(shown.bounds, shown.advance)] = number.copy()
+    return number, index
+
+
+def _order(bounds: Ints, values: Ints) -> Ints:
+    """Return the stable permutation that sorts the values of each group, int64 (n,); groups stay where they are."""
+    # not by `np.argsort` in a kernel: numba compiles it for two seconds
+    by_value = radix_order(values.view(np.uint64) ^ SIGN_BIT)
+    group = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    return by_value[radix_order(group[by_value].view(np.uint64))]
+
+
 def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
     """Merge outputs key by key."""
     _check_count(len(on_time.pane) + len(repeated.pane))
@@ -129,7 +147,9 @@ def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
 
 def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     """Return for each group of ranges ``[lo, hi]`` the integers in any of them: bounds of the groups, and integers."""
-    lo, hi = in_order(bounds, lo, hi)
+    if not ascend(bounds, lo):  # rows ordered by event time come with ``lo`` ascending
+        turn = _order(bounds, lo)
+        lo, hi = lo[turn], hi[turn]
     counts = union_sizes(bounds, lo, hi)
     first = np.append(0, np.cumsum(counts))
     _check_count(int(first[-1]))
