@@ -67,7 +67,10 @@ def ranked_words(words: Words) -> tuple[Codes, Ints]:
 @kernel
 def ranks(order: Ints, begins: Mask) -> tuple[Codes, Ints]:
     """Return dense ranks as `ranked_words` does, from a sorted ``order`` and the places where a new value begins."""
-    codes, picks = np.empty(len(order), np.int32), np.empty(np.count_nonzero(begins), np.int64)
+    distinct = 0  # counted here: numba compiles its `np.count_nonzero` for as long as all the rest
+    for begin in begins:
+        distinct += begin
+    codes, picks = np.empty(len(order), np.int32), np.empty(distinct, np.int64)
     rank = -1
     for place in range(len(order)):
         if begins[place]:

@@ -143,8 +143,8 @@ def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[
     """
     out = np.empty(rows.shape[1], np.int64)
     for k in range(len(bounds) - 1):
-        low = 0
         for i in range(bounds[k], bounds[k + 1]):
+            low = out[i - 1] if i > bounds[k] else 0
             # Galloping search: steps double until a mark is not smaller, then a binary search. So the marks are merged
             # into the rows of a key, in O(log distance) for each row. Measured, together with a cheaper sort: a stream
             # of 12.5 M rows with 12.5 M marks took 110 s of processor time before and takes 17 (docs/decisions/029).

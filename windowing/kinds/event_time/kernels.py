@@ -77,10 +77,8 @@ def completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
     out = np.empty(len(pane), np.int64)
     # panes ascend within a key and levels ascend, so the search goes on from the place of the pane before
     for s in range(len(bounds) - 1):
-        place = 0
         for p in range(bounds[s], bounds[s + 1]):
-            place = _first_rising(level, place, pane[p])
-            out[p] = place
+            out[p] = _first_rising(level, out[p - 1] if p > bounds[s] else 0, pane[p])
     return out
 
 
@@ -157,7 +155,7 @@ def entry_runs(
             # of its own, unless it continues the run before it.
             for k in range(first[i], late[i] + 1):
                 behind = _first_from(pane, begin, end, k + 1)
-                own = begin + np.searchsorted(advance[begin:behind], epoch[i])
+                own = _first_from(advance, begin, behind, epoch[i])
                 if count > mine and leave[count - 1] == own:
                     leave[count - 1] = behind
                 else:

@@ -256,7 +256,8 @@ def _walk(
     if window is None:
         window = _empty_window(deltas, counts, reaches)
     flags, begin = rules.flags(events.rule), np.ascontiguousarray(begin)
-    return walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier), window
+    asked = reaches if len(reaches.rule) else None
+    return walk(sequences.bounds, begin, flags, deltas, counts, asked, window, earlier), window
 
 
 def _continue(sequences: Sequences, rules: Gathered, events: Events, value: OpenWindow) -> Windows:

@@ -33,6 +33,7 @@ from .arithmetic import (
     sum_is_far,
     ticks_of_float,
 )
+from .reach import Reaches
 from .window_means import mean_of_ints, sum_or_mean
 
 COUNT, SUM, MEAN, MIN, MAX, FIRST, LAST, RANGE = range(8)
@@ -126,12 +127,13 @@ def take_amounts(
 
 
 @kernel
-def leave_out(earlier: Earlier, row: int, summed: Floats) -> None:
-    """Take a row that is rejected out of what is summed over a range of rows; ``summed``: float64 (., n)."""
+def leave_out(earlier: Earlier, row: int, reaches: Reaches | None) -> None:
+    """Take a row that is rejected out of what is summed over a range of rows."""
     earlier.valid[:, row] = False
     earlier.ints[:, row] = 0
     earlier.floats[:, row] = 0.0
-    summed[:, row] = 0.0
+    if reaches is not None:
+        reaches.floats[:, row] = 0.0
 
 
 @kernel

@@ -112,7 +112,7 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     flags: Flags,
     deltas: Deltas,
     counts: Counts,
-    reaches: Reaches,
+    reaches: Reaches | None,
     window: Window,
     earlier: Earlier | None,
 ) -> Windows:
@@ -122,15 +122,16 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
     ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
     rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts
-    reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so:
-    the loop is compiled for each of the two, and what is asked of None is left out.
+    reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so, as
+    ``reaches`` is where there are no such rules: the loop is compiled for each case, without what is asked of None.
     """
     # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row. The
     # rules of `reaches` stay in the loop for the same reason: a function of so many arrays took as long.
     opens, before, after, event = flags
     delta_rule, bits, place, integers, amounts, floats, float_amounts = deltas
     count_rule, most = counts
-    reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = reaches
+    if reaches is not None:
+        reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = reaches
     held, first, first_float, amount, float_amount, limit, sums = window
     words, state, limbs = sums
     n = bounds[-1]
@@ -166,7 +167,7 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                     old_lo, old_hi = _window_before(lo, hi, first_made, made, bounds[k], start)
                     look_at_window_before(earlier, old_lo, old_hi)
                     if not take_amounts(earlier, i, True, amounts, float_amounts, most):
-                        leave_out(earlier, i, values)
+                        leave_out(earlier, i, reaches)
                         continue
                 _note_begin(lo, hi, rule, how, made, i)
                 made, is_open, rows = made + 1, True, 0
@@ -176,19 +177,20 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                 begin_sums(words, state, limbs, i)
             elif earlier is not None:
                 if not take_amounts(earlier, i, False, amounts, float_amounts, most):
-                    leave_out(earlier, i, values)
+                    leave_out(earlier, i, reaches)
                     continue
                 _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
             rows += 1
             fired = _first_full(count_rule, limit, rows, int(after[i]))
-            for r in range(len(reach_rule)):
-                if valid[r, i]:
-                    see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
-                if (fired < 0 or reach_rule[r] < fired) and is_reached(
-                    words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
-                    values, source[r], limbs, scratch, i,
-                ):  # fmt: skip
-                    fired = reach_rule[r]
+            if reaches is not None:
+                for r in range(len(reach_rule)):
+                    if valid[r, i]:
+                        see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
+                    if (fired < 0 or reach_rule[r] < fired) and is_reached(
+                        words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
+                        values, source[r], limbs, scratch, i,
+                    ):  # fmt: skip
+                        fired = reach_rule[r]
             if fired >= 0:
                 _note_end(hi, rule, how, made - 1, i + 1, fired, AFTER)
                 is_open = False
@@ -198,7 +200,8 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
         if not is_open or k < len(bounds) - 2:
             rows = 0
     held[0] = rows
-    settle_sums(words, state, limbs, function, floating, values, source, n)
+    if reaches is not None:
+        settle_sums(words, state, limbs, function, floating, values, source, n)
     return Windows(lo[:made].copy(), hi[:made].copy(), rule[:made].copy(), how[:made].copy(), skipped)
 
 
