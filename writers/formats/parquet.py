@@ -30,6 +30,9 @@ bytes with a dictionary.
 A column with a dictionary takes 6 ms a million in steps of 8,192 rows, and 11 ms in Arrow's own of 1,024: of each step
 it finds the different values once more, for its statistics. Without statistics it takes half of that; so labels such as
 `closed_by`, of which each row group has all, are written without: a million windows of 13 columns take 80 ms, not 87.
+
+arro3 0.9 (parquet-rs) was measured and not taken: the same million windows of 11 columns in the same encodings take 107
+ms and 19.5 MB, and 73 ms and 19.5 MB here. It is as fast with integers and floats, and slower with dictionaries.
 """
 
 from __future__ import annotations
