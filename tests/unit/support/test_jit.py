@@ -123,7 +123,8 @@ def kernel_of(tmp_path: Path) -> Callable[..., tuple[list[int], str]]:
     (tmp_path / "code" / "called.py").write_text(CALLED)
 
     def run(cwd: Path = tmp_path, **environ: str) -> tuple[list[int], str]:
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(tmp_path / "code")]), **environ}
+        env = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+        env |= {"PYTHONPATH": os.pathsep.join([str(TESTS), str(tmp_path / "code")]), **environ}
         command = [sys.executable, "-B", tmp_path / "code" / "caller.py"]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, cwd=cwd)
         first, _, rest = done.stdout.partition("\n")
