@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute
 from ..columns.arrays import Ints, combined
+from ..columns.pair_order import ascend, pair_order
 from ..errors import DataError
 from ..panes.membership import Membership, Ranges, as_simplest, batches, part, take
 from ..panes.membership_kernels import different_ranges
@@ -20,7 +21,6 @@ from ..planning.result_schema import MARK
 from ..sequences.sequence import Sequences, group_codes
 from .groups import grouped
 from .key_text import key_text
-from .pane_batches import ascend
 from .stream_columns import constant
 
 _LONG = {"collect", "collect_distinct", "string_join", "approx_count_distinct", "hll_sketch", "kll_sketch"}
@@ -141,7 +141,7 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
         found = grouped(panes.membership, codes.astype(np.int64), touched)
         pane, code, contents = found.pane, found.group, found.membership
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
-    order = _order(panes) if code is None else _order_of_groups(panes, pane, code)
+    order = pair_order(panes.key, panes.number) if code is None else _order_of_groups(panes, pane, code)
     contents = as_simplest(contents)
     rank = None if plan.options.group_by else _rank(plan, sequences, contents)
     return AggregateRows(pane, groups, contents, rank, order, _last(pane, order))
@@ -155,11 +155,6 @@ def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None
     if isinstance(contents, Ranges) and (contents.disjoint or (contents.row is None and not begin_anew)):
         return None
     return np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
-
-
-def _order(panes: Panes) -> Ints | None:
-    """Return the permutation by (key, number), or None where panes are in that order."""
-    return None if ascend(panes.key, panes.number) else np.lexsort([panes.number, panes.key])
 
 
 def _order_of_groups(panes: Panes, pane: Ints, group: Ints) -> Ints | None:

@@ -11,12 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..columns.arrays import Ints
+from ..columns.pair_order import ascend
 from ..panes.membership import Ranges
 from ..panes.panes import Panes
 from ..planning.plan import Plan
 from ..sequences.sequence import Sequences
-from ..support.jit import kernel
 
 _PANES = 1 << 20  # the rows of a row group of Parquet, so that row groups do not depend on batches
 
@@ -33,11 +32,6 @@ def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tup
         return
     for first in range(0, len(panes), _PANES):
         yield _over_own_rows(sequences, panes.part(first, first + _PANES))
-
-
-def ascend(first: Ints, second: Ints) -> bool:
-    """Whether pairs ascend."""
-    return bool(_ascend(first, second))
 
 
 def _can_be_divided(plan: Plan, contents: Ranges, panes: Panes) -> bool:
@@ -61,12 +55,3 @@ def _over_own_rows(sequences: Sequences, panes: Panes) -> tuple[Sequences, Panes
     )
     rows = Ranges(contents.lo - low, contents.hi - low, contents.base - low, contents.disjoint)
     return own, replace(panes, key=panes.key - key, membership=rows)
-
-
-@kernel
-def _ascend(first: Ints, second: Ints) -> bool:
-    # one pass without a sort: nearly all kinds of window return their panes in order
-    for i in range(1, len(first)):
-        if first[i] < first[i - 1] or (first[i] == first[i - 1] and second[i] < second[i - 1]):
-            return False
-    return True

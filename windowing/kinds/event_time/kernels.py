@@ -32,16 +32,6 @@ def causes(advance: Ints, late: Mask, advances: int, rows: int) -> tuple[Ints, L
 
 
 @kernel
-def ascend(bounds: Ints, values: Ints) -> bool:
-    """Whether the values of each group ascend."""
-    for g in range(len(bounds) - 1):
-        for i in range(bounds[g] + 1, bounds[g + 1]):
-            if values[i] < values[i - 1]:
-                return False
-    return True
-
-
-@kernel
 def union_sizes(bounds: Ints, lo: Ints, hi: Ints) -> Ints:
     """Return how many integers the ranges of each group cover, int64 (groups,). Ranges ascend by ``lo``."""
     sizes = np.zeros(len(bounds) - 1, np.int64)

@@ -15,15 +15,15 @@ import numpy as np
 from ...clock.interval_grid import make_intervals
 from ...clock.values import clock_values
 from ...clock.watermark import NO_LEVEL, Watermarks
-from ...columns.arrays import SIGN_BIT, Ints, Mask, combined
-from ...columns.radix_sort import radix_order
+from ...columns.arrays import Ints, Mask, combined
+from ...columns.pair_order import pair_order
 from ...errors import DataError
 from ...language.spec import TimeInterval
 from ...panes.membership import Memberships
 from ...panes.panes import Outputs, Panes
 from ...sequences.marks import epochs
 from ...sequences.sequence import Sequences
-from .kernels import ascend, causes, completed, entry_runs, places, ranks, union_members, union_sizes
+from .kernels import causes, completed, entry_runs, places, ranks, union_members, union_sizes
 
 _MOST = 60_000_000
 
@@ -77,11 +77,12 @@ def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Waterma
     level = np.append(watermarks.level, NO_LEVEL)[epoch - 1]  # epoch 0 takes the last
     rows = _Rows(first, np.minimum(np.maximum(level, first - 1), last), last, epoch)
     shown = _outputs(sequences.bounds, rows, watermarks.level)
-    number, index = _ranks(shown)
+    key = np.repeat(np.arange(len(shown.bounds) - 1), np.diff(shown.bounds))
+    number, index = _ranks(shown, key)
     start, end = intervals.bounds(shown.pane)
     cause, closed_by, timing = causes(shown.advance, shown.late, len(watermarks), len(sequences))
     return Panes(
-        key=np.repeat(np.arange(len(shown.bounds) - 1), np.diff(shown.bounds)),
+        key=key,
         number=number,
         membership=_membership(sequences.bounds, rows, shown),
         cause=cause,
@@ -116,21 +117,14 @@ def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     return _both(on_time, repeated)
 
 
-def _ranks(shown: _Outputs) -> tuple[Ints, Ints]:
+def _ranks(shown: _Outputs, key: Ints) -> tuple[Ints, Ints]:
     """Return the rank of each output among those of its key, by advance, then pane; and among those of its pane."""
     number, index = ranks(shown.bounds, shown.pane)
     # the order is stable, so the panes of one advance stay in order; without late rows nothing is sorted
-    if not ascend(shown.bounds, shown.advance):
-        number[_order(shown.bounds, shown.advance)] = number.copy()
+    order = pair_order(key, shown.advance)
+    if order is not None:
+        number[order] = number.copy()
     return number, index
-
-
-def _order(bounds: Ints, values: Ints) -> Ints:
-    """Return the stable permutation that sorts the values of each group, int64 (n,); groups stay where they are."""
-    # not by `np.argsort` in a kernel: numba compiles it for two seconds
-    by_value = radix_order(values.view(np.uint64) ^ SIGN_BIT)
-    group = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    return by_value[radix_order(group[by_value].view(np.uint64))]
 
 
 def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
@@ -147,8 +141,10 @@ def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
 
 def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
     """Return for each group of ranges ``[lo, hi]`` the integers in any of them: bounds of the groups, and integers."""
-    if not ascend(bounds, lo):  # rows ordered by event time come with ``lo`` ascending
-        turn = _order(bounds, lo)
+    # rows ordered by event time come with ``lo`` ascending; others are not sorted in a kernel: numba compiles that for
+    # two seconds
+    turn = pair_order(np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), lo)
+    if turn is not None:
         lo, hi = lo[turn], hi[turn]
     counts = union_sizes(bounds, lo, hi)
     first = np.append(0, np.cumsum(counts))
