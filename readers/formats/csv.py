@@ -226,7 +226,8 @@ def _read_buffer(
     if records is not None:
         clean, rows = _well_formed(data, records, width)
         for row in np.flatnonzero(records.fields != width):
-            details[int(row)] = f"{records.fields[row]} fields where the header has {width}"
+            few = f"{records.fields[row]} fields where the header has {width}"
+            details[int(row)] = few if records.fields[row] else "the record begins or ends with NUL bytes"
     table, type_errors = read_typed(clean, dialect, request.names, request.types)
     if records is None:
         rows = np.arange(table.num_rows, dtype=np.int64)

@@ -36,8 +36,8 @@ def read_header(load: Callable[[int], bytes], dialect: Dialect) -> Header | None
     """Read the header of a file, None if the file has no record.
 
     ``load(n)`` returns the first n bytes of the file, or all if it has fewer. An unnamed column is called ``_c0``,
-    ``_c1``, .. by its index. Raises `BadContentError` for two columns of one name and for a header that ends inside
-    quotes.
+    ``_c1``, .. by its index. Raises `BadContentError` for two columns of one name, for a header that ends inside
+    quotes, and for one that a crash has padded.
     """
     window = _WINDOW
     while True:
@@ -50,6 +50,8 @@ def read_header(load: Callable[[int], bytes], dialect: Dialect) -> Header | None
     bom = bom_size(data)
     if records is None or not len(records.starts):
         return None
+    if not records.fields[0]:
+        raise BadContentError("has NUL bytes in its header", "a crash has cut it short: leave it out, or restore it")
     body = data[bom:]
     stop = int(records.stops[0])
     size = stop + (2 if body[stop : stop + 2] == b"\r\n" else 1 if stop < len(body) else 0)

@@ -2,6 +2,8 @@
 
 A record of JSON Lines ends with LF. In CSV a line ends with LF, CR LF or CR. A field is quoted if its first character
 is the quote; inside it, a doubled quote means one quote. Empty lines are not records and have no arrival position.
+A file system that crashes leaves NUL bytes where a line was not written yet: a record of CSV that begins or ends with
+one has no fields, and a line of JSON Lines that holds nothing else is a line like any other.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from .records import Records
 from .value_kinds import UNSURE, kind_of_field
 from .words import field_end, quoted_end
 
-_LF, _CR, _QUOTE = 10, 13, 34
+_NUL, _LF, _CR, _QUOTE = 0, 10, 13, 34
 _TAB, _SPACE, _OPEN, _CLOSE, _BACKSLASH = 9, 32, 123, 125, 92
 _CASE = 32  # the bit by which { and } differ from [ and ]
 _STEP = 1 << 20
@@ -171,6 +173,8 @@ def _scan(  # noqa: PLR0912 - one state machine, as the parser's
             line += 1
             whole = i
         if stop > start:  # an empty line is no record
+            if data[start] == _NUL or data[stop - 1] == _NUL:
+                count = 0
             if rows < starts.size:
                 starts[rows], stops[rows], lines[rows], fields[rows] = start, stop, first_line, count
             rows += 1
@@ -205,7 +209,7 @@ def _lines(data: npt.NDArray[np.uint8], ends: Int64s, starts: Int64s, stops: Int
     for line in range(ends.size + 1):  # the last line may have no line end
         stop = ends[line] if line < ends.size else data.size
         i = start
-        while i < stop and data[i] <= _SPACE:
+        while i < stop and data[i] in (_SPACE, _TAB, _CR):
             i += 1
         if i < stop:
             starts[rows], stops[rows], numbers[rows] = start, stop, line

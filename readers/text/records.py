@@ -15,7 +15,7 @@ class Records:
     ``starts``: int64 (N,), the offset of the first byte of each record.
     ``stops``: int64 (N,), the offset behind the last byte, exclusive and without the line end.
     ``lines``: int64 (N,), the 0-based line on which each record begins.
-    ``fields``: int64 (N,), the number of fields.
+    ``fields``: int64 (N,), the number of fields; 0 for a record that begins or ends with NUL bytes.
     """
 
     starts: Int64s

@@ -203,6 +203,26 @@ def test_a_field_that_does_not_parse_rejects_its_row(csv: Any, schema: str, valu
     assert len(read_all(source(path, schema=f"v:{schema}"), ["k"]).rows) == 3  # what is not read is not judged
 
 
+@pytest.mark.parametrize("split_bytes", [1, 7, 1 << 20])
+@pytest.mark.parametrize("torn", ["\0" * 9, "\0", "7\0\0", "\0\0007", "\0 \0"])
+def test_records_that_a_crash_has_padded_with_nul_bytes_are_rejects(csv: Any, torn: str, split_bytes: int) -> None:
+    opened = source(csv(f"a\n1\n{torn}\r\n2\n{torn}"), split_bytes=split_bytes)
+    every = read_all(opened)
+    assert (every.rows, every.pos, every.lines) == ([{"a": 1}, {"a": 2}], [0, 2], [2, 4])
+    assert types(opened) == {"a": "int64"}
+    words = "the record begins or ends with NUL bytes"
+    assert [(r["_row"], r["_detail"], r["_text"]) for r in every.rejects] == [(3, words, torn), (5, words, torn)]
+
+
+def test_nul_bytes_inside_a_record_are_part_of_its_text(csv: Any) -> None:
+    assert column(source(csv('a,b\nx\0y,"\0"\n')), "a") == ["x\0y"]
+
+
+def test_a_header_of_nul_bytes_is_an_error_that_names_the_file(csv: Any) -> None:
+    with pytest.raises(InputError, match=r"x\.csv has NUL bytes in its header"):
+        source(csv("\0" * 100))
+
+
 def test_rows_with_too_few_or_too_many_fields_are_rejects(csv: Any) -> None:
     every = read_all(source(csv('a,b\n1,x\n2\n\n3,y,z\n4,"z,w"\n'), split_bytes=3))
     assert every.rows == [{"a": 1, "b": "x"}, {"a": 4, "b": "z,w"}]

@@ -73,6 +73,9 @@ def test_integers_beyond_64_bits_are_floats(lines: Any) -> None:
 
 
 TORN = [
+    b"\0" * 20,
+    b" \0 ",
+    b"\f",
     b"null",
     b"true",
     b'"}"',

@@ -41,7 +41,7 @@ def csv_texts(draw: st.DrawFn) -> str:
     for _ in range(draw(st.integers(0, 12))):
         row = [draw(st.sampled_from(kind)) for kind in kinds]
         if draw(st.integers(0, 9)) == 0:
-            row = [*row, "z"] if draw(st.booleans()) or width == 1 else row[:-1]
+            row = draw(st.sampled_from([[*row, "z"], row[:-1] or [*row, "z"], ["\0\0"], [*row[:-1], row[-1] + "\0"]]))
         out += ",".join(row) + draw(ENDS) + (draw(ENDS) if draw(st.integers(0, 9)) == 0 else "")
     return out.rstrip("\r\n") if draw(st.booleans()) else out
 
@@ -127,7 +127,9 @@ KINDS = [
     st.lists(st.integers(0, 5), max_size=2),
     VALUES,
 ]
-TORN = st.sampled_from(['{"a":1', "nonsense", "[1]", '{"a":1}{"a":2}', '{"a":\x01}', "5", '{"a":"\\ud800"}'])
+TORN = st.sampled_from(
+    ['{"a":1', "nonsense", "\0\0\0", " \0 ", "\f", "[1]", '{"a":1}{"a":2}', '{"a":\x01}', "5", '{"a":"\\ud800"}']
+)
 
 
 @st.composite
