@@ -16,11 +16,13 @@ from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
 from .schema.types import ColumnType, is_text
+from .values.casts import convert
 
-_NUMBER_OR_TIME = (
-    r"^\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|NaN|inf|Infinity)"
-    r"|\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?(Z|[-+]\d\d(:?\d\d)?)?)?)\s*$"
-)
+_NUMBER = r"^\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|NaN|inf|Infinity))\s*$"
+_TIME = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?)?\s*$"
+_ZONED = r"^\s*\d{4}-\d\d-\d\d[T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?(Z|[-+]\d\d(:?\d\d)?)\s*$"
+_EMPTY, _OTHER, _IS_NUMBER, _IS_TIME, _IS_ZONED = range(5)
+_HEAD = 1 << 20  # bytes at the beginning of a file, by which its first values are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +126,22 @@ class FileSource:
             return None
         split = self.splits[self.text_at[column]]
         batch = self.read(split, [column])
-        texts = batch.rows[column]
-        odd = pc.and_(
-            pc.not_equal(pc.fill_null(texts, ""), ""),
-            pc.invert(pc.match_substring_regex(pc.fill_null(texts, ""), _NUMBER_OR_TIME)),
-        )
-        at = pc.index(odd, True).as_py()
-        if at < 0:
+        sorts = _sorts(batch.rows[column])
+        odd = sorts == _OTHER
+        if not odd.any():
+            first = self._first_sort(split.file, column)
+            odd = (sorts != _EMPTY) & (sorts != first)
+        if not odd.any():
             return None
+        at = int(odd.argmax())
         line = int(self.line_numbers(split, batch.pos[at : at + 1])[0])
-        return f"{self.files[split.file].path} has {texts[at].as_py()!r} at line {line}"
+        return f"{self.files[split.file].path} has {batch.rows[column][at].as_py()!r} at line {line}"
+
+    def _first_sort(self, file: int, column: str) -> int:
+        """Return of what sort the first value of a column in a file is."""
+        pieces = (part for split in self.splits if split.file == file for part in self.pieces_of(split, _HEAD))
+        found = (_sorts(self.read(part, [column]).rows[column]) for part in pieces if part.rows)
+        return next((int(sorts[sorts != _EMPTY][0]) for sorts in found if (sorts != _EMPTY).any()), _EMPTY)
 
     def _check(self, columns: Sequence[str]) -> None:
         for name in columns:
@@ -160,6 +168,21 @@ class FileSource:
             is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
             shaped.append(column if is_left else _encoded(column, kind))
         return pa.table(shaped, names=list(columns))
+
+
+def _sorts(texts: pa.ChunkedArray) -> npt.NDArray[np.int8]:
+    """Return of what sort texts are, by which inference gives a column its type: int8 (N,), `_OTHER` for plain texts.
+
+    A text that is written like a time and is none, such as ``2026-02-30``, is a plain text.
+    """
+    filled = pc.fill_null(texts, "")
+    sorts = np.where(np.array(pc.equal(filled, "")), _EMPTY, _OTHER).astype(np.int8)
+    sorts[np.array(pc.match_substring_regex(filled, _NUMBER))] = _IS_NUMBER
+    for sort, pattern, kind in ((_IS_TIME, _TIME, pa.timestamp("us")), (_IS_ZONED, _ZONED, pa.timestamp("us", "UTC"))):
+        like = pc.if_else(pc.match_substring_regex(filled, pattern), pc.utf8_trim_whitespace(filled), None)
+        times, bad = convert(pc.replace_substring_regex(like, r"(\.\d{6})\d+", r"\1"), ColumnType(kind))
+        sorts[np.array(times.is_valid()) if bad is None else np.array(times.is_valid()) & ~bad] = sort
+    return sorts
 
 
 def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

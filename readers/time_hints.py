@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.errors import SpecError
+from ..windowing.expressions.printing import name_text
 from ..windowing.ports import Source
 from .options import SchemaTypes, parse_schema
 from .schema.time_layouts import layouts_of
@@ -38,8 +39,8 @@ class Guess:
     ``column``: the name of the column.
     ``value``: one value of the column, as an example.
     ``types``: the schema types that read it, one for each possible order of day and month.
-    ``lacks``: ``date`` for a time of day alone, ``year`` for a time without a year, else empty. No type reads a column
-        that lacks one.
+    ``lacks``: ``date`` for a time of day alone, ``year`` for a time without a year, ``zone`` for times of which only
+        some have a zone, else empty. No type reads a column that lacks one.
     """
 
     column: str
@@ -63,9 +64,11 @@ def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | N
     candidates = [guess for guess in guesses if column in (None, guess.column)]
     date = next((guess for guess in guesses if guess.is_date), None)
     whole = [guess for guess in candidates if not guess.lacks]
-    words = ["; or ".join(_reading(guess, declared) for guess in whole[:_NAMED])] if whole else []
+    told = column is not None  # the error itself says which value is odd
+    readings = [_reading(guess, declared, None if told else source) for guess in whole[:_NAMED]]
+    words = ["; or ".join(readings)] if readings else []
     if not whole or whole[0] is date:  # a time of day may belong to that date
-        words += [_lacking(guess, date) for guess in candidates if guess.lacks][:1]
+        words += [_lacking(guess, date, names) for guess in candidates if guess.lacks][:1]
     return "; ".join(words) or None
 
 
@@ -73,13 +76,22 @@ def _rank(guess: Guess) -> tuple[bool, bool, bool]:
     return bool(guess.lacks), guess.is_date, _TIMELIKE.search(guess.column) is None
 
 
-def _reading(guess: Guess, declared: SchemaTypes) -> str:
+def _reading(guess: Guess, declared: SchemaTypes, source: Source | None) -> str:
+    """Say how to read a column. ``source``: where to look for the value that made it text; None: nowhere."""
     flags = [f"--schema {_pasted((*declared, (guess.column, kind)))}" for kind in guess.types]
     what = f"column {guess.column!r} looks like a {'date' if guess.is_date else 'time'}, as {guess.value!r}"
+    is_usual = len(guess.types) == 1 and "(" not in guess.types[0]  # a layout is itself why the column is text
+    odd = source.explain_type(guess.column) if source is not None and is_usual else None
+    what += f", though {odd}" if odd else ""
     return f"{what}: read it with {', or '.join(flags)}" + (", whichever it means" if len(flags) > 1 else "")
 
 
-def _lacking(guess: Guess, date: Guess | None) -> str:
+def _lacking(guess: Guess, date: Guess | None, taken: Sequence[str]) -> str:
+    if guess.lacks == "zone":
+        name = free_name(taken)
+        let = f"{name}=CAST({name_text(guess.column)} AS TIMESTAMPTZ)"
+        what = f"column {guess.column!r} has times with a zone and times without one, as {guess.value!r}"
+        return f"{what}: read the others as UTC with --let {_quoted(let)}, and name the column {name}"
     what = f"column {guess.column!r} has times without a {guess.lacks}, as {guess.value!r}"
     if guess.lacks == "date" and date is not None:
         return f"{what}: put it and {date.column!r} into one column, as '{date.value} {guess.value}'"
@@ -88,7 +100,10 @@ def _lacking(guess: Guess, date: Guess | None) -> str:
 
 def _pasted(types: SchemaTypes) -> str:
     """Return a schema text quoted for a shell."""
-    text = ", ".join(f"{_name(name)}:{kind}" for name, kind in types)
+    return _quoted(", ".join(f"{_name(name)}:{kind}" for name, kind in types))
+
+
+def _quoted(text: str) -> str:
     return shlex.quote(text) if re.search(r'["$`\\!]', text) else f'"{text}"'
 
 
@@ -96,6 +111,14 @@ def _name(name: str) -> str:
     if name and name == name.strip() and not re.search('[:,"]', name):
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+def free_name(taken: Sequence[str]) -> str:
+    """Return a name for a new column that no column has."""
+    in_lower = {name.lower() for name in taken}
+    return next(
+        name for name in ("at", "ts", "at_time", *(f"at_{n}" for n in range(len(taken) + 1))) if name not in in_lower
+    )
 
 
 def time_guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
@@ -130,6 +153,9 @@ def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
 def _guess(name: str, texts: pa.StringArray) -> Guess | None:
     if (unix := _unix(texts)) is not None:
         return Guess(name, texts[0].as_py(), (unix,))
+    naive, zoned = _read_by("timestamp_ns", texts), _read_by("timestamptz", texts)
+    if naive.any() and zoned.any() and (naive | zoned).sum() >= _ENOUGH * len(texts):
+        return Guess(name, texts[int(naive.argmax())].as_py(), (), "zone")
     layouts = list(dict.fromkeys(layout for text in _some(texts) for layout in layouts_of(text)))
     lacks = [missing_part(compile_format(layout)) for layout in layouts]
     whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None and _is_sayable(layout)]

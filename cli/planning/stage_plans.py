@@ -122,7 +122,9 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
             stage_input.explain,
         )
     except ClockError as error:
-        raise ConfigError(error.what, stage_input.advise(error.column) or error.do) from error
+        because = stage_input.explain(error.column) if error.column is not None else None
+        what = error.what if because is None or because in error.what else f"{error.what}: {because}"
+        raise ConfigError(what, stage_input.advise(error.column) or error.do) from error
     schema = plan.projection.schema
     _check_levels(plan, schema)
     return StagePlan(request, schema, plan, _result_schema(plan, stage.plain), _marks(request, stage_input, plan))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from ...windowing.errors import InputError
+from ...windowing.expressions.printing import name_text
 
 _UNITS = ("s", "ms", "us", "ns")
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # bits of a signed integer: its most decimal digits
@@ -40,10 +41,12 @@ def _join_types(
         return column.type, file
     wide = common_type(known[0], column.type)
     if wide is None:
-        raise InputError(
-            f"column {column.name!r} is {known[0]} in {known[1]} and {column.type} in {file}",
-            f"give it one type with --schema '{column.name}:TYPE', or cast it in one of them",
-        )
+        do = f"give it one type with --schema '{column.name}:TYPE', or cast it in one of them"
+        if pa.types.is_timestamp(known[0]) and pa.types.is_timestamp(column.type):  # any type would reject one of them
+            name = "at" if column.name != "at" else "at_utc"
+            let = f'--let "{name}=CAST({name_text(column.name)} AS TIMESTAMPTZ)"'
+            do = f"read it with --schema '{column.name}:string' and {let}, by which times without a zone are UTC"
+        raise InputError(f"column {column.name!r} is {known[0]} in {known[1]} and {column.type} in {file}", do)
     return wide, (known[1] if wide == known[0] else file)
 
 

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from ....readers.schema.time_layouts import layouts_of
 from ....readers.schema.timestamp_formats import compile_format, missing_part
 from ....readers.schema.types import column_type
-from ....readers.time_hints import Guess, time_guesses
+from ....readers.time_hints import Guess, free_name, time_guesses
 from ....readers.values.casts import convert
+from ....windowing.expressions.printing import name_text
 from ....windowing.language.canonical import column_text, quoted
 from .sample import Sample
 from .type_words import type_word
@@ -120,6 +121,18 @@ def _guessed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
             micros, known = readings[kind]
             types = {guess.column: kind}
             yield RowTimes(guess.column, types, None, (guess.column,), micros, known, guess.is_date, others)
+        elif guess.lacks == "zone":
+            yield _mixed(sample, guess.column)
+
+
+def _mixed(sample: Sample, column: str) -> RowTimes:
+    """Return the time of a column in which only some times have a zone, as a new column: the others are in UTC."""
+    texts = _texts(sample.rows[column])
+    (micros, known), (others, are_others) = (_read(texts, kind) for kind in ("timestamptz", "timestamp"))
+    types = {column: "string"} if sample.is_text else {}
+    let = f"CAST({name_text(column)} AS TIMESTAMPTZ)"
+    whole = np.where(known, micros, others)
+    return RowTimes(free_name(sample.rows.column_names), types, let, (column,), whole, known | are_others, False)
 
 
 def _joined_times(sample: Sample) -> Iterator[RowTimes]:
@@ -145,7 +158,7 @@ def _pair(sample: Sample, date: str, date_layouts: Sequence[str], clock: Guess) 
     let = f"strptime({column_text(date)} || ' ' || {column_text(clock.column)}, {quoted(layout, chr(39))})"
     types = {date: "string", clock.column: "string"} if sample.is_text else {}
     yield RowTimes(
-        _free_name(sample.rows.column_names),
+        free_name(sample.rows.column_names),
         types,
         let,
         (date, clock.column),
@@ -159,14 +172,6 @@ def _pair(sample: Sample, date: str, date_layouts: Sequence[str], clock: Guess) 
 def _is_time_of_day(layout: str) -> bool:
     lacks = missing_part(compile_format(layout))
     return lacks is not None and lacks == ("date", "time of day")
-
-
-def _free_name(taken: Sequence[str]) -> str:
-    """Return a name for a new column that no column has."""
-    in_lower = {name.lower() for name in taken}
-    return next(
-        name for name in ("at", "ts", "at_time", *(f"at_{n}" for n in range(len(taken) + 1))) if name not in in_lower
-    )
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:

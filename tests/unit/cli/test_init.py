@@ -125,6 +125,12 @@ LAYOUTS: dict[str, tuple[Write, str, dict[str, str], dict[str, str]]] = {
         {"Date": "string", "Time": "string"},
         {"at": PAIR.format("%Y-%m-%d %H:%M:%S.%f")},
     ),
+    "some zones": (
+        as_csv(lambda at: [f"{at:%Y-%m-%dT%H:%M:%S}{'Z' if at.minute % 2 else ''}"], ["ts"]),
+        "at",
+        {"ts": "string"},
+        {"at": "CAST(ts AS TIMESTAMPTZ)"},
+    ),
     "web server": (
         as_csv(by("[%d/%b/%Y:%H:%M:%S +0000]"), ["when"]), "when", {"when": "timestamp([%d/%b/%Y:%H:%M:%S %z])"}, {},
     ),

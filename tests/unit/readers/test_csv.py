@@ -90,7 +90,52 @@ def test_what_made_a_column_text_is_found_in_its_split(csv: Any) -> None:
     assert opened.explain_type("ts").endswith("x.csv has '-' at line 4")  # type: ignore[union-attr]
     mixed = source(csv("ts\n1\n2020-01-01\n"))
     assert types(mixed)["ts"] == "string"
-    assert mixed.explain_type("ts") is None
+    assert str(mixed.explain_type("ts")).endswith("x.csv has '2020-01-01' at line 3")
+
+
+NO_TIMES = [
+    "2026-06-30T23:59:60",
+    "2026-06-30 23:59:60Z",
+    "2026-02-30",
+    "2026-02-30T10:00:00",
+    "2026-01-01T24:00:00",
+    "2026-01-01T10:00:00+24:00",
+]
+
+
+@pytest.mark.parametrize("split_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("value", NO_TIMES)
+def test_what_looks_like_a_time_and_is_none_is_named_with_its_file_and_line(
+    csv: Any, value: str, split_bytes: int
+) -> None:
+    zone = value[19:] and "Z"
+    time = "2026-01-01" if len(value) == 10 else f"2026-01-01T10:00:00.123456789{zone}"
+    opened = source(csv(f"ts,n\n{time},1\n,2\n{value},3\n{time},4\n"), split_bytes=split_bytes)
+    assert types(opened)["ts"] == "string"
+    assert str(opened.explain_type("ts")).endswith(f"x.csv has {value!r} at line 4")
+
+
+@pytest.mark.parametrize("split_bytes", [1, 1 << 20])
+@pytest.mark.parametrize(
+    "times", [("2026-01-01T10:00:00", "2026-01-01T11:00:00Z"), ("2026-01-01 10:00Z", "2026-01-02")]
+)
+def test_of_times_with_and_without_a_zone_the_first_of_the_other_sort_is_named(
+    csv: Any, times: tuple[str, str], split_bytes: int
+) -> None:
+    opened = source(csv(f"ts\n{times[0]}\n{times[0]}\n{times[1]}\n{times[0]}\n"), split_bytes=split_bytes)
+    assert types(opened)["ts"] == "string"
+    assert str(opened.explain_type("ts")).endswith(f"x.csv has {times[1]!r} at line 4")
+
+
+@pytest.mark.parametrize("value", NO_TIMES)
+def test_what_looks_like_a_time_and_is_none_rejects_its_row_where_times_are_declared(csv: Any, value: str) -> None:
+    kind = "date" if len(value) == 10 else "timestamptz" if value[19:] else "timestamp"
+    layout = {"date": "%Y-%m-%d", "timestamp": "%Y-%m-%dT%H:%M:%S", "timestamptz": "%Y-%m-%dT%H:%M:%S%z"}[kind]
+    for schema in (f"ts:{kind}", f"ts:{kind.removesuffix('tz')}({layout.replace('T', value[10:11])})"):
+        every = read_all(source(csv(f"ts,n\n{value},1\n"), schema=schema))
+        assert every.rows == []
+        assert [r["_row"] for r in every.rejects] == [2]
+        assert every.rejects[0]["_detail"].startswith(f"column ts: {value!r} is not a ")
 
 
 def test_empty_fields_are_null_and_quoted_ones_empty_texts(csv: Any) -> None:

@@ -24,7 +24,9 @@ from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
 from wincli.readers.schema.time_layouts import layouts_of
 from wincli.readers.source import FileSource
 from wincli.readers.time_hints import advise
-from wincli.windowing.errors import ConfigError
+from wincli.windowing.errors import ConfigError, InputError
+from wincli.windowing.expressions.binding import bind
+from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.local_executor import LocalExecutor
 
 UTC = dt.UTC
@@ -149,6 +151,45 @@ def test_a_date_beside_a_time_of_day_is_named(tmp_path: Path) -> None:
     assert advise(source(tmp_path / "in.csv"), "Time", ()) == both
     alone = "column 'Date' looks like a date, as '99/06/30': read it with --schema \"Date:date(%y/%m/%d)\""
     assert advise(source(tmp_path / "in.csv"), None, ()) == f"{alone}; {both}"
+
+
+MIXED = ["2026-11-22T10:00:05", "2026-11-22T10:00:06Z", "2026-11-22 12:00:07+02:00", "2026-11-22"]
+
+
+@pytest.mark.parametrize("name", ["Time", "at", "my time", "from"])
+def test_times_of_which_only_some_have_a_zone_get_a_column_that_takes_them_all(tmp_path: Path, name: str) -> None:
+    text = advise(source(put(tmp_path, *MIXED, name=name)), None, ()) or ""
+    assert text.startswith(f"column {name!r} has times with a zone and times without one, as '2026-11-22T10:00:05'")
+    let, at = re.search(r"--let (.*), and name the column (\w+)$", text).groups()  # type: ignore[union-attr]
+    target, _, expression = shlex.split(let)[0].partition("=")
+    assert target == at != name
+    bound = bind(parse_expression(expression), pa.schema([(name, pa.string())]))
+    found = bound.evaluate(pa.table({name: MIXED}))
+    assert found.failures is None
+    second = [5, 6, 7]
+    assert found.values.to_pylist() == [MORNING.replace(tzinfo=UTC, second=each) for each in second] + [
+        DAY.replace(tzinfo=UTC)
+    ]
+
+
+def test_files_of_which_only_some_have_zones_get_a_column_that_takes_them_all(tmp_path: Path) -> None:
+    for at, value in enumerate(MIXED[:2]):
+        (tmp_path / f"{at}.csv").write_text(f"at\n{value}\n")
+    with pytest.raises(InputError) as caught:
+        source(tmp_path)
+    assert caught.value.do == (
+        "read it with --schema 'at:string' and --let \"at_utc=CAST(at AS TIMESTAMPTZ)\", "
+        "by which times without a zone are UTC"
+    )
+
+
+def test_the_value_that_made_a_column_of_times_text_is_named(tmp_path: Path) -> None:
+    path = put(tmp_path, "2026-11-22T10:00:05", "2026-06-30T23:59:60")
+    assert advise(source(path), None, ()) == (
+        "column 'Time' looks like a time, as '2026-11-22T10:00:05', "
+        f"though {path} has '2026-06-30T23:59:60' at line 3: "
+        'read it with --schema "Time:timestamp"'
+    )
 
 
 @pytest.mark.parametrize("name", ["Event Time", "a,b", "a:b", 'a "b"', "it's", "$HOME", " x "])
