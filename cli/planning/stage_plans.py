@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
+from ...windowing.columns.conditions import is_condition
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import ClockError, ConfigError
@@ -165,7 +166,7 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
     if stage.marks not in names:
         raise ConfigError(f"--marks: there is no column {stage.marks!r}", did_you_mean(stage.marks, names))
     found = plan.projection.schema.field(stage.marks).type
-    if not pa.types.is_boolean(found):
+    if not is_condition(found):
         raise ConfigError(f"--marks needs a boolean column, and {stage.marks!r} is {found}", "name another column")
     return f"column:{stage.marks}"
 

@@ -78,7 +78,7 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
             _check_column(aggregate, parameter.kind, argument, types, text)
     if call.function in NEEDS_SKETCHES and find_spec("datasketches") is None:
         raise ConfigError(f"{text}: the package datasketches is not installed", "pip install 'wincli[sketch]'")
-    given = [types[a.name] for a in call.arguments if isinstance(a, Column)]
+    given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
     return Bound(call.name, aggregate.result(*given), columns_of(call), call)
 
 
@@ -117,7 +117,7 @@ def _check_literal(name: str, kind: Kind, argument: Any, text: str) -> None:
 def _check_column(aggregate: Aggregate, kind: Kind, argument: Any, types: dict[str, pa.DataType], text: str) -> None:
     if not isinstance(argument, Column):
         raise ConfigError(f"{text}: {_literal_text(argument)} is not a column", f"write {aggregate.signature}")
-    dtype = types[argument.name]
+    dtype = kind.type_of(types[argument.name])
     if not kind.fits(dtype):
         what = f"{text}: column {argument.name} is {type_words(dtype)}"
         raise ConfigError(what, f"{aggregate.name} needs {kind.words}")

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, Mask
+from ..columns.arrays import Ints
+from ..columns.conditions import truth
 from ..language.spec import Column
 from ..panes.membership import Membership, Memberships, Ranges, as_simplest, with_filter
 from . import user_calls
@@ -51,7 +52,7 @@ def compute(
     """
     membership = as_simplest(membership)
     if bound.filter is not None:
-        membership, rank = with_filter(membership, _is_true(rows.column(bound.filter))), None
+        membership, rank = with_filter(membership, truth(rows, bound.filter)), None
     return _computer(bound)(_inputs(bound, rows, membership, rank, {} if cached is None else cached))
 
 
@@ -61,7 +62,7 @@ def split(bound: Bound, rows: pa.RecordBatch, panes: Ranges) -> list[pa.Array]:
     The call `is_mergeable`, and ``panes`` are disjoint. Raises `PaneFailed` for a user function.
     """
     if bound.filter is not None:
-        panes = with_filter(panes, _is_true(rows.column(bound.filter)))
+        panes = with_filter(panes, truth(rows, bound.filter))
     return phases_of(bound).split(_inputs(bound, rows, panes, None, {}))
 
 
@@ -78,16 +79,19 @@ def warm(bounds: Sequence[Bound], schema: pa.Schema, overlapping: bool = True) -
             compute(bound, rows, form, _RANKS)
 
 
-def _is_true(column: pa.Array) -> Mask:
-    return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
-
-
 def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: Ints | None, cached: Results) -> Inputs:
     arguments = bound.call.arguments
     names = tuple(a.name for a in arguments if isinstance(a, Column))
     read = bound.columns if bound.is_second_step else names
+    columns = [plain(rows.column(name)) for name in read]
+    if not bound.is_second_step and not bound.is_user_function:
+        wanted = TABLE[bound.call.function].types_of([column.type for column in columns])
+        columns = [
+            column if column.type == dtype else column.cast(dtype)
+            for column, dtype in zip(columns, wanted, strict=True)
+        ]
     return Inputs(
-        columns=tuple(_of_entries(plain(rows.column(name)), membership) for name in read),
+        columns=tuple(_of_entries(column, membership) for column in columns),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
         ranked=Ranked(entries_of(membership), rank, membership.row),

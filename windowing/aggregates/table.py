@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,11 +21,20 @@ class Kind:
     ``words``: description for messages.
     ``fits``: predicate over the plain type of a column or the value of a literal.
     ``literal``: whether the parameter takes a literal; otherwise it takes a column.
+    ``widest``: the type that a column without any value has here, as the widest of those that fit; None: it has none.
     """
 
     words: str
     fits: Callable[[Any], bool]
     literal: bool = False
+    widest: pa.DataType | None = None
+
+    def type_of(self, dtype: pa.DataType) -> pa.DataType:
+        """Return the type in which an aggregate takes a column, from its plain type.
+
+        A column of type null has no type yet, and takes any.
+        """
+        return self.widest if self.widest is not None and pa.types.is_null(dtype) else dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,11 @@ class Aggregate:
         """The call as the docs write it, ``quantile(x, q)``."""
         return f"{self.name}({', '.join(parameter.name for parameter in self.parameters)})"
 
+    def types_of(self, dtypes: Sequence[pa.DataType]) -> list[pa.DataType]:
+        """Return the types in which it takes its column arguments, from their plain types."""
+        kinds = (parameter.kind for parameter in self.parameters if not parameter.kind.literal)
+        return [kind.type_of(dtype) for kind, dtype in zip(kinds, dtypes, strict=False)]
+
 
 def _is_number(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
@@ -78,14 +92,15 @@ def _is_text(dtype: pa.DataType) -> bool:
 
 
 _ANY = Kind("a column", lambda _: True)
-_NUMBER = Kind("a number", _is_number)
-_COUNTABLE = Kind("a number", lambda t: _is_number(t) or pa.types.is_boolean(t))
-_SUMMABLE = Kind("a number", lambda t: _COUNTABLE.fits(t) or pa.types.is_duration(t))
-_DISTANT = Kind("a number, a date or a time", lambda t: _is_number(t) or _is_time(t))
+_NUMBER = Kind("a number", _is_number, widest=pa.float64())
+_COUNTABLE = Kind("a number", lambda t: _is_number(t) or pa.types.is_boolean(t), widest=pa.float64())
+_SUMMABLE = Kind("a number", lambda t: _COUNTABLE.fits(t) or pa.types.is_duration(t), widest=pa.float64())
+_DISTANT = Kind("a number, a date or a time", lambda t: _is_number(t) or _is_time(t), widest=pa.float64())
 _SORTABLE = Kind("values that sort", is_sortable)
-_BOOLEAN = Kind("a boolean", pa.types.is_boolean)
-_HASHABLE = Kind("a number, text, binary, a boolean, a date or a timestamp", sketches.is_hashable)
-_TEXT = Kind("text", _is_text)
+_BOOLEAN = Kind("a boolean", pa.types.is_boolean, widest=pa.bool_())
+_HASHABLE_WORDS = "a number, text, binary, a boolean, a date or a timestamp"
+_HASHABLE = Kind(_HASHABLE_WORDS, sketches.is_hashable, widest=pa.string())
+_TEXT = Kind("text", _is_text, widest=pa.string())
 _PLACE = Kind("a whole number", lambda v: isinstance(v, Fraction) and v.denominator == 1 and abs(v) < 2**62, True)
 _SHARE = Kind("a number from 0 to 1", lambda v: isinstance(v, Fraction) and 0 <= v <= 1, True)
 _SEPARATOR = Kind("a text in quotes", lambda v: isinstance(v, str), True)

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Mask, combined
+from ..columns.conditions import is_true
 from ..errors import DataError
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
-from ..projection.projection import ComputedColumn, is_true
+from ..projection.projection import ComputedColumn
 from .stream_columns import only_marks
 
 

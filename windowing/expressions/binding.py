@@ -33,7 +33,7 @@ class BoundExpression:
     """An expression that is bound to columns. It pickles, and computes without the SQL parser.
 
     ``text``: the canonical text of the expression.
-    ``type``: the type of its values; ``null`` becomes int32.
+    ``type``: the type of its values; that of ``NULL`` is int32, that of a column without a type stays null.
     ``columns``: the columns that it reads.
     ``program``: what it computes.
     """
@@ -68,7 +68,7 @@ def bind(expression: Expression, schema: pa.Schema) -> BoundExpression:
 
     scope = Scope(expression, schema)
     value = bind_node(scope, expression.root)
-    if t.is_null(value.type):
+    if value.is_null and t.is_null(value.type):
         value = scope.constant(None, pa.int32(), expression.root)
     return BoundExpression(expression.text, value.type, expression.columns, scope.program(value))
 

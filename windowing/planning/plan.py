@@ -21,7 +21,7 @@ from ..projection.projection import ComputedColumn, Projection, RowExpressions, 
 from .lowering import LoweredAggregates, lower
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .result_values import condition_of, result_columns, value_fields
-from .row_order import Order, OrderBy, choose_event_time, choose_order
+from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
 from .validation import check_options, check_order_known, check_window, field_of
 
 _MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates would make too many slices
@@ -204,11 +204,12 @@ def make_plan(
     items = (AggregateCall("count", "count"),) if calls is None else calls
     lowered = lower(items, (*schema.names, *(name for name, _ in options.let)))
     projection = _projection(spec, schema, key, order_by, lowered, options)
+    times = time_columns(projection.schema, schema, key)
     schema = projection.schema
     check_order_known(projection, spec, key, order_by or (), options)
     check_window(spec, schema, key, explain)
-    options = _with_event_time(spec, schema, options)
-    order = choose_order(spec, schema, order_by)
+    options = _with_event_time(spec, schema, options, times)
+    order = choose_order(spec, schema, order_by, times)
     check_options(spec, schema, key, order, options, len(calls or ()))
     rows = _rows([name for name in schema.names if name not in projection.hidden], key, options, stream)
     aggregates = () if rows else tuple(_bound(call, schema, lowered) for call in lowered.calls)
@@ -243,10 +244,10 @@ def panes_only(plan: Plan) -> Plan:
     return replace(kept_rows, options=options, schema=pa.schema(head))
 
 
-def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options) -> Options:
+def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options, times: Sequence[str]) -> Options:
     if not kind_of(spec).has_watermark:
         return options
-    return replace(options, event_time=choose_event_time(spec, schema, options.event_time))
+    return replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
 
 
 def _rows(names: Sequence[str], key: Sequence[str], options: Options, stream: StreamInfo | None) -> tuple[str, ...]:

@@ -35,29 +35,42 @@ class Order:
         return ", ".join(self.columns) if self.columns else "arrival"
 
 
-def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy) -> Order:
+def time_columns(schema: pa.Schema, inputs: pa.Schema, key: Sequence[str]) -> list[str]:
+    """Return the columns of ``schema`` that may be a clock without being named: timestamps and dates.
+
+    ``inputs``: the columns of the input alone. Where none of them has a type, as in a CSV file without rows, no column
+    has a value, and the first that is not in the key stands for the time. Where one has a type, the time may be there
+    in another form, so nothing stands for it.
+    """
+    found = [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
+    if found or not all(pa.types.is_null(field.type) for field in inputs):
+        return found
+    return [name for name in inputs.names if name not in key][:1]
+
+
+def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy, times: Sequence[str]) -> Order:
     """Choose the order of a window over columns of ``schema``.
 
-    ``order_by`` decides where it is given. Otherwise the order column is the attribute of the window, if it is a
-    timestamp or a date; else the only such column, where the window needs a clock; else there is none. Raises
-    `ConfigError` for columns that are missing or cannot be sorted, and where the choice of the clock is ambiguous.
+    ``times``: its `time_columns`. ``order_by`` decides where it is given. Otherwise the order column is the attribute of
+    the window, if it is a timestamp or a date; else the only one of ``times``, where the window needs a clock; else
+    there is none. Raises `ConfigError` for columns that are missing or cannot be sorted, and where the choice of the
+    clock is ambiguous.
     """
-    order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema)
+    order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema, times)
     if kind_of(spec).needs_clock:
         _check_clock(spec, schema, order)
     return order
 
 
-def choose_event_time(spec: WindowSpec, schema: pa.Schema, name: str | None) -> str:
-    """Choose the column of event time: ``name`` if given, else the only timestamp or date.
+def choose_event_time(spec: WindowSpec, schema: pa.Schema, name: str | None, times: Sequence[str]) -> str:
+    """Choose the column of event time: ``name`` if given, else the only one of ``times``, the `time_columns`.
 
     Raises `ConfigError` where it is missing or is no clock, and where the choice is ambiguous.
     """
     if name is None:
-        instants = _instants(schema)
-        if len(instants) != 1:
-            raise _no_clock(spec, "an event time", schema, "--event-time")
-        return instants[0]
+        if len(times) != 1:
+            raise _no_clock(spec, "an event time", schema, times, "--event-time")
+        return times[0]
     if name not in schema.names:
         raise ConfigError(f"there is no column {name!r} for --event-time", did_you_mean(name, schema.names))
     _check_is_clock(schema, name, "say --event-time with a time or a number")
@@ -77,7 +90,7 @@ def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
     return Order(tuple(order_by), "asked for")
 
 
-def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
+def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order:
     for name in kind_of(spec).attributes:
         if name in schema.names and is_instant(schema.field(name).type):
             return Order((name,), "the window's attribute is a time")
@@ -85,33 +98,28 @@ def _default(spec: WindowSpec, schema: pa.Schema) -> Order:
         return Order((), "event-time panes take rows as they arrived")
     if not kind_of(spec).needs_clock:
         return Order((), "no time to order by is named by the window")
-    instants = _instants(schema)
-    if len(instants) != 1:
-        raise _no_clock(spec, "a clock", schema, "--order-by")
+    if len(times) != 1:
+        raise _no_clock(spec, "a clock", schema, times, "--order-by")
     why = "the only time column, and the window needs a clock"
-    if pa.types.is_date(schema.field(instants[0]).type):  # another column may hold the time of day
+    dtype = schema.field(times[0]).type
+    if pa.types.is_date(dtype):  # another column may hold the time of day
         why += "; it has no time of day, so each row stands at its midnight"
-    return Order((instants[0],), why)
+    if pa.types.is_null(dtype):
+        why = "the window needs a clock, and no column has a value"
+    return Order((times[0],), why)
 
 
-def _instants(schema: pa.Schema) -> list[str]:
-    return [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
-
-
-def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, option: str) -> ConfigError:
+def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, times: Sequence[str], option: str) -> ConfigError:
     """Return the error; beside dates, such as those in folder names, its advice names the only timestamp."""
-    instants = _instants(schema)
-    if not instants:
+    if not times:
         text = f"the window {spec} needs {what}, and the input has no timestamp or date column"
         return ClockError(text, f"say {option} COLUMN")
-    times = [name for name in instants if not pa.types.is_date(schema.field(name).type)]
-    if len(times) == 1 and len(instants) > 1:
-        dates = [name for name in instants if name not in times]
-        found = f"the input has {times[0]} and the {'date' if len(dates) == 1 else 'dates'} {', '.join(dates)}"
-        return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} {times[0]}")
-    return ConfigError(
-        f"the window {spec} needs {what}, and the input has {', '.join(instants)}", f"say {option} COLUMN"
-    )
+    dates = [name for name in times if pa.types.is_date(schema.field(name).type)]
+    stamps = [name for name in times if name not in dates]
+    if len(stamps) == 1 and dates:
+        found = f"the input has {stamps[0]} and the {'date' if len(dates) == 1 else 'dates'} {', '.join(dates)}"
+        return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} {stamps[0]}")
+    return ConfigError(f"the window {spec} needs {what}, and the input has {', '.join(times)}", f"say {option} COLUMN")
 
 
 def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:

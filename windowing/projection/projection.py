@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, combined
+from ..columns.conditions import is_true
 from ..errors import ConfigError, naming_option
 from ..expressions.binding import BoundExpression, Evaluation, bind, bind_condition
 from ..expressions.nodes import walk
@@ -221,14 +222,6 @@ def project(projection: Projection, rows: pa.Table, names: Sequence[str]) -> Pro
         kept = np.ones(rows.num_rows, np.bool_) if kept is None else kept
         kept[failures.row] = False
     return ProjectionResult(rows.select(list(names)), kept, failures)
-
-
-def is_true(values: pa.Array) -> Mask:
-    """Return where a condition is true, bool (n,): null is not true."""
-    if pa.types.is_null(values.type):
-        return np.zeros(len(values), np.bool_)
-    values = values.fill_null(False) if values.null_count else values
-    return np.array(values.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _merge(

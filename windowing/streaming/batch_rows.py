@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
+from ..columns.conditions import is_true
 from ..columns.sort_keys import last_in_order, sorts_before
 from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Failures
-from ..projection.projection import ARRIVAL, is_true, project
+from ..projection.projection import ARRIVAL, project
 from ..scan.lateness import LatenessResult, merged_watermarks
 from ..scan.row_validation import add_late, split_by_reason, validate_rows
 from ..scan.scan import latest

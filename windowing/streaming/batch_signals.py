@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..clock.interval_grid import make_intervals
 from ..clock.watermark import explicit
 from ..columns.arrays import ClockValue, Ints, combined
+from ..columns.conditions import is_condition, is_true
 from ..errors import ConfigError
 from ..language.spec import TimeInterval
 from ..planning.plan import Plan
@@ -87,6 +88,6 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
     column = combined(table.column(name))
     if name == MARK and pa.types.is_string(column.type):
         return np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-    if not pa.types.is_boolean(column.type):
+    if not is_condition(column.type):
         raise ConfigError(f"marks need a boolean column, and {name!r} is {column.type}", "use another column")
-    return np.flatnonzero(column.fill_null(False).to_numpy(zero_copy_only=False))
+    return np.flatnonzero(is_true(column))

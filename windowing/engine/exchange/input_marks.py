@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints
+from ...columns.conditions import is_true
 from ...columns.sort_keys import sort_keys
 from ...planning.plan import Plan
 from ...ports import Batch
@@ -28,8 +29,7 @@ def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows:
     if work.marks == FILES:
         return _file_ends(plan, chunk, batches, rows)
     column = rows.column(work.mark_column)
-    flags = column.is_valid() if work.marks == STREAM else column.fill_null(False)
-    after = np.flatnonzero(flags.to_numpy(zero_copy_only=False))
+    after = np.flatnonzero(is_true(column.is_valid() if work.marks == STREAM else column))
     order = rows.select(list(plan.sort))
     at = order.take(pa.array(after)) if plan.sort else order
     return with_place(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)

@@ -61,8 +61,9 @@ def _chain(scope: Scope, node: Node) -> Value:
     found = bind_node(scope, node.operands[0])
     for sign, operand in zip(node.value, node.operands[1:], strict=True):
         right = bind_node(scope, operand)
-        moved = times.arithmetic_of(scope, node, sign, found, right)
-        found = operators.arithmetic_of(scope, node, sign, found, right) if moved is None else moved
+        other = operators.without_type(scope, node, sign, found, right)
+        other = times.arithmetic_of(scope, node, sign, found, right) if other is None else other
+        found = operators.arithmetic_of(scope, node, sign, found, right) if other is None else other
     return found
 
 
@@ -129,6 +130,8 @@ def _of_struct(scope: Scope, node: Node) -> Value:
 
 
 def _member(scope: Scope, node: Node, of: Value, name: str) -> Value:
+    if t.is_null(of.type):
+        return scope.nothing(node, of.type, [of])
     if not t.is_struct(of.type):
         raise scope.error(f"{of.shown} has no fields", of.node)
     names = [field.name for field in of.type]
@@ -142,12 +145,16 @@ def _item(scope: Scope, node: Node) -> Value:
     of, index = _all(scope, node)
     if t.is_struct(of.type) and is_text(index.type) and index.constant is not None:
         return _member(scope, node, of, str(index.constant.as_py()))
+    if t.is_null(of.type):
+        return scope.nothing(node, of.type, [of, index])
     if not (t.is_list(of.type) or t.is_large_list(of.type)):
         do = "use substr for the characters of a text" if is_text(of.type) else None
         raise scope.error(f"{of.shown} has no items", of.node, do)
-    if not t.is_integer(index.type):
+    if not t.is_integer(index.type) and not t.is_null(index.type):
         raise scope.error(f"the place of an item is a whole number, and this is {index.shown}", index.node)
     kind = plain_type(of.type.value_type)
+    if t.is_null(index.type):
+        return scope.nothing(node, kind, [of, index])
     return scope.emit(node, kind, texts.list_items, [of, index], (kind,))
 
 

@@ -9,7 +9,19 @@ import pyarrow.types as t
 
 from ..nodes import Node
 from ..operations import arithmetic, logic
-from ..types import BOOL, DOUBLE, HUGE, common_number, common_type, decimal_of, is_number, is_text, type_text
+from ..types import (
+    BOOL,
+    DOUBLE,
+    HUGE,
+    common_number,
+    common_type,
+    decimal_of,
+    is_interval,
+    is_number,
+    is_text,
+    is_time,
+    type_text,
+)
 from .scope import Scope, Value
 
 _MIRRORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -80,6 +92,21 @@ def condition(scope: Scope, value: Value) -> Value:
     return scope.cast(value, BOOL)
 
 
+def without_type(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value | None:
+    """Bind ``left sign right`` where one is of a column without a type yet; None where none is, or they do not fit.
+
+    Beside a number it is a number, of the widest type. Else the result has no type yet either: less a timestamp it may
+    be a span of time or a timestamp, by what the column will hold.
+    """
+    if not (left.has_no_type or right.has_no_type):
+        return None
+    others = [each.type for each in (left, right) if not t.is_null(each.type)]
+    if any(is_number(kind) for kind in others):
+        return scope.nothing(node, DOUBLE, [left, right])
+    fits_other = all((is_time(kind) and sign in "+-") or (is_interval(kind) and sign in "+-*/") for kind in others)
+    return scope.nothing(node, pa.null(), [left, right]) if fits_other else None
+
+
 def arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value:
     """Bind ``left sign right`` over numbers. Raises `SpecError` where one is no number."""
     for value in (left, right):
@@ -102,6 +129,8 @@ def negative(scope: Scope, node: Node, value: Value) -> Value:
     """Bind ``-value`` over a number."""
     if not is_number(value.type) and not t.is_null(value.type):
         raise scope.error(f"{value.shown} has no negative", node)
+    if value.has_no_type:
+        return scope.nothing(node, value.type, [value])
     kind = pa.int32() if t.is_null(value.type) else value.type
     if value.is_null:
         return scope.constant(None, kind, node)

@@ -44,6 +44,11 @@ class Value:
         return self.constant is not None and not self.constant.is_valid
 
     @property
+    def has_no_type(self) -> bool:
+        """Whether it comes of a column without any value: null in all rows, and of any type that is wanted of it."""
+        return t.is_null(self.type) and self.constant is None
+
+    @property
     def shown(self) -> str:
         """Its type for messages."""
         return type_text(self.type)
