@@ -154,7 +154,7 @@ def merge(ranges: Sequence[SourceRange]) -> MergedSource:
     Raises `InputError` where a column has types that no common type can hold.
     """
     named = [(source_range.source.files[0].path, source_range.source.schema) for source_range in ranges]
-    schema = unify(named, {})
+    schema = unify(named, {}).schema
     splits: list[Split] = []
     first = 0
     for source_range in ranges:

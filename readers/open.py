@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -26,16 +26,25 @@ from .folder_columns import folder_columns
 from .formats.split_rows import FormatReader, PlanInput, SplitPlan
 from .options import ReadOptions
 from .schema.types import ColumnType, column_type
-from .schema.unify import unify
+from .schema.unify import Named, unify
 from .source import FileSource
 
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 
 
-def open_source(paths: Sequence[str], options: ReadOptions, executor: Executor) -> FileSource:
+def open_source(
+    paths: Sequence[str],
+    options: ReadOptions,
+    executor: Executor,
+    known: Sequence[Named] = (),
+    named: Collection[str] = (),
+) -> FileSource:
     """List the files of an input, find the types of its columns and divide it into splits.
 
     ``executor`` scans large text inputs once, to count rows and to infer types. Parquet and small inputs do not use it.
+    ``known``: columns that earlier runs had, each schema with what messages call it: their types are joined as if they
+    were those of a file before all others, and a column that no file has is null. ``named``: the columns that the job
+    names; of these, and of an input without any column, the options may declare some that no file has: they are null.
     Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, `ConfigError`
     where the options do not fit the input.
     """
@@ -54,7 +63,8 @@ def open_source(paths: Sequence[str], options: ReadOptions, executor: Executor) 
     if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
-    source = _source(files, reader, plan, given, options, [(table.shown, table.in_files) for table in listing.tables])
+    own = [(table.shown, table.in_files) for table in listing.tables]
+    source = _source(files, reader, plan, given, options, own, known, named)
     return replace(source, skipped=listing.skipped)
 
 
@@ -195,22 +205,29 @@ def _source(
     plan: SplitPlan,
     given: Mapping[str, ColumnType],
     options: ReadOptions,
-    tables: Sequence[tuple[str, pa.Schema]] = (),
+    tables: Sequence[Named] = (),
+    known: Sequence[Named] = (),
+    named: Collection[str] = (),
 ) -> FileSource:
     """Return the source. ``tables``: the columns of each table among the inputs, which its files need not all have."""
     found, places = files.files, files.files.column("place")
     shown, first = places.texts("shown"), files.files[0].place.shown
-    constants = _constants(files, given)
-    folders = pa.schema([(name, column.type) for name, column in constants.items()])
     own = [*tables, *((shown[at], layout) for at, layout in _first_of_each(plan.schemas))]
     declared = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
     own.append((first, declared))  # gives an empty result its types, also in CSV and JSON Lines
+    before = unify((), {}, known).schema
+    constants = _constants(files, given, before)
+    folders = pa.schema([(name, column.type) for name, column in constants.items()])
     fixed = {name: kind.type for name, kind in given.items()}
-    fixed |= {column.name: column.type for column in folders}  # a folder's value wins over a column of its files
-    schema = unify([*own, (first, folders)], fixed)
+    of_folders = unify([(first, folders)], fixed, known).schema
+    fixed |= {name: of_folders.field(name).type for name in constants}  # a folder's value wins over a column of files
+    there = dict.fromkeys([*(name for _, layout in own for name in layout.names), *folders.names])
+    _check_named([name for name, _ in options.schema], list(there), {*named, *before.names})
+    lacking = pa.schema([(name, given[name].type) for name, _ in options.schema if name not in there])
+    unified = unify([*own, (first, folders), ("--schema", lacking)], fixed, known, is_text=not reader.columnar)
+    schema = unified.schema
     if not schema.names:
         raise InputError(f"{_all_of(found)} no column", "is the input empty, or of another format?")
-    _check_named([name for name, _ in options.schema], schema.names)
     return FileSource(
         schema,
         ValueTable(InputFile, (places.column("shown"), found.column("size"), found.column("mtime"))),
@@ -223,6 +240,7 @@ def _source(
         {name: kind.format for name, kind in given.items() if kind.format is not None},
         {name: split for name, split in plan.text_at.items() if name not in constants},
         found.texts("below"),
+        type_places=unified.places,
     )
 
 
@@ -238,11 +256,17 @@ def _layouts(schemas: SharedValues) -> SharedValues:
     return SharedValues(tuple(tuple(schema.names) for schema in schemas.distinct), schemas.codes)
 
 
-def _constants(files: Files, given: Mapping[str, ColumnType]) -> dict[str, pa.Array]:
-    """Return, by column, one value for each file: from its folder names, or the ordinal of its result folder."""
+def _constants(files: Files, given: Mapping[str, ColumnType], before: pa.Schema) -> dict[str, pa.Array]:
+    """Return, by column, one value for each file: from its folder names, or the ordinal of its result folder.
+
+    ``before``: the columns that are known from earlier runs: folders without a value say nothing of their types.
+    """
     below, shown = files.files.texts("below"), files.files.column("place").texts("shown")
     has_values = any("=" in path for path in below)
     columns = folder_columns(list(zip(shown, map(folder_values, below), strict=True)), given) if has_values else {}
+    for name, column in columns.items():
+        if name in before.names and column.null_count == len(column):
+            columns[name] = pa.nulls(len(column), before.field(name).type)
     if files.ordinals is not None:
         columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
     return columns
@@ -268,7 +292,8 @@ def _check_counts(found: Sequence[ListedFile], layouts: Sequence[pa.Schema], giv
                 )
 
 
-def _check_named(named: Sequence[str], names: Sequence[str]) -> None:
-    for name in named:
-        if name not in names:
-            raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, names))
+def _check_named(declared: Sequence[str], there: Sequence[str], wanted: Set[str]) -> None:
+    """Raise `ConfigError` where the options declare a column that no file has and nobody wants: a typing error."""
+    for name in declared:
+        if there and name not in there and name not in wanted:
+            raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, there))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ class FileSource:
     ``text_at``: the index of the split whose values made the type of a column string, by column.
     ``names``: the name of each file relative to the path that the user gave, by file index.
     ``skipped``: the unreadable paths that were skipped, each with its reason.
+    ``type_places``: by column, the file, or what else it is, that made its type what it is, for messages.
     """
 
     schema: pa.Schema
@@ -55,6 +56,7 @@ class FileSource:
     text_at: Mapping[str, int]
     names: Sequence[str] = ()
     skipped: tuple[str, ...] = ()
+    type_places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columnar(self) -> bool:

@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Split
+from ...windowing.support.column_types import plain
 from ...windowing.support.value_table import share, value_table
 from ..files.file import Located
 from ..files.listed import ListedFile
-from ..schema.types import Int64s, plain
+from ..schema.types import Int64s
 from ..values.casts import convert
 from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, drop_type_errors, first_detail
 

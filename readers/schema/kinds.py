@@ -11,8 +11,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .types import plain
-from .unify import common_type
+from ...windowing.support.column_types import common_type, plain
 
 NOTHING = 0  # only nulls
 INT = 1

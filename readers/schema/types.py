@@ -41,13 +41,6 @@ _WORDS = (
     (pa.types.is_timestamp, "a timestamp"),
     (pa.types.is_string, "text in UTF-8"),
 )
-_PLAIN = (
-    (pa.types.is_large_string, pa.string()),
-    (pa.types.is_string_view, pa.string()),
-    (pa.types.is_large_binary, pa.binary()),
-    (pa.types.is_binary_view, pa.binary()),
-    (pa.types.is_date64, pa.date32()),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +118,3 @@ def _is_read_as_column_only(kind: pa.DataType) -> bool:
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type, in its plain form, holds texts or bytes."""
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
-
-
-def plain(kind: pa.DataType) -> pa.DataType:
-    """Return the plain form of a type: no dictionaries, views or 64-bit offsets, also inside lists and structs."""
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return plain(kind.value_type)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(plain(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, plain(f.type)) for f in kind])
-    for matches, form in _PLAIN:
-        if matches(kind):
-            return form
-    return kind

@@ -1,132 +1,98 @@
-"""Unify the schemas of many files: the union of their columns, each with the widest type that occurs."""
+"""Unify the schemas of many files: the union of their columns, each with the widest type that occurs.
+
+Types that are known from elsewhere, as a state knows those of its nights, count as those of one more file, which comes
+first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.expressions.printing import name_text
+from ...windowing.support.column_types import common_type, how_to_keep, schema_entry
 
-_UNITS = ("s", "ms", "us", "ns")
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # bits of a signed integer: its most decimal digits
-_MAX_128 = 38
-_MAX_256 = 76
+Named = tuple[str, pa.Schema]
+"""A schema, and what messages call the place that it is from."""
 
 
-def unify(schemas: Sequence[tuple[str, pa.Schema]], given: Mapping[str, pa.DataType]) -> pa.Schema:
-    """Return the union of the columns of all schemas, in order of first appearance.
+@dataclass(frozen=True, slots=True)
+class Unified:
+    """The columns of several places.
 
-    ``schemas``: pairs of a file's path and its schema. ``given``: types by column, which replace those of the files.
-    Raises `InputError` naming two files whose types of a column have no common wider type.
+    ``schema``: the columns, each with one type.
+    ``places``: column to the place that made its type what it is.
+    """
+
+    schema: pa.Schema
+    places: Mapping[str, str]
+
+
+def unify(
+    schemas: Sequence[Named], given: Mapping[str, pa.DataType], known: Sequence[Named] = (), is_text: bool = False
+) -> Unified:
+    """Return the union of the columns of all schemas, in order of first appearance; those only known come last.
+
+    ``schemas``: of files, with their paths. ``given``: types by column, which replace all others. ``known``: schemas
+    that come before those of the files where types are joined. ``is_text``: whether the files have values as texts.
+    Raises `InputError` naming two places whose types of a column have no common wider type.
     """
     types: dict[str, tuple[pa.DataType, str]] = {}
     seen: set[int] = set()
-    for file, schema in schemas:
+    for place, schema in (*known, *schemas):
         if id(schema) in seen:  # files with equal columns share one schema object, so thousands cost one look each
             continue
         seen.add(id(schema))
         for column in schema:
-            types[column.name] = _join_types(column, file, types.get(column.name), given.get(column.name))
-    return pa.schema([(name, kind) for name, (kind, _) in types.items()])
+            before, own = types.get(column.name), given.get(column.name)
+            joined = (own, "--schema") if own is not None else _join(column, place, before)
+            if joined is None:
+                assert before is not None
+                raise _clash(column, place, before, known, is_text)
+            types[column.name] = joined
+    order = dict.fromkeys(name for _, schema in (*schemas, *known) for name in schema.names)
+    schema = pa.schema([(name, types[name][0]) for name in order])
+    return Unified(schema, {name: types[name][1] for name in order})
 
 
-def _join_types(
-    column: pa.Field, file: str, known: tuple[pa.DataType, str] | None, given: pa.DataType | None
-) -> tuple[pa.DataType, str]:
-    if given is not None:
-        return given, file
-    if known is None:
-        return column.type, file
-    wide = common_type(known[0], column.type)
-    if wide is None:
-        do = f"give it one type with --schema '{column.name}:TYPE', or cast it in one of them"
-        if pa.types.is_timestamp(known[0]) and pa.types.is_timestamp(column.type):  # any type would reject one of them
-            name = "at" if column.name != "at" else "at_utc"
-            let = f'--let "{name}=CAST({name_text(column.name)} AS TIMESTAMPTZ)"'
-            do = f"read it with --schema '{column.name}:string' and {let}, by which times without a zone are UTC"
-        raise InputError(f"column {column.name!r} is {known[0]} in {known[1]} and {column.type} in {file}", do)
-    return wide, (known[1] if wide == known[0] else file)
+def _join(column: pa.Field, place: str, before: tuple[pa.DataType, str] | None) -> tuple[pa.DataType, str] | None:
+    if before is None:
+        return column.type, place
+    wide = common_type(before[0], column.type)
+    return None if wide is None else (wide, before[1] if wide == before[0] else place)
 
 
-def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    """Return the narrowest type that holds the values of both types, or None. Integers with floats are float64."""
-    if a == b or pa.types.is_null(b):
-        return a
-    if pa.types.is_null(a):
-        return b
-    for rule in (_numbers, _times, _nested):
-        wide = rule(a, b)
-        if wide is not None:
-            return wide
-    return None
+def _clash(
+    column: pa.Field, place: str, before: tuple[pa.DataType, str], known: Sequence[Named], is_text: bool
+) -> InputError:
+    what = f"column {column.name!r} is {before[0]} in {before[1]} and {column.type} in {place}"
+    held = [schema.field(column.name).type for _, schema in known if column.name in schema.names]
+    fixed = next((kind for kind in held if not pa.types.is_null(kind)), None)
+    if fixed is not None:
+        return InputError(what, how_to_keep(column.name, fixed))
+    word = _settling(before[0], column.type, is_text)
+    if word is None:
+        return InputError(what, "cast it in one of them, since no type of --schema holds both")
+    if word == "string" and all(map(pa.types.is_timestamp, (before[0], column.type))):
+        name = "at" if column.name != "at" else "at_utc"
+        let = f'--let "{name}=CAST({name_text(column.name)} AS TIMESTAMPTZ)"'
+        entry = schema_entry(column.name, word)
+        return InputError(what, f"read it with {entry} and {let}, by which times without a zone are UTC")
+    return InputError(what, f"read it as one type with {schema_entry(column.name, word)}, or cast it in one of them")
 
 
-def _numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_integer(a) and pa.types.is_integer(b):
-        return _integers(a, b)
-    if _is_number(a) and _is_number(b):
-        both_floats = pa.types.is_floating(a) and pa.types.is_floating(b)
-        return max((a, b), key=lambda t: t.bit_width) if both_floats else pa.float64()
-    if _is_exact(a) and _is_exact(b):
-        return _decimals(_as_decimal(a), _as_decimal(b))
-    return None
-
-
-def _integers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_signed_integer(a) == pa.types.is_signed_integer(b):
-        return max((a, b), key=lambda t: t.bit_width)
-    unsigned, signed = (a, b) if pa.types.is_unsigned_integer(a) else (b, a)
-    bits = max(signed.bit_width, 2 * unsigned.bit_width)
-    return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(bits)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _is_exact(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
-
-
-def _as_decimal(kind: pa.DataType) -> tuple[int, int]:
-    """Return the numbers of decimal digits (before the point, after it)."""
-    if pa.types.is_decimal(kind):
-        return kind.precision - kind.scale, kind.scale
-    return _DIGITS[kind.bit_width] + int(kind == pa.uint64()), 0
-
-
-def _decimals(a: tuple[int, int], b: tuple[int, int]) -> pa.DataType | None:
-    before, after = max(a[0], b[0]), max(a[1], b[1])
-    if before + after > _MAX_256:
+def _settling(a: pa.DataType, b: pa.DataType, is_text: bool) -> str | None:
+    """Return a type of ``--schema`` in which the values of both types can be read, without a reject; None: no type."""
+    if pa.types.is_nested(a) or pa.types.is_nested(b):
         return None
-    make = pa.decimal128 if before + after <= _MAX_128 else pa.decimal256
-    return make(before + after, after)
-
-
-def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_timestamp(a) and pa.types.is_timestamp(b):
-        return pa.timestamp(_finest(a, b), a.tz) if a.tz == b.tz else None
-    if pa.types.is_duration(a) and pa.types.is_duration(b):
-        return pa.duration(_finest(a, b))
-    if {a.id, b.id} == {pa.date32().id, pa.timestamp("us").id}:  # a date counts as its midnight
-        stamp = b if pa.types.is_date(a) else a
-        return stamp if stamp.tz is None else None
-    return None
-
-
-def _finest(a: pa.DataType, b: pa.DataType) -> str:
-    return str(max(a.unit, b.unit, key=_UNITS.index))
-
-
-def _nested(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_list(a) and pa.types.is_list(b):
-        item = common_type(a.value_type, b.value_type)
-        return None if item is None else pa.list_(item)
-    if pa.types.is_struct(a) and pa.types.is_struct(b):
-        fields = {f.name: f.type for f in a}
-        for f in b:
-            fields[f.name] = common_type(fields.get(f.name, pa.null()), f.type)
-        return None if None in fields.values() else pa.struct(list(fields.items()))
-    return None
+    if not is_text:
+        if all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in (a, b)):
+            return "timestamptz"
+        if all(pa.types.is_decimal(kind) or pa.types.is_floating(kind) for kind in (a, b)):
+            return "float64"
+        if all(pa.types.is_integer(kind) for kind in (a, b)):
+            return "decimal(20,0)"
+    return "string"

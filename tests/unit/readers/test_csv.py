@@ -176,7 +176,7 @@ def test_files_that_clash_are_both_named(tmp_path: Path, csv: Any) -> None:
     csv("n\n1\n", "1.csv")
     csv("n\nx\n", "2.csv")
     with pytest.raises(
-        InputError, match=r"column 'n' is int64 in .*1\.csv and string in .*2\.csv; .*--schema 'n:TYPE'"
+        InputError, match=r"column 'n' is int64 in .*1\.csv and string in .*2\.csv; .*--schema 'n:string'"
     ):
         source(tmp_path)
     assert column(source(tmp_path, schema="n:string"), "n") == ["1", "x"]

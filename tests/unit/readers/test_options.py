@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from wincli.readers.options import parse_schema
-from wincli.readers.schema.types import arrow_type, column_type, plain
+from wincli.readers.schema.types import arrow_type, column_type
 from wincli.windowing.errors import SpecError
+from wincli.windowing.support.column_types import plain
 
 
 def test_names_and_types_of_a_schema_text() -> None:

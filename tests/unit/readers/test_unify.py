@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.readers.schema.kinds import join, kind_of_texts, type_of
-from wincli.readers.schema.unify import common_type, unify
+from wincli.readers.schema.unify import unify
 from wincli.windowing.errors import InputError
+from wincli.windowing.support.column_types import common_type, type_of_text
 
 TYPES = [
     *(pa.null(), pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()),
@@ -33,7 +34,11 @@ TYPES = [
         (pa.timestamp("s"), pa.timestamp("us"), pa.timestamp("us")),
         (pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")),
         (pa.timestamp("us", "UTC"), pa.timestamp("us"), None),
-        (pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Paris"), None),
+        (pa.timestamp("us"), pa.timestamp("us", "Europe/Paris"), None),
+        (pa.time32("s"), pa.time64("us"), pa.time64("us")),
+        (pa.time32("s"), pa.time32("ms"), pa.time32("ms")),
+        (pa.time64("us"), pa.time64("ns"), pa.time64("ns")),
+        (pa.time64("us"), pa.timestamp("us"), None),
         (pa.date32(), pa.timestamp("us"), pa.timestamp("us")),
         (pa.date32(), pa.timestamp("us", "UTC"), None),
         (pa.decimal128(10, 2), pa.decimal128(5, 4), pa.decimal128(12, 4)),
@@ -56,6 +61,36 @@ def test_the_type_that_holds_both(a: pa.DataType, b: pa.DataType, wide: pa.DataT
     assert common_type(b, a) == wide
 
 
+def test_instants_of_two_zones_keep_the_zone_that_comes_first_and_the_finest_unit() -> None:
+    paris, utc = pa.timestamp("ms", "Europe/Paris"), pa.timestamp("ns", "UTC")
+    assert common_type(paris, utc) == pa.timestamp("ns", "Europe/Paris")
+    assert common_type(utc, paris) == utc
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [*TYPES, pa.time32("ms"), pa.time64("ns"), pa.float16(), pa.list_(pa.struct([("a", pa.decimal128(9, 3))]))],
+    ids=str,
+)
+def test_a_type_is_read_back_from_its_text(kind: pa.DataType) -> None:
+    assert type_of_text(str(kind)) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        (pa.dictionary(pa.int32(), pa.large_string()), pa.string()),
+        (pa.large_list(pa.large_string()), pa.list_(pa.string())),
+        (pa.struct([pa.field("a", pa.int64(), False), pa.field("b c", pa.map_(pa.string(), pa.int8()))]), None),
+        (pa.date64(), pa.date32()),
+        (pa.binary(4), None),
+    ],
+    ids=str,
+)
+def test_the_text_of_a_type_gives_its_plain_form_or_none(kind: pa.DataType, form: pa.DataType | None) -> None:
+    assert type_of_text(str(kind)) == form
+
+
 @given(st.sampled_from(TYPES), st.sampled_from(TYPES))
 def test_widening_is_symmetric_and_neutral_to_itself(a: pa.DataType, b: pa.DataType) -> None:
     wide = common_type(a, b)
@@ -70,22 +105,62 @@ def test_widening_is_symmetric_and_neutral_to_itself(a: pa.DataType, b: pa.DataT
 
 def test_columns_come_in_order_of_first_appearance() -> None:
     one, two = pa.schema([("a", pa.int64()), ("b", pa.null())]), pa.schema([("c", pa.bool_()), ("b", pa.string())])
-    assert unify([("1", one), ("2", two)], {}) == pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.bool_())])
+    found = unify([("1", one), ("2", two)], {})
+    assert found.schema == pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.bool_())])
+    assert found.places == {"a": "1", "b": "2", "c": "2"}
 
 
-def test_a_clash_names_both_files_the_column_and_the_types() -> None:
-    files = [
-        ("in/1.csv", pa.schema([("n", pa.null())])),
-        ("in/2.csv", pa.schema([("n", pa.int64())])),
-        ("in/3.csv", pa.schema([("n", pa.string())])),
-    ]
+def test_known_types_come_first_and_columns_that_only_they_have_come_last() -> None:
+    paris, utc = pa.timestamp("us", "Europe/Paris"), pa.timestamp("us", "UTC")
+    known = [("the state", pa.schema([("x", pa.int64()), ("gone", pa.string()), ("at", paris), ("y", pa.float64())]))]
+    file = ("1", pa.schema([("at", utc), ("y", pa.int8()), ("x", pa.float32()), ("new", pa.null())]))
+    found = unify([file], {}, known)
+    fields = [("at", paris), ("y", pa.float64()), ("x", pa.float64()), ("new", pa.null()), ("gone", pa.string())]
+    assert found.schema == pa.schema(fields)
+    assert found.places == {"at": "the state", "y": "the state", "x": "1", "new": "1", "gone": "the state"}
+
+
+FILES = [
+    ("in/1.csv", pa.schema([("n", pa.null())])),
+    ("in/2.csv", pa.schema([("n", pa.int64())])),
+    ("in/3.csv", pa.schema([("n", pa.string())])),
+]
+
+
+def test_a_clash_names_both_files_the_column_the_types_and_the_entry_that_settles_it() -> None:
     with pytest.raises(InputError) as caught:
-        unify(files, {})
+        unify(FILES, {}, is_text=True)
     assert str(caught.value) == (
         "column 'n' is int64 in in/2.csv and string in in/3.csv; "
-        "give it one type with --schema 'n:TYPE', or cast it in one of them"
+        "read it as one type with --schema 'n:string', or cast it in one of them"
     )
-    assert unify(files, {"n": pa.string()}) == pa.schema([("n", pa.string())])
+    assert unify(FILES, {"n": pa.string()}).schema == pa.schema([("n", pa.string())])
+
+
+def test_a_clash_with_what_is_known_keeps_the_type_that_is_known() -> None:
+    with pytest.raises(InputError) as caught:
+        unify(FILES[2:], {}, [("the state st at 2026-11-01", pa.schema([("n", pa.int64())]))])
+    assert str(caught.value) == (
+        "column 'n' is int64 in the state st at 2026-11-01 and string in in/3.csv; "
+        "read it as it was, with --schema 'n:int64'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "is_text", "entry"),
+    [
+        (pa.timestamp("us"), pa.timestamp("us", "UTC"), False, "'n:timestamptz'"),
+        (pa.timestamp("us"), pa.timestamp("us", "UTC"), True, "'n:string'"),
+        (pa.decimal128(9, 2), pa.float64(), False, "'n:float64'"),
+        (pa.uint64(), pa.int64(), False, "'n:decimal(20,0)'"),
+        (pa.bool_(), pa.int64(), False, "'n:string'"),
+        (pa.list_(pa.int64()), pa.string(), True, "no type of --schema"),
+    ],
+)
+def test_the_entry_reads_the_values_of_both_types(a: pa.DataType, b: pa.DataType, is_text: bool, entry: str) -> None:
+    with pytest.raises(InputError) as caught:
+        unify([("1", pa.schema([("n", a)])), ("2", pa.schema([("n", b)]))], {}, is_text=is_text)
+    assert entry in caught.value.do
 
 
 TEXTS = {
