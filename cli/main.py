@@ -24,6 +24,7 @@ from .commands.plan import plan
 from .commands.report import report
 from .commands.run import EXAMPLES, run
 from .commands.show import show
+from .commands.state import state
 from .commands.status import status
 from .commands.test import test
 from .commands.verify import verify
@@ -76,6 +77,7 @@ for _command in (
     version,
 ):
     app.command()(_command)
+app.add_typer(state)
 
 
 def main() -> NoReturn:

@@ -62,7 +62,7 @@ class RangeOnState:
     @property
     def chain(self) -> StateChain[UnitRecord]:
         """The chain of the units on the state."""
-        return StateChain(self.state.has_data, self._starts_from)
+        return StateChain(self.state.has_data, self._starts_from, self.state.forgotten)
 
     def check_same_job(self) -> None:
         """Raise `ConfigError` where units of the range were done by another job, unless they are to be redone."""

@@ -94,8 +94,9 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[Com
     late_rows = BorrowedRows(unit.label, from_root(source.files) if source else ())
     prior: UnitRecord | None = None
     for record in _earlier(late.state, unit):
-        if record.previous is not None and late.state.record(record.previous) is None:
-            raise missing_unit_error(record.label, record.previous)
+        previous = record.previous
+        if previous is not None and late.state.record(previous) is None and previous not in late.state.forgotten():
+            raise missing_unit_error(record.label, previous)
         kept = tuple(each for each in record.borrowed if _is_still_borrowed(late.state, each, record, unit))
         wanted = (*kept, late_rows) if record.label in found.rows else kept
         why = _why_rerun(record, prior, wanted, unit, found.rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -58,6 +58,10 @@ class UnitRecords(Protocol):
         """Whether a unit is done and its window state is still there."""
         ...
 
+    def forgotten(self) -> Container[str]:
+        """Return the labels of the units that were taken out of the state on purpose (`wincli state`)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StateChain(Generic[R]):
@@ -67,18 +71,20 @@ class StateChain(Generic[R]):
     ``starts_from``: label and record to whether the unit of the record began from the state that unit ``label`` has
         now; None is no unit, and no state. The answer must come from the records, for it must be right after a kill,
         and for units whose state is no longer kept.
+    ``forgotten``: gives the labels of the units that were taken out of the state on purpose.
     """
 
     has_data: Callable[[str], bool]
     starts_from: Callable[[str | None, R], bool]
+    forgotten: Callable[[], Container[str]] = tuple
 
     def check(self, records: Sequence[R], kind: Kind) -> None:
         """Raise `ConfigError` where the units of the state are of another kind."""
         check_kind([(record.label, record.ordinal) for record in records], kind)
 
     def check_before(self, record: R, labels: Set[str]) -> None:
-        """Raise `DamagedError` where the unit that a unit began from is not among ``labels``."""
-        if record.previous is not None and record.previous not in labels:
+        """Raise `DamagedError` where the unit that a unit began from is not among ``labels``, and was not forgotten."""
+        if record.previous is not None and record.previous not in labels and record.previous not in self.forgotten():
             raise missing_unit_error(record.label, record.previous)
 
     def is_stale(self, before: R | None, record: R) -> bool:

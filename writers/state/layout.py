@@ -2,8 +2,9 @@
 
 ``LABEL/unit.json`` is the record of a finished unit and stays forever. ``LABEL/STAGE/`` holds the window state of the
 stage at the end of the unit. ``.wincli-state`` marks the folder as a state, ``.wincli-lock`` is its lock,
-``.journal.json`` a commit under way, ``.running.json`` a unit under way, ``.last-error.json`` the last failure. What
-else is there while units are written depends on where the state is kept (`storage`).
+``.journal.json`` a commit under way, ``.running.json`` a unit under way, ``.last-error.json`` the last failure,
+``.forgotten.json`` which units were taken out of the state. What else is there while units are written depends on where
+the state is kept (`storage`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ LOCK = ".wincli-lock"
 JOURNAL = ".journal.json"
 RUNNING = ".running.json"
 LAST_ERROR = ".last-error.json"
+FORGOTTEN = ".forgotten.json"
 RECORD = "unit.json"
 _LONGEST_NAME = 255  # bytes: the limit of common file systems
 
@@ -131,6 +133,16 @@ def _written(value: dict[str, str]) -> WrittenOutput:
 def read_last_error(documents: Documents) -> dict[str, Any] | None:
     """Return ``when``, ``unit`` and ``message`` of the last failure, or None. Raises `DamagedError`."""
     return read_json(documents, LAST_ERROR, {"when", "unit", "message"}, "the next run that fails writes it anew")
+
+
+def read_forgotten(documents: Documents) -> dict[str, str]:
+    """Return the units that were taken out of a state: label to the id of the run that was forgotten.
+
+    A unit that has been run again since then has another run. Raises `DamagedError`.
+    """
+    do = "delete it: then a unit that was being forgotten when the command was killed is in the state again"
+    found = read_json(documents, FORGOTTEN, {"units"}, do)
+    return {} if found is None else dict(found["units"])
 
 
 def check_name(name: str, what: str) -> None:

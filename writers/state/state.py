@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar
@@ -22,6 +22,7 @@ from .layout import (
     RUNNING,
     check_name,
     put_json,
+    read_forgotten,
     read_json,
     read_last_error,
     read_running,
@@ -106,6 +107,34 @@ class State:
                 with suppress(OSError, OutputError):  # the next `open_state`, or who has the state now, removes it
                     staging.table_commit.discard()
                     self.storage.delete(RUNNING)
+
+    def forgotten(self) -> Mapping[str, str]:
+        """Return the units that were taken out on purpose and have not been run since: label to the id of the run."""
+        found = read_forgotten(self.storage)
+        return {label: run for label, run in found.items() if label not in self._records}
+
+    def forget(self, labels: Collection[str]) -> None:
+        """Take units out of the state, in one step: they are as if they had never been run.
+
+        Their outputs stay as they are. The caller must have seen to it that the units which are left can go on. Raises
+        `OutputError`, with nothing changed where the units could not be taken out.
+        """
+        gone = [record for record in reversed(self.records) if record.label in labels]
+        with output_errors(f"the state {self.shown}"):
+            self.storage.forget(gone)
+            for record in gone:
+                del self._records[record.label]
+            with suppress(DamagedError):  # the next run that fails writes it anew
+                failure = read_last_error(self.storage)
+                if failure is not None and failure["unit"] in labels:
+                    self.storage.delete(LAST_ERROR)
+
+    def prune(self, labels: Collection[str]) -> None:
+        """Delete the window states of units; their records stay. Raises `OutputError`."""
+        with output_errors(f"the state {self.shown}"):
+            for record in self.records:
+                if record.label in labels:
+                    self.storage.delete_data(record)
 
     def fail(self, unit: str, message: str, when: str) -> None:
         """Record why a unit failed; ``when``: ISO 8601. The next commit of that unit deletes the note."""

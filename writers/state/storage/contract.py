@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...commit.contract import TableCommit
 from ...folders.lock import Owner
@@ -82,6 +82,13 @@ class StateStorage(Documents, Protocol):
     def delete_data(self, record: UnitRecord) -> None:
         """Delete the window state of a unit; its record stays."""
 
+    def forget(self, records: Iterable[UnitRecord]) -> None:
+        """Take units out of the state, all of them in one step, then delete their files.
+
+        The caller must hold the state, and there must be no journal. A kill leaves all of these units or none. Raises
+        `DamagedError` where the document of forgotten units is damaged.
+        """
+
     def commit(self, label: str, token: str) -> UnitCommit:
         """Return the commit of a unit by the run with the id ``token``, new or of an earlier run."""
 
@@ -94,8 +101,23 @@ class StateStorage(Documents, Protocol):
     def copy_to(self, target: Path) -> None:
         """Copy all finished units to a new local folder, which is a state then."""
 
+    def leftovers(self) -> Mapping[str, int]:
+        """Return what killed runs left: name to bytes. That of a run which is at work is among them."""
+
     def remove_leftovers(self) -> None:
         """Delete what killed runs left. The caller must hold the state, and there must be no journal."""
+
+
+def with_forgotten(
+    known: Mapping[str, str], records: Iterable[UnitRecord], gone: Iterable[UnitRecord]
+) -> dict[str, Any]:
+    """Return the document of forgotten units.
+
+    ``known``: what it names so far. ``records``: those of all units. ``gone``: those that are to be forgotten.
+    """
+    kept = {record.label: record.run for record in records}
+    still = {label: run for label, run in known.items() if label not in kept}
+    return {"units": {**still, **{record.label: record.run for record in gone}}}
 
 
 def prune(storage: StateStorage, records: Iterable[UnitRecord], keep: int, newest: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -28,6 +28,11 @@ class ListedObjects:
     def names(self) -> list[str]:
         """The names of all objects that were listed."""
         return list(self._listed())
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The sizes of all objects that were listed, by name."""
+        return self._listed()
 
     def below(self, folder: str) -> list[str]:
         """Return the names of the objects that were listed below a folder."""

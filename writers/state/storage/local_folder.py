@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,10 @@ from ....windowing.errors import ConfigError, DamagedError
 from ...folders.lock import Lock, Owner, hold_lock, read_owner
 from ...folders.make_folders import make_folders
 from ...folders.place import Place
-from ..layout import JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING
+from ..layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
 from ..stage_files import ParquetStateFiles
 from ..unit_record import UnitRecord
+from .contract import with_forgotten
 from .unit_swap import UnitSwap, half, put, remove
 
 
@@ -88,11 +89,13 @@ class LocalFolder:
         return read_owner(self.path_of(LOCK))
 
     def records(self) -> dict[str, UnitRecord]:
-        """Return the records in the visible folders."""
+        """Return the records in the visible folders, without those of units that were forgotten."""
         if not self.root.is_dir():
             return {}
+        forgotten = read_forgotten(self)
         folders = sorted(path for path in self.root.iterdir() if not path.name.startswith(".") and path.is_dir())
-        return {record.label: record for folder in folders if (record := _record_of(folder))}
+        records = (record for folder in folders if (record := _record_of(folder)))
+        return {record.label: record for record in records if forgotten.get(record.label) != record.run}
 
     def has_data(self, record: UnitRecord) -> bool:
         """Whether the folder of a stage is there."""
@@ -107,6 +110,13 @@ class LocalFolder:
         """Delete the folders of the stages."""
         for stage in record.stages:
             remove(self.root, self.root / record.label / stage.name)
+
+    def forget(self, records: Iterable[UnitRecord]) -> None:
+        """Name the units in a document, from which moment no reader sees them, then delete their folders."""
+        gone = list(records)
+        put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone))
+        for record in gone:
+            remove(self.root, self.root / record.label)
 
     def commit(self, label: str, token: str) -> UnitSwap:
         """Return the commit with the staging folder of a run."""
@@ -126,14 +136,27 @@ class LocalFolder:
         left_out = shutil.ignore_patterns(LOCK, JOURNAL, RUNNING, ".new-*", ".old-*", ".gone-*", "*.half")
         shutil.copytree(self.root, target, copy_function=_link, ignore=left_out)
 
+    def leftovers(self) -> Mapping[str, int]:
+        """Return staging folders, former units, halves of documents, and folders of units that were forgotten."""
+        return {path.name: _size(path) for path in self._leftovers()} if self.root.is_dir() else {}
+
     def remove_leftovers(self) -> None:
-        """Delete staging folders, former units, and documents of which a half was written."""
-        halves = {half(self.root / name) for name in (MARKER, JOURNAL, RUNNING, LAST_ERROR)}
-        for path in list(self.root.iterdir()):
-            if re.fullmatch(r"\.(new|old|gone)-[0-9a-f]{12}", path.name):
+        """Delete what `leftovers` names."""
+        for path in list(self._leftovers()):
+            if path.is_dir():
                 remove(self.root, path)
-            elif path in halves:
+            else:
                 path.unlink()
+
+    def _leftovers(self) -> Iterator[Path]:
+        halves = {half(self.root / name) for name in (MARKER, JOURNAL, RUNNING, LAST_ERROR, FORGOTTEN)}
+        for path in self.root.iterdir():
+            if re.fullmatch(r"\.(new|old|gone)-[0-9a-f]{12}", path.name) or path in halves:
+                yield path
+        for label, run in read_forgotten(self).items():
+            record = self.in_place(label)
+            if record is not None and record.run == run:
+                yield self.root / label
 
 
 def _record_of(folder: Path) -> UnitRecord | None:
@@ -158,6 +181,10 @@ def _record_or_none(folder: Path) -> UnitRecord | None:
         return UnitRecord.from_json(path.read_bytes(), str(path))
     except (DamagedError, FileNotFoundError):
         return None
+
+
+def _size(path: Path) -> int:
+    return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
 
 
 def _link(source: str, target: str) -> None:

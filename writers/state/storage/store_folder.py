@@ -28,11 +28,11 @@ from ...stores.conditional import Object
 from ...stores.lease import hold_lease, holder_of
 from ...stores.open import open_store
 from ...stores.probe import refuses_stale_puts
-from ..layout import JOURNAL, LOCK, MARKER, RECORD, RUNNING
+from ..layout import FORGOTTEN, JOURNAL, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
 from ..stage_files import ParquetStateFiles
 from ..stage_folder import StoreStage
 from ..unit_record import UnitRecord
-from .contract import UnitCommit
+from .contract import UnitCommit, with_forgotten
 from .head import Head, HeldHead, take
 from .listed_objects import ListedObjects
 from .local_folder import LocalFolder
@@ -180,6 +180,16 @@ class StoreFolder:
         """Delete the objects of all stages."""
         self.objects.delete(self._data_of(record))
 
+    def forget(self, records: Iterable[UnitRecord]) -> None:
+        """Replace the head by one that does not name the units, then delete their objects."""
+        gone = {record.label: record for record in records}
+        # The document comes first: it means nothing for a unit that the head names.
+        put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone.values()))
+        head = self.head()
+        self._change(replace(head, units={label: run for label, run in head.units.items() if label not in gone}))
+        for record in gone.values():
+            self.objects.delete(self.objects.below(f"{record.label}/.{record.run}"))
+
     def commit(self, label: str, token: str) -> UnitCommit:
         """Return the commit with the files of a run."""
         return UnitPut(self, label, token)
@@ -206,13 +216,19 @@ class StoreFolder:
         local = LocalFolder(target, str(target))
         local.make()
         local.put(MARKER, self.objects.read_recorded(MARKER).decode())
+        if (forgotten := self.read(FORGOTTEN)) is not None:
+            local.put(FORGOTTEN, forgotten.decode())
         for record in self.records().values():
             self._copy_unit(record, target / record.label)
 
-    def remove_leftovers(self) -> None:
-        """Delete the files of runs that are not units, and the probes of killed runs."""
+    def leftovers(self) -> Mapping[str, int]:
+        """Return the objects of runs that are not units, and the probes of killed runs."""
         units = self.head().units
-        self.objects.delete(name for name in self.objects.names if _is_left(name, units))
+        return {name: size for name, size in self.objects.sizes.items() if _is_left(name, units)}
+
+    def remove_leftovers(self) -> None:
+        """Delete what `leftovers` names."""
+        self.objects.delete(self.leftovers())
 
     @property
     def _is_unsure(self) -> bool:

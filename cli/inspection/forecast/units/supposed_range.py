@@ -8,7 +8,7 @@ gives those that a correction may reach.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
@@ -120,6 +120,10 @@ class _SupposedState:
     def has_data(self, label: str) -> bool:
         """Whether a unit is done and its window state is still there; one that has just run has it."""
         return label in self._supposed or self._state.has_data(label)
+
+    def forgotten(self) -> Container[str]:
+        """Return the labels of the units that were taken out of the state on purpose."""
+        return self._state.forgotten()
 
     def suppose(self, record: UnitRecord) -> None:
         """Take a record as that of a unit from now on."""

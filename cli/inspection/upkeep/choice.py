@@ -1,0 +1,161 @@
+"""Which units a change of a state takes out, or which window states it deletes, and what users have to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ....conf.ranges.units import compact
+from ....windowing.errors import ConfigError
+from ....writers.state.state import State
+from ....writers.state.table_reader import record_of
+from ....writers.state.unit_record import UnitRecord
+from ...backfill.late_rows import unit_of
+from ...console.counts import count_of, size
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A change of a state that is not made yet.
+
+    ``words``: what it does, a line each, for the user.
+    ``forgotten``: the units that it takes out of the state, oldest first.
+    ``pruned``: the units whose window states it deletes, oldest first.
+    ``nothing``: why there is nothing to do; None where there is something.
+    """
+
+    words: tuple[str, ...] = ()
+    forgotten: tuple[UnitRecord, ...] = ()
+    pruned: tuple[UnitRecord, ...] = ()
+    nothing: str | None = None
+
+
+def rollback(state: State, label: str) -> Choice:
+    """Choose the units after a unit, so that the state is as it was after that.
+
+    Raises `ConfigError` where there is no such unit, or where no unit could begin from what is left.
+    """
+    record = record_of(state.records, label, state.shown)
+    later = tuple(each for each in state.records if each.ordinal > record.ordinal)
+    if not later:
+        return Choice(nothing=f"{label} is the last unit of {state.shown}")
+    if not is_kept(state, record):
+        what = f"{state.shown} no longer keeps the window state of {label}, so no unit could begin from it"
+        raise ConfigError(f"{what}; nothing was changed", _kept_words("roll back to", state, later))
+    words = [f"the state {state.shown} will be as it was after {label}: it forgets {_units(later)}"]
+    return Choice((*words, *_borrowed(state, later), *_results(later)), later)
+
+
+def forget(state: State, label: str) -> Choice:
+    """Choose one unit, so that it is as if it had never been run.
+
+    The units after it stay, as units that began from a state which is no longer the one before them: by the rule of
+    every range, the next one runs them again. Plain runs have no such rule, so only the last can be forgotten. Raises
+    `ConfigError` where there is no such unit, where it may not go, or where no unit could begin from what is left.
+    """
+    if label in state.forgotten():
+        return Choice(nothing=f"{label} of {state.shown} is forgotten already")
+    record, last = record_of(state.records, label, state.shown), state.records[-1]
+    later = tuple(each for each in state.records if each.ordinal > record.ordinal)
+    before = state.newest_before(record.ordinal)
+    if later and record.start is None:
+        what = (
+            f"{label} is a plain run, from which {later[0].label} began, and plain runs do not run again by themselves"
+        )
+        back = f", or go back with wincli state rollback {state.shown} {before.label}" if before else ""
+        raise ConfigError(f"{what}; nothing was changed", f"forget {last.label} first{back}")
+    if before is not None and not is_kept(state, before):
+        what = f"{state.shown} no longer keeps the window state of {before.label}, from which {label} began"
+        raise ConfigError(f"{what}; nothing was changed", _kept_words("forget units after", state, later))
+    words = [f"the state {state.shown} forgets {label}, as if it had never been run"]
+    if later:
+        first = "began" if len(later) == 1 else f"of which {later[0].label} began"
+        then = "the next run of a range runs again those whose windows change, and replaces their results"
+        words.append(f"after it there are {_units(later)}, {first} from it: {then}; until then they stay")
+    return Choice((*words, *_borrowed(state, (record,)), *_results((record,))), (record,))
+
+
+def collect(state: State, keep: int | None) -> Choice:
+    """Choose the units whose window states are no longer needed.
+
+    ``keep``: how many units keep theirs; None: as many as the job of the newest unit says. A unit from which the next
+    one has not been run anew keeps its own, too, and so does the unit that was run last: a correction goes on there.
+    """
+    records = state.records
+    if not records:
+        return Choice(nothing=f"{state.shown} has no unit")
+    count = _keep_of(records[-1]) if keep is None else keep
+    needed = {record.label for record in records[-count:]}
+    needed |= {one.label for one, after in pairwise(records) if after.began != one.state}
+    needed.add(max(records, key=lambda record: (record.finished, record.ordinal)).label)
+    pruned = tuple(
+        record
+        for record in records
+        if record.label not in needed and nbytes_of(record) and state.storage.has_data(record)
+    )
+    if not pruned:
+        return Choice(nothing=f"{state.shown} keeps no more than the window states of {count_of(count, 'unit')}")
+    freed = size(sum(map(nbytes_of, pruned)))
+    stay = f"the last {count:,}" if count > 1 else "the last"
+    words = [f"the window states of {_units(pruned)} are deleted, {freed}: {stay} can still be corrected"]
+    return Choice(tuple(words), pruned=pruned)
+
+
+def is_kept(state: State, record: UnitRecord) -> bool:
+    """Whether a unit can begin from the window state of another."""
+    return not nbytes_of(record) or state.storage.has_data(record)
+
+
+def nbytes_of(record: UnitRecord) -> int:
+    """Return the bytes of the window state that a unit left."""
+    return sum(part.nbytes for stage in record.stages for part in stage.parts)
+
+
+def _keep_of(record: UnitRecord) -> int:
+    keep = record.job.get("keep")
+    return keep if isinstance(keep, int) else 10
+
+
+def _units(records: Sequence[UnitRecord]) -> str:
+    return f"{count_of(len(records), 'unit')}, {compact(map(unit_of, records))}"
+
+
+def _kept_words(verb: str, state: State, later: Sequence[UnitRecord]) -> str:
+    kept = [record for record in later if is_kept(state, record)]
+    return f"{verb} {compact(map(unit_of, kept))}; a higher --keep keeps more"
+
+
+def _borrowed(state: State, gone: Sequence[UnitRecord]) -> list[str]:
+    """Return a line on the units that have read late rows of those that go.
+
+    Raises `ConfigError` where such a unit cannot be run again without them.
+    """
+    labels = {record.label for record in gone}
+    readers = [
+        record
+        for record in state.records
+        if record.label not in labels and any(rows.label in labels for rows in record.borrowed)
+    ]
+    for record in readers[:1]:
+        before = state.newest_before(record.ordinal)
+        if before is not None and not is_kept(state, before):
+            what = (
+                f"{record.label} has read late rows of {gone[0].label} or later, and cannot be run again without them: "
+            )
+            what += f"{state.shown} no longer keeps the window state of {before.label}, from which it began"
+            raise ConfigError(f"{what}; nothing was changed", "a higher --keep keeps more states")
+    if not readers:
+        return []
+    return [f"{_units(readers)}, read late rows of theirs: the next run runs that again without them"]
+
+
+def _results(gone: Sequence[UnitRecord]) -> list[str]:
+    """Return a line on the results of units that are forgotten, which stay."""
+    shown = [output.shown for record in gone for output in record.outputs]
+    if not shown:
+        return []
+    few = ", ".join(shown if len(shown) < 4 else [shown[0], "..", shown[-1]])
+    stay, these = ("stays", "that") if len(shown) == 1 else ("stay", "these")
+    words = "run again with --mode overwrite, which replaces" if gone[0].start is not None else "delete, or replace"
+    return [f"{count_of(len(shown), 'result')} {stay} as written ({few}): {words} {these}"]
