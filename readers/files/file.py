@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 from pyarrow import fs
@@ -19,7 +21,25 @@ from ...windowing.support.addresses.store_errors import store_trouble
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _THREADS = 8
 _SECOND = 10**9
+_GZIP = 16 + zlib.MAX_WBITS  # zlib reads gzip's header and trailer, too
+_PACKED = 64 << 10  # compressed bytes at a time
 _FEW = 8  # up to so many files of a folder in a store are checked one by one, else by one listing
+
+
+class Stream(Protocol):
+    """What reads a file from start to end."""
+
+    def read(self, size: int | None = None, /) -> bytes:
+        """Return up to ``size`` bytes, or all; none at the end."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +80,10 @@ class Located:
         """
         return self._checked(self.fs.open_input_file(self._address))
 
-    def open_stream(self) -> pa.NativeFile:
+    def open_stream(self) -> Stream:
         """Open the file for decompressed reading from start to end. Raises as `open_file` does."""
-        return self._checked(self.fs.open_input_stream(self._address, compression=self.compression))
+        stream = self._checked(self.fs.open_input_stream(self._address, compression=self.compression))
+        return _GzipStream(self, stream) if self.compression == "gzip" else stream
 
     def check(self) -> None:
         """Raise `InputError` where the file is gone, or its size or time has changed since it was listed."""
@@ -100,6 +121,72 @@ class Located:
             mtime_ns is not None and self.mtime_ns is not None and mtime_ns // unit != self.mtime_ns // unit
         ):
             raise has_changed(self.shown)
+
+
+class _GzipStream:
+    """A gzip file as Arrow decompresses it, except for the zeros that tapes and crashes leave behind its end.
+
+    Arrow takes them for damage. So where it fails, the file is read once more up to that point by a loop that knows
+    them, and on from there; if that fails as well the file is damaged.
+    """
+
+    def __init__(self, place: Located, stream: pa.NativeFile) -> None:
+        self._place = place
+        self._stream = stream
+        self._given = 0
+        self._rest: Iterator[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what Arrow reads."""
+        self._stream.close()
+
+    def read(self, size: int | None = None) -> bytes:
+        """Return some bytes, up to ``size`` as long as Arrow reads; none at the end."""
+        if self._rest is not None:
+            return next(self._rest, b"")
+        try:
+            found = self._stream.read(size)
+        except OSError:
+            self._rest = self._again()
+            return next(self._rest, b"")
+        self._given += len(found)
+        return found
+
+    def _again(self) -> Iterator[bytes]:
+        """Yield what comes after the bytes that were read already."""
+        skip = self._given
+        with self._place.open_file() as file:
+            for data in _members(file):
+                if len(data) > skip:
+                    yield data[skip:]
+                skip = max(skip - len(data), 0)
+
+
+def _members(file: pa.NativeFile) -> Iterator[bytes]:
+    """Yield the bytes of all members of a gzip file, behind each of which there may be zeros.
+
+    Raises `OSError` for a file that is damaged or cut short.
+    """
+    member: Any = zlib.decompressobj(_GZIP)
+    while data := file.read(_PACKED):
+        while data:
+            if member is None:
+                data = data.lstrip(b"\0")
+                member = zlib.decompressobj(_GZIP) if data else None
+                continue
+            try:
+                yield member.decompress(data)
+            except zlib.error as error:
+                raise OSError(f"not gzip: {error}") from None
+            data, member = (member.unused_data, None) if member.eof else (b"", member)
+    if member is not None:
+        raise OSError("the gzip data ends too early")
 
 
 def _told_version(file: pa.NativeFile, system: fs.FileSystem) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import STEP, WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers
-from ..files.file import Located, has_changed, input_errors
+from ..files.file import Located, Stream, has_changed, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.kinds import NOTHING, TEXT, Kind, join
@@ -185,7 +185,7 @@ def _range_buffers(file: pa.NativeFile, start: int, stop: int, dialect: Dialect)
     return range_buffers(file, start, stop, partial(_whole, dialect))
 
 
-def _body(stream: pa.NativeFile, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
+def _body(stream: Stream, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
     """Return the header of a stream, and the buffers of the text behind it."""
     buffers = stream_buffers(stream, partial(_whole, dialect))
     start = b""

@@ -329,6 +329,26 @@ def test_compressed_files_are_one_split(csv: Any, monkeypatch: pytest.MonkeyPatc
     assert [r["_row"] for r in every.rejects] == [102]
 
 
+@pytest.mark.parametrize("zeros", [1, 7, 512, 300_000])
+@pytest.mark.parametrize("rows", [1, 400_000])
+def test_zeros_behind_the_end_of_a_gzip_file_are_passed_over(csv: Any, zeros: int, rows: int) -> None:
+    packed = gzip.compress(b"a\n" + b"12\n" * rows) + b"\0" * zeros
+    assert column(source(csv(packed, "x.csv.gz")), "a") == [12] * rows
+    more = packed + gzip.compress(b"7\n") + b"\0" * zeros
+    assert column(source(csv(more, "y.csv.gz")), "a") == [12] * rows + [7]
+
+
+@pytest.mark.parametrize("tail", [b"junk", b"\0\0junk", b"\0" * 9 + gzip.compress(b"1\n")[:-1]])
+def test_other_bytes_behind_the_end_of_a_gzip_file_are_damage(csv: Any, tail: bytes) -> None:
+    with pytest.raises(InputError, match=r"x\.csv\.gz cannot be read: "):
+        source(csv(gzip.compress(b"a\n1\n") + tail, "x.csv.gz"))
+
+
+def test_a_gzip_file_that_is_cut_short_and_padded_with_zeros_is_damage(csv: Any) -> None:
+    with pytest.raises(InputError, match=r"x\.csv\.gz cannot be read: "):
+        source(csv(gzip.compress(b"a\n1\n")[:-9] + b"\0" * 512, "x.csv.gz"))
+
+
 @pytest.mark.parametrize("cut", [0, 5, 30, -1, -9])
 def test_a_truncated_file_is_named(csv: Any, cut: int) -> None:
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 500)
