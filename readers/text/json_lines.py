@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from .records import Records
 
 _MAX_BLOCK = 2**31 - 1
 _NO_COLUMN = "_wincli_no_column"
+_BIG_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?[eE]\+?[0-9]{3,}')  # or a text
 _TOO_DEEP = f"the line nests more than {DEEPEST} levels"
 
 
@@ -72,11 +74,17 @@ def _halve(lines: JsonLines, start: int, stop: int, bad: list[int]) -> None:
     if start == stop or _is_rows(lines.bytes_of(start, stop), stop - start):
         return
     if stop - start == 1:
-        bad.append(start)
+        if not _is_rows(_BIG_NUMBER.sub(_or_zero, lines.bytes_of(start, stop)), 1):
+            bad.append(start)
         return
     half = (start + stop) // 2
     _halve(lines, start, half, bad)
     _halve(lines, half, stop, bad)
+
+
+def _or_zero(found: re.Match[bytes]) -> bytes:
+    """Return a text as it is, and zero for a number: its size, which the parser refuses, is no matter of the form."""
+    return found[0] if found[0].startswith(b'"') else b"0"
 
 
 def _is_rows(data: bytes, rows: int) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,30 @@ def test_torn_lines_are_rejects_with_their_line_and_text(lines: Any, torn: bytes
             "_text": torn.decode(errors="backslashreplace"),
         }
     ]
+
+
+@pytest.mark.parametrize("split_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("big", [b"[-1e999]", b"-1e999", b'{"p": [1, 2E+400]}', b"1.5e0999"])
+def test_a_number_beyond_floats_rejects_no_row(lines: Any, big: bytes, split_bytes: int) -> None:
+    opened = source(
+        lines({"a": 1, "y": None}, b'{"a": 2, "y": ' + big + b"}", b"torn", {"a": 3}), split_bytes=split_bytes
+    )
+    every = read_all(opened, ["a"])
+    assert [row["a"] for row in every.rows] == [1, 2, 3]
+    assert [r["_row"] for r in every.rejects] == [3]
+    assert [row["a"] for row in read_all(opened).rows] == [1, 2, 3]
+
+
+def test_a_number_beyond_floats_is_infinite(lines: Any) -> None:
+    opened = source(lines({"y": 1.5, "l": [2.5]}, b'{"y": -1e999, "l": [1e400]}'))
+    assert read_all(opened).rows == [{"y": 1.5, "l": [2.5]}, {"y": -math.inf, "l": [math.inf]}]
+
+
+@pytest.mark.parametrize(
+    "torn", [b'{"a": 01e999}', b'{"a": 1.e999}', b'{"a": 1e999x}', b'{"a": "\\ud800", "b": 1e999}']
+)
+def test_a_line_with_a_number_beyond_floats_is_still_one_object(lines: Any, torn: bytes) -> None:
+    assert [r["_row"] for r in read_all(source(lines({"a": 1}, torn))).rejects] == [2]
 
 
 def test_a_torn_line_among_many_is_found_without_harm_to_the_others(lines: Any) -> None:
