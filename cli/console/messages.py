@@ -114,6 +114,11 @@ class Messages:
         if trace and not self.as_json:
             self._print(self.clean(trace.rstrip("\n")))
 
+    def ask(self, question: str) -> bool:
+        """Ask on the terminal whether to go on, and return whether the answer is yes."""
+        print(f"wincli: {shown(self.clean(question))} [y/N] ", end="", file=self.stream or sys.stderr, flush=True)
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     def java(self, line: str) -> None:
         """Write a line of Java's output."""
         if self.as_json:

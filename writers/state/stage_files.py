@@ -26,7 +26,7 @@ _ENRICH = "table-"
 _COMPRESSION = "zstd"  # small files: they stay for many units and are read once
 _RESTORE = (
     "restore it; a unit of a range may be run again with --redo, "
-    "the last plain run with --mode overwrite once its folder is deleted"
+    "the last plain run with --mode overwrite after wincli state forget"
 )
 
 

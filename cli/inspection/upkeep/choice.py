@@ -42,7 +42,9 @@ def rollback(state: State, label: str) -> Choice:
         return Choice(nothing=f"{label} is the last unit of {state.shown}")
     if not is_kept(state, record):
         what = f"{state.shown} no longer keeps the window state of {label}, so no unit could begin from it"
-        raise ConfigError(f"{what}; nothing was changed", _kept_words("roll back to", state, later))
+        kept = [each for each in later if is_kept(state, each)]
+        do = f"roll back to one of {compact(map(unit_of, kept))}; a higher --keep keeps more"
+        raise ConfigError(f"{what}; nothing was changed", do)
     words = [f"the state {state.shown} will be as it was after {label}: it forgets {_units(later)}"]
     return Choice((*words, *_borrowed(state, later), *_results(later)), later)
 
@@ -67,7 +69,9 @@ def forget(state: State, label: str) -> Choice:
         raise ConfigError(f"{what}; nothing was changed", f"forget {last.label} first{back}")
     if before is not None and not is_kept(state, before):
         what = f"{state.shown} no longer keeps the window state of {before.label}, from which {label} began"
-        raise ConfigError(f"{what}; nothing was changed", _kept_words("forget units after", state, later))
+        first = next((each.label for each in later[:-1] if is_kept(state, each)), None)
+        can = f"units after {first} can be forgotten; " if first else ""
+        raise ConfigError(f"{what}; nothing was changed", f"{can}a higher --keep keeps more")
     words = [f"the state {state.shown} forgets {label}, as if it had never been run"]
     if later:
         first = "began" if len(later) == 1 else f"of which {later[0].label} began"
@@ -121,11 +125,6 @@ def _units(records: Sequence[UnitRecord]) -> str:
     return f"{count_of(len(records), 'unit')}, {compact(map(unit_of, records))}"
 
 
-def _kept_words(verb: str, state: State, later: Sequence[UnitRecord]) -> str:
-    kept = [record for record in later if is_kept(state, record)]
-    return f"{verb} {compact(map(unit_of, kept))}; a higher --keep keeps more"
-
-
 def _borrowed(state: State, gone: Sequence[UnitRecord]) -> list[str]:
     """Return a line on the units that have read late rows of those that go.
 
@@ -147,7 +146,7 @@ def _borrowed(state: State, gone: Sequence[UnitRecord]) -> list[str]:
             raise ConfigError(f"{what}; nothing was changed", "a higher --keep keeps more states")
     if not readers:
         return []
-    return [f"{_units(readers)}, read late rows of theirs: the next run runs that again without them"]
+    return [f"late rows of theirs were read by {_units(readers)}: the next run runs that again without them"]
 
 
 def _results(gone: Sequence[UnitRecord]) -> list[str]:

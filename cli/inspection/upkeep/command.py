@@ -110,7 +110,8 @@ def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int
         looked = choose(state_without_lock(path))
         if looked.nothing is None:
             _say(*looked.words)
-            if not _is_confirmed():
+            if not _is_confirmed(messages):
+                _say("nothing was changed")
                 return USAGE
     with open_state(path, owner()) as state:
         for note in state.notes:
@@ -131,17 +132,11 @@ def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int
     return OK
 
 
-def _is_confirmed() -> bool:
+def _is_confirmed(messages: Messages) -> bool:
     """Ask on the terminal. Raises `ConfigError` where there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise ConfigError("nothing was changed, as nobody can be asked here", "say --yes to go on")
-    try:
-        is_sure = typer.confirm("Go on?", err=True)
-    except typer.Abort:
-        is_sure = False
-    if not is_sure:
-        _say("nothing was changed")
-    return is_sure
+    return messages.ask("go on?")
 
 
 def _say(*lines: str) -> None:

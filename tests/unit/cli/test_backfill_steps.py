@@ -15,7 +15,7 @@ from wincli.cli.backfill.range_run import BackfillOutcome, run_backfill
 from wincli.cli.backfill.unit_chain import NoChain, StateChain, UnitChain
 from wincli.cli.backfill.unit_paths import UnitInput
 from wincli.conf.ranges.units import Unit, unit_at
-from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
+from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile
 
 DAYS = 12
@@ -37,6 +37,7 @@ class Model:
     dies_at: int | None = None
     after_commit: bool = False
     has_state: bool = True
+    forgotten: set[str] = field(default_factory=set)
 
     def find(self, unit: Unit) -> UnitInput | None:
         text = self.inputs.get(unit.ordinal)
@@ -47,7 +48,7 @@ class Model:
 
     @property
     def chain(self) -> UnitChain[FakeRecord]:
-        return StateChain(self.has_data, self.same) if self.has_state else NoChain()
+        return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else NoChain()
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[FakeRecord]:
         yield self.run_unit(unit, found, previous)
@@ -224,6 +225,38 @@ def test_two_corrections_at_once_each_die_out() -> None:
     model.backfill()
     assert model.ran == [1, 2, 3, 7, 8, 9]
     assert model.outputs() == model.wanted()
+
+
+# Units that were taken out of the state
+
+
+def test_units_after_a_forgotten_one_whose_input_is_gone_are_run_again_from_the_unit_before_it() -> None:
+    model = days("abcdef")
+    model.backfill()
+    del model.inputs[2]
+    model.forgotten = {model.done.pop(2).label}
+    model.backfill()
+    assert model.ran == [3, 4]
+    assert model.outputs() == model.wanted()
+
+
+def test_units_after_a_forgotten_one_are_run_again_also_where_the_range_is_a_later_one() -> None:
+    model = days("abcdef.")
+    model.backfill()
+    model.forgotten = {model.done.pop(2).label}
+    model.backfill(6, 7)
+    assert model.ran == [3, 4]
+    model.backfill(0, 7)
+    assert model.ran == [2, 3, 4]
+    assert model.outputs() == model.wanted()
+
+
+def test_a_unit_whose_folder_was_deleted_by_hand_is_still_an_error() -> None:
+    model = days("abcdef")
+    model.backfill()
+    del model.inputs[2], model.done[2]
+    with pytest.raises(DamagedError, match="began from 1970-01-03, which is no longer in the state"):
+        model.backfill()
 
 
 # Without a state

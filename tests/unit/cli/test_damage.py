@@ -46,7 +46,7 @@ def flip(path: Path, at: int) -> None:
 
 RESTORE = (
     "restore it; a unit of a range may be run again with --redo, "
-    "the last plain run with --mode overwrite once its folder is deleted"
+    "the last plain run with --mode overwrite after wincli state forget"
 )
 
 

@@ -155,6 +155,37 @@ def test_corrections_of_units_that_share_late_rows(seed: int, tmp_path: Path) ->
     check(tmp_path, asked)
 
 
+@pytest.mark.parametrize("seed", [3, 7])
+@pytest.mark.parametrize("plain", [True, False])
+def test_nights_taken_out_of_the_state_and_run_again_give_the_result_of_one_run(
+    plain: bool, seed: int, tmp_path: Path
+) -> None:
+    asked = ("-w", "delta(ts, 3)", *AGGREGATES, "-k", "u")
+    write_log(tmp_path / "log", seed)
+    for night in range(1, NIGHTS + 1):
+        done(run(tmp_path, *asked, *STATE, *night_of(night, plain)))
+    found = sorted(records(tmp_path / "st").values(), key=lambda each: int(each["ordinal"]))
+    gone = {each["label"] for each in found[2:]}
+    has_read = [each for each in found[:2] if any(rows["label"] in gone for rows in each["borrowed"])]
+    ran = done(wincli_here("state", "rollback", "st", found[1]["label"], "--yes", cwd=tmp_path))
+    assert ("late rows of theirs were read by " in ran.out) == bool(has_read)
+    for night in range(3, NIGHTS + 1):
+        done(run(tmp_path, *asked, *STATE, *night_of(night, plain), "--mode", "overwrite"))
+    check(tmp_path, asked)
+
+
+@pytest.mark.parametrize("night", [1, 2, 3, 4])
+def test_a_night_taken_out_of_the_middle_and_run_again_gives_the_result_of_one_run(night: int, tmp_path: Path) -> None:
+    asked = ("-w", "delta(ts, 3)", *AGGREGATES, "-k", "u")
+    write_log(tmp_path / "log", seed=7)
+    for each in range(1, NIGHTS + 1):
+        done(run(tmp_path, *asked, *STATE, *night_of(each, plain=False)))
+    done(wincli_here("state", "forget", "st", day(night), "--yes", cwd=tmp_path))
+    done(run(tmp_path, *asked, *STATE, "log", "out", *span(1, NIGHTS), "--mode", "overwrite"))
+    done(run(tmp_path, *asked, *STATE, *night_of(NIGHTS, plain=False)))
+    check(tmp_path, asked)
+
+
 # What is told, and what is refused
 
 

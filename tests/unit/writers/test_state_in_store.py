@@ -364,7 +364,7 @@ def test_window_state_that_is_gone_is_damage(store: QuickStore) -> None:
     part.unlink()
     assert read_state(URI).damage == (
         "s3://quick/state/u0/s/rows-00000.parquet is damaged: it is gone; restore it; a unit of a range may be run "
-        "again with --redo, the last plain run with --mode overwrite once its folder is deleted",
+        "again with --redo, the last plain run with --mode overwrite after wincli state forget",
     )
 
 
