@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from ..windowing.language.canonical import decimal_text
+from ..windowing.language.enrichment import parse_enrichment
+from ..windowing.language.parser import parse_window
 from ..windowing.support.option import REQUIRED, Option
-from .option_values import Texts, model_type
+from .option_values import Texts, model_type, window_value
 from .options import JOB_OPTIONS, STAGE_OPTIONS, JobKeys, StageKeys
 
 
@@ -96,6 +99,8 @@ PIPE = "-"
 STAGE_KEYS = tuple(Stage.model_fields)
 """Keys of one window; all others are keys of the whole job."""
 
+_TIMES = {each.name: each for each in STAGE_OPTIONS if each.kind in ("duration", "origin")}
+
 SINGLE_KEYS = tuple(key for key in STAGE_KEYS if key not in ("name", "output"))
 """Keys of a window that a job file with a single window has at the top."""
 
@@ -122,3 +127,21 @@ def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
     default = {key: value for key, value in defaults().items() if key in Job.model_fields}
     stages = [{**default_stage(), **stage} for stage in job.get("stages") or ()]
     return {**default, **job, "stages": stages}
+
+
+def without_units(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a job that was recorded with its times as numbers of seconds, as which they were computed.
+
+    What a job asks for today is checked against its columns; what was done is done.
+    """
+    stages = [{key: plain_amounts(key, value) for key, value in stage.items()} for stage in job.get("stages") or ()]
+    return {**job, "stages": stages, "enrich": plain_amounts("enrich", job.get("enrich") or ())}
+
+
+def plain_amounts(key: str, value: Any) -> Any:
+    """Return the value of a key of a job or a stage with its times as numbers of seconds: ``gap(ts, 60)``."""
+    if key == "window":
+        return str(parse_window(value))
+    if key == "enrich":
+        return [str(parse_enrichment(text)) for text in value]
+    return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value

@@ -19,6 +19,7 @@ from ..windowing.errors import ConfigError, SpecError, WincliError
 from ..windowing.expressions.syntax import Expression, parse_expression
 from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
+from ..windowing.language.tokens import Duration
 from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
 from .expectations import parse_expectation
@@ -66,7 +67,8 @@ def origin_seconds(text: str) -> Fraction:
     if not re.match(r"\d{4}-\d\d-\d\d", text):
         sign = -1 if text.startswith("-") else 1
         try:
-            return sign * parse_duration(text.lstrip("+-"))
+            seconds = parse_duration(text.lstrip("+-"))
+            return Duration(sign * seconds, text) if isinstance(seconds, Duration) else sign * seconds
         except SpecError as error:
             raise ConfigError(f"{short(text)!r} is no time: {error.what}", "write 2026-11-01T06:00 or 6h") from None
     try:
@@ -74,7 +76,7 @@ def origin_seconds(text: str) -> Fraction:
     except ValueError:
         raise ConfigError(f"{short(text)!r} is no date or time", "write 2026-11-01 or 2026-11-01T06:00") from None
     since = instant.replace(tzinfo=instant.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-    return Fraction(since // dt.timedelta(microseconds=1), 10**6)
+    return Duration(Fraction(since // dt.timedelta(microseconds=1), 10**6), text)
 
 
 def _duration(text: str) -> None:

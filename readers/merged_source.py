@@ -26,6 +26,13 @@ from .schema.unify import unify
 from .source import FileSource
 
 
+def columns_of_folders(source: Source) -> frozenset[str]:
+    """Return the columns of an input whose values are in names of folders, such as ``dt=2026-11-01``."""
+    if isinstance(source, MergedSource):
+        return frozenset().union(*(columns_of_folders(each.source) for each in source.ranges))
+    return frozenset(source.constants) if isinstance(source, FileSource) else frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class SourceRange:
     """The rows of one source whose order values are in ``[after, before)``.

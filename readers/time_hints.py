@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..windowing.clock.epochs import DIGITS, ENOUGH, EpochUnit, epoch_unit
 from ..windowing.errors import SpecError
 from ..windowing.expressions.printing import name_text
 from ..windowing.ports import Source
@@ -24,8 +25,6 @@ from .schema.types import Mask, column_type
 from .values.casts import convert
 
 _SAMPLED = 1000
-_ENOUGH = 0.5  # the fraction of values that must parse: the others may be the reason why a column is text
-_FIRST, _LAST = 631_152_000, 4_102_444_800  # seconds since 1970 that count as an instant: from 1990 to 2099
 _YEARS = 1900, 2100
 _NAMED = 2  # the most columns that one message names
 _TIMELIKE = re.compile(r"time|date|stamp|^ts$|^at$|_at$|_ts$|when", re.IGNORECASE)
@@ -53,6 +52,12 @@ class Guess:
         """Whether the column has dates without a time of day."""
         return all(text.startswith("date") for text in self.types) and not self.lacks
 
+    @property
+    def epoch_unit(self) -> EpochUnit | None:
+        """The unit of a column that counts time since 1970; None for any other form of times."""
+        names = {f"({_unix_name(unit)})": unit for unit in DIGITS}
+        return next((unit for name, unit in names.items() if self.types and self.types[0].endswith(name)), None)
+
 
 def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | None:
     """Say how to read ``column`` as a time, or any column if it is None; return None where no column looks like one.
@@ -65,7 +70,7 @@ def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | N
     date = next((guess for guess in guesses if guess.is_date), None)
     whole = [guess for guess in candidates if not guess.lacks]
     told = column is not None  # the error itself says which value is odd
-    readings = [_reading(guess, declared, None if told else source) for guess in whole[:_NAMED]]
+    readings = [reading(guess, declared, None if told else source) for guess in whole[:_NAMED]]
     words = ["; or ".join(readings)] if readings else []
     if not whole or whole[0] is date:  # a time of day may belong to that date
         words += [_lacking(guess, date, names) for guess in candidates if guess.lacks][:1]
@@ -76,8 +81,11 @@ def _rank(guess: Guess) -> tuple[bool, bool, bool]:
     return bool(guess.lacks), guess.is_date, _TIMELIKE.search(guess.column) is None
 
 
-def _reading(guess: Guess, declared: SchemaTypes, source: Source | None) -> str:
-    """Say how to read a column. ``source``: where to look for the value that made it text; None: nowhere."""
+def reading(guess: Guess, declared: SchemaTypes, source: Source | None = None) -> str:
+    """Say how to read the column of a guess that has types; ``declared`` as in `advise`.
+
+    ``source``: where to look for the value that made it text; None: nowhere.
+    """
     flags = [f"--schema {_pasted((*declared, (guess.column, kind)))}" for kind in guess.types]
     what = f"column {guess.column!r} looks like a {'date' if guess.is_date else 'time'}, as {guess.value!r}"
     is_usual = len(guess.types) == 1 and "(" not in guess.types[0]  # a layout is itself why the column is text
@@ -142,7 +150,7 @@ def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
     """Return evenly spaced values of a column as texts, without nulls and empty texts."""
     known = column.drop_null()
     at = np.unique(np.linspace(0, len(known) - 1, min(_SAMPLED, len(known))).astype(np.int64))
-    texts = known.take(pa.array(at)).cast(pa.string()).combine_chunks()
+    texts = _texts(known.take(pa.array(at))).combine_chunks()
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:  # bytes that are not UTF-8 are no time
@@ -150,11 +158,18 @@ def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
     return texts.filter(pc.not_equal(pc.utf8_trim_whitespace(texts), ""))
 
 
+def _texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_floating(values.type):
+        return values.cast(pa.string())
+    numbers = values.cast(pa.float64()).to_pylist()  # Arrow would write 1.7e+12
+    return pa.chunked_array([[np.format_float_positional(number, trim="-") for number in numbers]], pa.string())
+
+
 def _guess(name: str, texts: pa.StringArray) -> Guess | None:
     if (unix := _unix(texts)) is not None:
         return Guess(name, texts[0].as_py(), (unix,))
     naive, zoned = _read_by("timestamp_ns", texts), _read_by("timestamptz", texts)
-    if naive.any() and zoned.any() and (naive | zoned).sum() >= _ENOUGH * len(texts):
+    if naive.any() and zoned.any() and (naive | zoned).sum() >= ENOUGH * len(texts):
         return Guess(name, texts[int(naive.argmax())].as_py(), (), "zone")
     layouts = list(dict.fromkeys(layout for text in _some(texts) for layout in layouts_of(text)))
     lacks = [missing_part(compile_format(layout)) for layout in layouts]
@@ -192,8 +207,8 @@ def _readable(texts: pa.StringArray, each: Sequence[Sequence[str]]) -> tuple[int
     """Return the index of the first text that parses, and the types that parse the most texts.
 
     ``each``: groups of types, from coarse to fine. Of each group the coarsest type is taken that parses as many texts
-    as the finer ones. A type without a layout of its own is returned alone. Returns None where less than `_ENOUGH` of
-    the texts parse.
+    as the finer ones. A type without a layout of its own is returned alone. Returns None where less than `ENOUGH` of
+    the texts parse: the others may be the reason why a column is text.
     """
     best: dict[str, Mask] = {}
     for kinds in each:
@@ -201,7 +216,7 @@ def _readable(texts: pa.StringArray, each: Sequence[Sequence[str]]) -> tuple[int
         kind = max(read, key=lambda kind: int(read[kind].sum()))  # the first of them
         best[kind] = read[kind]
     most = max(int(good.sum()) for good in best.values())
-    if most < _ENOUGH * len(texts):
+    if most < ENOUGH * len(texts):
         return None
     taken = [kind for kind, good in best.items() if good.sum() == most]
     return int(best[taken[0]].argmax()), tuple(taken if "(" in taken[0] else taken[:1])
@@ -218,9 +233,12 @@ def _read_by(kind: str, texts: pa.StringArray) -> Mask:
 def _unix(texts: pa.StringArray) -> str | None:
     """Return the ``unix`` type that turns the numbers into instants from 1990 to 2099; None where too few fit."""
     found = [match for text in texts.to_pylist() if (match := _NUMBER.fullmatch(text.strip()))]
-    for name, digits in (("unix", 0), ("unix_ms", 3), ("unix_us", 6), ("unix_ns", 9)):
-        near = [m for m in found if _FIRST <= float(m[0]) / 10**digits < _LAST]
-        if near and len(near) >= _ENOUGH * len(texts):
-            fine = digits + max(len(m[1] or "") for m in near) > 6
-            return f"{'timestamp_ns' if fine and name != 'unix_ns' else 'timestamp'}({name})"
-    return None
+    unit = epoch_unit([float(match[0]) for match in found], len(texts))
+    if unit is None:
+        return None
+    fine = DIGITS[unit] + max(len(match[1] or "") for match in found) > DIGITS["us"]
+    return f"{'timestamp_ns' if fine and unit != 'ns' else 'timestamp'}({_unix_name(unit)})"
+
+
+def _unix_name(unit: EpochUnit) -> str:
+    return "unix" if unit == "s" else f"unix_{unit}"

@@ -20,6 +20,7 @@ from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
 from .planning.plan import Plan, make_plan
 from .planning.result_stream import stream_of_columns
+from .planning.units import look_at, no_look
 from .support.option import Option
 
 
@@ -127,11 +128,12 @@ def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array([plain(chunk) for chunk in column.chunks], dtype)
 
 
-def plan_of_call(schema: pa.Schema, given: Mapping[str, Any]) -> Plan:
+def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | None = None) -> Plan:
     """Return the plan of a call over columns of ``schema``. Raises as the parser and `make_plan` do.
 
     ``given``: the arguments of the call by their names: ``window``, ``key``, ``order_by``, ``aggregates``, options, and
         ``state``, if there is one.
+    ``rows``: some or all rows, where they are there already; only messages and checks of units look at them.
     A table with the columns of a result is read as a stream, in the order in which its panes came out.
     """
     window, order, aggregates = given["window"], given["order_by"], given["aggregates"]
@@ -140,8 +142,8 @@ def plan_of_call(schema: pa.Schema, given: Mapping[str, Any]) -> Plan:
     calls = None if aggregates is None else as_calls(aggregates)
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
-    stream = stream_of_columns(schema)
-    return make_plan(spec, schema, as_names(given["key"], "key"), order, calls, options, stream)
+    stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
+    return make_plan(spec, schema, as_names(given["key"], "key"), order, calls, options, stream, look=look)
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

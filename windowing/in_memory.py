@@ -75,7 +75,7 @@ def aggregate(
     [[0, 1, 2], [3, -50, 5], [6]]
     """
     table = as_table(table)
-    plan = plan_of_call(table.schema, locals())
+    plan = plan_of_call(table.schema, locals(), table)
     if state is not None:
         check_arguments(plan, state, clock, since, watermarks)
     before = kept_before(plan, state, since)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...conf.job import Job, with_later_keys
+from ...conf.job import Job, with_later_keys, without_units
 from ...readers.files.listing import NoFilesError, list_files
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
@@ -38,7 +38,7 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
     _check_files(record, files, bases)
     *own, last = outputs
     changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
-    request = request_of(Job.model_validate({**with_later_keys(record.job), **changed}))
+    request = request_of(Job.model_validate({**without_units(with_later_keys(record.job)), **changed}))
     request = request.with_stage_outputs(map(_named, own))
     return replace(request, reading=replace(request.reading, bases=bases)), files
 

@@ -10,12 +10,14 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
+from ...readers.merged_source import columns_of_folders
 from ...windowing.columns.conditions import is_condition
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import ClockError, ConfigError
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
+from ...windowing.planning.units import Epoch, Look, no_look
 from ...windowing.planning.validation import check_marks
 from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.suggest import did_you_mean
@@ -66,14 +68,18 @@ class _Input:
     ``stream``: how it is read as a stream; None for plain data.
     ``explain``: column to the reason for its type, None where there is none to give.
     ``advise``: column to the advice where it lacks a clock, None where there is none to give.
+    ``look``: column to what its values look like.
     ``is_stage``: whether it is the result of the stage before.
+    ``of_folders``: the columns whose values are in names of folders.
     """
 
     schema: pa.Schema
     stream: StreamInfo | None
     explain: Callable[[str], str | None]
     advise: Callable[[str | None], str | None]
+    look: Look
     is_stage: bool
+    of_folders: frozenset[str] = frozenset()
 
 
 def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
@@ -82,7 +88,9 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
     where the next stage could not read a column of its result.
     """
-    stage_input = _Input(source.schema, source.stream, source.explain_type, _adviser(request, source), is_stage=False)
+    advise, look = _adviser(request, source), _looker(request, source)
+    dates = columns_of_folders(source.base if isinstance(source, EnrichedSource) else source)
+    stage_input = _Input(source.schema, source.stream, source.explain_type, advise, look, False, dates)
     planned: list[StagePlan] = []
     for stage in request.stages:
         with naming_stage(request, stage.stage.name):
@@ -90,7 +98,12 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
             if len(planned) < len(request.stages):
                 plan = planned[-1].plan
                 stage_input = _Input(
-                    schema_after_parquet(plan.schema), stream_of(plan), _unexplained, _unexplained, is_stage=True
+                    schema_after_parquet(plan.schema),
+                    stream_of(plan),
+                    _unexplained,
+                    _unexplained,
+                    no_look,
+                    is_stage=True,
                 )
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
     return (replace(planned[0], enrichments=texts), *planned[1:])
@@ -121,6 +134,8 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
             options,
             stage_input.stream,
             stage_input.explain,
+            stage_input.look,
+            stage_input.of_folders,
         )
     except ClockError as error:
         because = stage_input.explain(error.column) if error.column is not None else None
@@ -184,6 +199,21 @@ def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str 
         return advise(read, column, request.reading.schema)
 
     return advise
+
+
+def _looker(request: JobRequest, source: Source) -> Look:
+    """Return a function that looks at rows of an input, for the columns of which nothing says a unit."""
+    read = source.base if isinstance(source, EnrichedSource) else source
+
+    def look(column: str) -> Epoch | None:
+        if column not in read.schema.names:
+            return None
+        from ...readers.time_hints import reading, time_guesses  # noqa: PLC0415 - few windows need it
+
+        guess = next(time_guesses(read, [column]), None)
+        return Epoch(guess.epoch_unit, reading(guess, request.reading.schema)) if guess and guess.types else None
+
+    return look
 
 
 def _unexplained(_: str | None) -> str | None:

@@ -9,7 +9,7 @@ import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeVar
 
-from ...conf.job import default_stage
+from ...conf.job import default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
@@ -88,8 +88,9 @@ def job_differences(was: Mapping[str, Any], now: Mapping[str, Any], but: str = _
     """Describe the options in which two jobs, as manifests hold them, differ; only options that change a result count.
 
     Options for speed, messages, paths and ranges do not count, nor does ``late``, which each unit decides for itself.
-    The code of user functions is not compared. Options that a job of an older version lacks had their defaults.
-    ``but``: an option of stages that does not count, besides their outputs. Returns an empty list if the jobs agree.
+    ``1m`` and ``60`` are the same time. The code of user functions is not compared. Options that a job of an older
+    version lacks had their defaults. ``but``: an option of stages that does not count, besides their outputs. Returns
+    an empty list if the jobs agree.
     """
     old, new = ([stage["name"] for stage in job.get("stages") or ()] for job in (was, now))
     if old != new:
@@ -107,7 +108,7 @@ def _different(
 ) -> Iterator[str]:
     for key in dict.fromkeys([*now, *was]):
         old, new = (job.get(key, default.get(key)) for job in (was, now))
-        if key not in but and old != new:
+        if key not in but and old != new and (None in (old, new) or plain_amounts(key, old) != plain_amounts(key, new)):
             yield f"its {key} is {option_text(old)}, not {option_text(new)}"
 
 

@@ -1,5 +1,6 @@
 """Time: the clock column as numbers, grids of ticks, local days and intervals, and the watermark.
 
 Imports `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.sequences`, `windowing.support`.
-Imported by `cli`, `windowing.engine`, `windowing.kinds`, `windowing.scan`, `windowing.streaming`.
+Imported by `cli`, `readers`, `windowing.engine`, `windowing.kinds`, `windowing.planning`, `windowing.scan`,
+`windowing.streaming`.
 """

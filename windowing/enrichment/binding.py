@@ -11,7 +11,9 @@ import pyarrow as pa
 from ..columns.numeric import INT64_DIGITS, is_measurable, scale_of
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError
+from ..language.canonical import decimal_text
 from ..language.enrichment import Enrichment, Pair
+from ..language.tokens import Duration
 from ..support.suggest import did_you_mean
 from .common_types import common_type
 
@@ -113,7 +115,17 @@ def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) 
     if not is_measurable(order.type) or (pa.types.is_decimal(order.type) and order.type.precision > INT64_DIGITS):
         what = f"{who}: the order {order.left!r} is compared as {order.type}"
         raise ConfigError(what, "an as-of order is a time or a number of 64 bits; give its type with --schema")
+    _check_unit(who, enrichment.asof.within, left.field(order.left))
+    _check_unit(who, enrichment.asof.within, right.field(order.right))
     return BoundAsOf(order, _ticks(order.type, enrichment.asof.within), enrichment.asof.strict)
+
+
+def _check_unit(who: str, within: Fraction | None, order: pa.Field) -> None:
+    """Raise `ConfigError` where a tolerance has a unit of time, and the order is an integer, which has none."""
+    if isinstance(within, Duration) and within and pa.types.is_integer(order.type):
+        what = f"{who}: {within.written} is a time, and column {order.name!r} is {order.type}, numbers without a unit"
+        do = f'read it as a time, as with --schema "{order.name}:timestamp(unix_ms)" (or unix, unix_us, unix_ns)'
+        raise ConfigError(what, f"{do}; or say it without a unit: {decimal_text(within)}, with which a state goes on")
 
 
 def _ticks(kind: pa.DataType, within: Fraction | None) -> int | float | None:

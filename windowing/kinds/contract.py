@@ -122,6 +122,11 @@ class WindowKind(ABC):
     def needs_clock(self) -> bool:
         """Whether the order column must be read in seconds (section 1)."""
 
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The time zones in whose local time windows begin."""
+        return ()
+
     @abstractmethod
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         """Raise `ConfigError` where an attribute cannot have this type."""

@@ -77,6 +77,17 @@ class Call:
         return self.arguments[1].value
 
 
+class Distance(NamedTuple):
+    """An amount that differences of a column are compared with.
+
+    ``column``: the column; None: that of the clock.
+    ``amount``: a number, or the operand that says it row by row.
+    """
+
+    column: str | None
+    amount: Any
+
+
 class Policy:
     """A policy: what ends a tumbling window, or what evicts rows of a sliding window or triggers it.
 
@@ -88,6 +99,16 @@ class Policy:
     @property
     def operands(self) -> tuple[Any, ...]:
         """What the policy takes that may be an expression: `windowing.language.conditions.operands.Operand`."""
+        return ()
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The amounts that differences of columns are compared with."""
+        return ()
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The time zones in whose local time windows begin."""
         return ()
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..errors import Span
 from ..support.suggest import did_you_mean, nearest
-from .calls import Call, Form, Policy, Rule
+from .calls import Call, Distance, Form, Policy, Rule
 from .canonical import decimal_text, quoted
 from .tokens import Cursor, Token
 
@@ -36,6 +36,11 @@ class Time(Policy):
     """
 
     seconds: Fraction
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The seconds, on the clock."""
+        return (Distance(None, self.seconds),)
 
     def __str__(self) -> str:
         return f"time({decimal_text(self.seconds)})"
@@ -59,6 +64,11 @@ class Calendar(Policy):
     tz: str = "UTC"
     at: dt.time = dt.time(0)
     start: str = "mon"
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """That of the days."""
+        return (self.tz,)
 
     def __str__(self) -> str:
         words = [f"week@{self.start}" if self.unit == "week" else self.unit]
@@ -89,6 +99,11 @@ class Cron(Policy):
 
     expression: str
     tz: str = "UTC"
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """That of the expression."""
+        return (self.tz,)
 
     def __str__(self) -> str:
         words = [quoted(self.expression, '"')] + ([] if self.tz == "UTC" else [quoted(self.tz, '"')])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Literal
 
-from .calls import Call, Form, Policy, Rule
+from .calls import Call, Distance, Form, Policy, Rule
 from .canonical import column_text, decimal_text
 from .conditions.operands import Operand, operand_text, read_operand
 from .conditions.previous import operands_of, read_amount, steps_of, uses_previous
@@ -47,6 +47,11 @@ class Delta(Policy):
     attribute: str
     amount: Fraction
 
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The amount."""
+        return (Distance(self.attribute, self.amount),)
+
     def __str__(self) -> str:
         return f"delta({column_text(self.attribute)}, {decimal_text(self.amount)})"
 
@@ -68,6 +73,11 @@ class Gap(Policy):
 
     attribute: str
     amount: Fraction
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The amount."""
+        return (Distance(self.attribute, self.amount),)
 
     def __str__(self) -> str:
         return f"gap({column_text(self.attribute)}, {decimal_text(self.amount)})"
@@ -99,6 +109,11 @@ class Changing(Policy):
         if isinstance(self.amount, str) or not uses_previous(self.amount):
             return (self.amount,)
         return operands_of(steps_of(self.amount))
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The amount, unless it is one of rows."""
+        return () if self.attribute is None else (Distance(self.attribute, self.amount),)
 
     @property
     def looks_at_window_before(self) -> bool:

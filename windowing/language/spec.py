@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from ..expressions.syntax import Expression
-from .calls import Policy
+from .calls import Distance, Policy
 from .canonical import column_text, decimal_text, quoted
 from .clock_policies import Calendar, Time
 from .conditions.policies import AnyOf, From, Reaches, When, While
@@ -34,6 +34,7 @@ __all__ = [  # the values of policies are part of the values of a spec
     "Column",
     "Count",
     "Delta",
+    "Distance",
     "From",
     "Gap",
     "PartitionEviction",
@@ -68,6 +69,11 @@ class PartitionEviction:
     kind: Literal["partitionAge", "partitionCount", "tupleCount"]
     amount: Fraction
 
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The seconds of ``partitionAge``, on the clock."""
+        return (Distance(None, self.amount),) if self.kind == "partitionAge" else ()
+
     def __str__(self) -> str:
         return f"{self.kind}({decimal_text(self.amount)})"
 
@@ -84,6 +90,11 @@ class Tumbling:
     policy: Policy
     partitioned: bool = False
     eviction: PartitionEviction | None = None
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """Those of the policy and of the partition eviction."""
+        return (*self.policy.distances, *(self.eviction.distances if self.eviction is not None else ()))
 
     def __str__(self) -> str:
         return ", ".join(["tumbling", str(self.policy), *_options(self.partitioned, self.eviction)])
@@ -103,6 +114,15 @@ class Sliding:
     trigger: TriggerPolicy = Count(1)  # noqa: RUF009 - frozen
     partitioned: bool = False
     eviction: PartitionEviction | None = None
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """Those of both policies and of the partition eviction."""
+        return (
+            *self.evict.distances,
+            *self.trigger.distances,
+            *(self.eviction.distances if self.eviction is not None else ()),
+        )
 
     def __str__(self) -> str:
         words = ["sliding", str(self.evict), str(self.trigger)]
@@ -125,6 +145,11 @@ class TimeInterval:
     discard_age: Fraction = Fraction(0)
     offset: Fraction = Fraction(0)
     partitioned: bool = False
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """All settings, on the event time."""
+        return tuple(Distance(None, amount) for amount in (self.duration, self.period, self.discard_age, self.offset))
 
     def __str__(self) -> str:
         words = (
@@ -155,6 +180,15 @@ class Batched:
     retain_all: bool = False
     unique: str | None = None
     partition_by: tuple[str, ...] = ()
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """What is next to ``within``, on the clock."""
+        return (
+            ()
+            if self.within is None
+            else (Distance(None, self.within), *([] if self.every is None else [Distance(None, self.every)]))
+        )
 
     def __str__(self) -> str:
         every = [] if self.every is None else [f"every {decimal_text(Fraction(self.every))}"]

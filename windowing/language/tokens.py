@@ -54,6 +54,33 @@ _DIGITS = 400
 _SCALE = 10**_DIGITS
 
 
+class Duration(Fraction):
+    """An amount that was written with a unit of time: the 60 of ``1m``.
+
+    It equals the number, and so does its text: only whoever asks for `written` sees a difference.
+    """
+
+    __slots__ = ("written",)
+
+    written: str
+    """The number and the unit as they were written."""
+
+    def __new__(cls, seconds: Fraction, written: str) -> Duration:
+        """Return the seconds, as they were written."""
+        amount = super().__new__(cls, seconds)
+        amount.written = written
+        return amount
+
+    def __reduce__(self) -> tuple[type[Duration], tuple[Fraction, str]]:
+        return Duration, (Fraction(self), self.written)
+
+    def __copy__(self) -> Duration:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Duration:
+        return self
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One token.
@@ -187,7 +214,7 @@ class Cursor:
         return amount
 
     def number(self, token: Token, units: dict[str, Fraction], do: str) -> Fraction:
-        """Return the exact product of a number and its unit."""
+        """Return the exact product of a number and its unit, a `Duration` where that is a unit of time."""
         found = _NUMBER.fullmatch(token.text) if token.kind == "number" else None
         if found is None:
             raise self.error(f"expected a number, found {token}", token.span, do)
@@ -198,7 +225,7 @@ class Cursor:
         amount = _exact(text, units[unit])
         if amount is None:
             raise self.error(f"a number has more than {_DIGITS} digits on one side of its point", token.span)
-        return amount
+        return amount if unit in PLAIN else Duration(amount, token.text)
 
 
 def _is_name(token: Token) -> bool:

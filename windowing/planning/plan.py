@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
@@ -22,6 +22,7 @@ from .lowering import LoweredAggregates, lower
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
 from .result_values import condition_of, result_columns, value_fields
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
+from .units import Look, check_units, no_look
 from .validation import check_options, check_order_known, check_window, field_of
 
 _MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates would make too many slices
@@ -192,11 +193,15 @@ def make_plan(
     options: Options = Options(),  # noqa: B008 - frozen
     stream: StreamInfo | None = None,
     explain: Explain = _no_reason,
+    look: Look = no_look,
+    of_folders: Collection[str] = (),
 ) -> Plan:
     """Bind a window to the columns of ``schema``.
 
     ``calls``: the aggregates; None for ``count()``. ``stream``: the emission order of the input, where it is an earlier
-    result. ``explain``: a function that returns which value made a column text, or None, for messages.
+    result. ``explain``: a function that returns which value made a column text, or None, for messages. ``look``: a
+    function that looks at values of a column, where a time meets numbers. ``of_folders``: the columns whose values are
+    in names of folders.
 
     Raises `ConfigError` for columns that are missing or have the wrong type, options that cannot be combined, and
     output names that clash.
@@ -204,13 +209,14 @@ def make_plan(
     items = (AggregateCall("count", "count"),) if calls is None else calls
     lowered = lower(items, (*schema.names, *(name for name, _ in options.let)))
     projection = _projection(spec, schema, key, order_by, lowered, options)
-    times = time_columns(projection.schema, schema, key)
+    times = time_columns(projection.schema, schema, key, of_folders)
     schema = projection.schema
     check_order_known(projection, spec, key, order_by or (), options)
     check_window(spec, schema, key, explain)
     options = _with_event_time(spec, schema, options, times)
     order = choose_order(spec, schema, order_by, times)
     check_options(spec, schema, key, order, options, len(calls or ()))
+    check_units(spec, schema, options.event_time or next(iter(order.columns), None), options, look)
     rows = _rows([name for name in schema.names if name not in projection.hidden], key, options, stream)
     aggregates = () if rows else tuple(_bound(call, schema, lowered) for call in lowered.calls)
     emission = stream.order if stream else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,14 +35,18 @@ class Order:
         return ", ".join(self.columns) if self.columns else "arrival"
 
 
-def time_columns(schema: pa.Schema, inputs: pa.Schema, key: Sequence[str]) -> list[str]:
+def time_columns(
+    schema: pa.Schema, inputs: pa.Schema, key: Sequence[str], of_folders: Collection[str] = ()
+) -> list[str]:
     """Return the columns of ``schema`` that may be a clock without being named: timestamps and dates.
 
     ``inputs``: the columns of the input alone. Where none of them has a type, as in a CSV file without rows, no column
     has a value, and the first that is not in the key stands for the time. Where one has a type, the time may be there
-    in another form, so nothing stands for it.
+    in another form, so nothing stands for it. ``of_folders``: columns whose values are in names of folders, such as
+    ``dt=2026-11-01``: a date there says which unit a file is of, so it counts only where no other column is a time.
     """
-    found = [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
+    found = _instants(schema)
+    found = [name for name in found if name not in of_folders] or found
     if found or not all(pa.types.is_null(field.type) for field in inputs):
         return found
     return [name for name in inputs.names if name not in key][:1]
@@ -51,8 +55,8 @@ def time_columns(schema: pa.Schema, inputs: pa.Schema, key: Sequence[str]) -> li
 def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy, times: Sequence[str]) -> Order:
     """Choose the order of a window over columns of ``schema``.
 
-    ``times``: its `time_columns`. ``order_by`` decides where it is given. Otherwise the order column is the attribute of
-    the window, if it is a timestamp or a date; else the only one of ``times``, where the window needs a clock; else
+    ``times``: its `time_columns`. ``order_by`` decides where it is given. Otherwise the order column is the attribute
+    of the window, if it is a timestamp or a date; else the only one of ``times``, where the window needs a clock; else
     there is none. Raises `ConfigError` for columns that are missing or cannot be sorted, and where the choice of the
     clock is ambiguous.
     """
@@ -100,7 +104,9 @@ def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order
         return Order((), "no time to order by is named by the window")
     if len(times) != 1:
         raise _no_clock(spec, "a clock", schema, times, "--order-by")
-    why = "the only time column, and the window needs a clock"
+    others = ", ".join(name for name in _instants(schema) if name not in times)
+    beside = f" beside {others} of the folders" if others else ""
+    why = f"the only time column{beside}, and the window needs a clock"
     dtype = schema.field(times[0]).type
     if pa.types.is_date(dtype):  # another column may hold the time of day
         why += "; it has no time of day, so each row stands at its midnight"
@@ -109,8 +115,13 @@ def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order
     return Order((times[0],), why)
 
 
+def _instants(schema: pa.Schema) -> list[str]:
+    """Return the timestamps and dates that are no stamps of a result."""
+    return [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
+
+
 def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, times: Sequence[str], option: str) -> ConfigError:
-    """Return the error; beside dates, such as those in folder names, its advice names the only timestamp."""
+    """Return the error; beside dates its advice names the only timestamp. ``times``: what may be chosen."""
     if not times:
         text = f"the window {spec} needs {what}, and the input has no timestamp or date column"
         return ClockError(text, f"say {option} COLUMN")

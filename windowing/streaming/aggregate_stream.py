@@ -13,6 +13,7 @@ from ..errors import ConfigError
 from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.row_order import OrderBy
+from ..planning.units import check_units, look_at
 from ..planning.validation import check_marks
 from .batch_scan import BatchScan
 from .batch_signals import GivenSignals
@@ -89,7 +90,10 @@ class _Reading:
     has_ended: bool = False
 
     def results(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        for table in gather(reader):
+        for at, table in enumerate(gather(reader)):
+            if at == 0:  # the plan was made before there was a value to look at
+                plan = self.windows.plan
+                check_units(plan.spec, plan.projection.schema, plan.clock, plan.options, look_at(table))
             yield from _batches(self.windows, self.windows.scan(as_table(table)))
         yield from _batches(self.windows, self.windows.end())
         self.has_ended = True

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
+from ....windowing.columns.numeric import is_instant
 from ....windowing.emit.row_counts import rows_out
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
+from ....windowing.language.canonical import column_text
 from ....windowing.support.suggest import few
 from ...console.messages import Messages
 from ...planning.job_plan import JobPlan
 from ...planning.stage_plans import StagePlan
 from ...request.stage_names import stage_prefix
 
+_UTC = frozenset({"UTC", "Etc/UTC"})
 _WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 
 
@@ -29,6 +34,7 @@ def _report_choices(plan: JobPlan, messages: Messages) -> None:
     for stage in plan.stages:
         which = stage_prefix(plan.request, stage.name)
         _report_order(stage, which, stage is plan.stages[0], messages)
+        _report_zone(stage, which, messages)
         if stage.plan.takes_marks:
             _report_marks(stage, which, stage is plan.stages[0], messages)
     _report_rows_out(plan, messages)
@@ -41,6 +47,21 @@ def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messag
         messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
     else:
         messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
+
+
+def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
+    """Write a note where windows follow the local time of a zone, and the clock has no zone."""
+    plan = stage.plan
+    zones = [zone for zone in plan.kind.zones if zone not in _UTC]
+    kind = plan.projection.schema.field(plan.clock).type if zones and plan.clock is not None else pa.null()
+    if not is_instant(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None):
+        return
+    messages.note(
+        f"{which}{plan.clock} has no zone and is read as UTC; where it is local time of {zones[0]} already, leave the "
+        f'zone out of the window; where it is UTC, --let "at=CAST({column_text(str(plan.clock))} AS TIMESTAMPTZ)" and '
+        "--order-by at say so",
+        column=plan.clock,
+    )
 
 
 def _report_marks(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:

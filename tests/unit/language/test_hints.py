@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import wincli_here
@@ -257,13 +259,34 @@ def test_a_line_that_is_an_array_among_objects_is_a_reject(tmp_path: Path) -> No
     assert "2 rejected (unparsable 2)" in ran.err
 
 
-def test_date_folders_beside_a_time_column_get_a_hint(tmp_path: Path) -> None:
+def in_date_folders(text: str) -> None:
     for day in ("2026-11-01", "2026-11-02"):
         Path(f"in/dt={day}").mkdir(parents=True)
-        Path(f"in/dt={day}/a.csv").write_text(CSV)
-    ran = wincli_here("run", "in", "out", "-w", "time(1h)", cwd=tmp_path)
+        Path(f"in/dt={day}/a.csv").write_text(text)
+
+
+@pytest.mark.parametrize("window", ["time(1h)", "timeInterval, intervalDuration(1h)"])
+def test_date_folders_beside_a_time_column_are_no_clock(window: str, tmp_path: Path) -> None:
+    in_date_folders(CSV)
+    ran = wincli_here("run", "in", "out", "-w", window, cwd=tmp_path)
+    assert ran.code == 0
+    order = "ordered by ts: the only time column beside dt of the folders, and the window needs a clock"
+    assert (order in ran.err) == (window == "time(1h)")
+    found = pq.read_table("out")
+    assert pa.types.is_timestamp(found.schema.field("window_start").type)
+
+
+def test_a_date_folder_is_the_clock_where_no_other_column_is_a_time(tmp_path: Path) -> None:
+    in_date_folders("user\nann\nbob\n")
+    ran = wincli_here("run", "in", "out", "-w", "time(1d)", cwd=tmp_path)
+    assert "ordered by dt: the only time column, and the window needs a clock; it has no time of day" in ran.err
+
+
+def test_a_date_of_the_files_beside_a_time_column_gets_a_hint(tmp_path: Path) -> None:
+    Path("a.csv").write_text("ts,born\n2026-11-01T10:00:00,1990-01-01\n")
+    ran = wincli_here("run", "a.csv", "out", "-w", "time(1h)", cwd=tmp_path)
     assert ran.code == 2
-    assert ran.err.rstrip().endswith("needs a clock, and the input has ts and the date dt; say --order-by ts")
+    assert ran.err.rstrip().endswith("needs a clock, and the input has ts and the date born; say --order-by ts")
 
 
 def test_variables_that_nothing_reads_are_noted_with_the_nearest() -> None:
@@ -278,3 +301,30 @@ def test_a_strange_variable_is_noted_by_a_run(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("WINCLI_EMITT", "rows")
     ran = wincli_here("run", "x.csv", "out", "-w", "count(2)", cwd=tmp_path)
     assert "nothing reads the variable WINCLI_EMITT; did you mean WINCLI_EMIT?" in ran.notes
+
+
+ZONE_NOTE = """\
+ts has no zone and is read as UTC; where it is local time of Europe/Paris already, leave the zone out of the window; \
+where it is UTC, --let "at=CAST(ts AS TIMESTAMPTZ)" and --order-by at say so
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "is_noted"),
+    [
+        (["-w", 'calendar(day, "Europe/Paris")'], True),
+        (["-w", 'cron("0 6 * * *", "Europe/Paris")'], True),
+        (["-w", 'count(5) or calendar(week, "Europe/Paris")'], True),
+        (["-w", "calendar(day)"], False),
+        (["-w", 'calendar(day, "UTC")'], False),
+        (["-w", "time(1d)"], False),
+        (["-w", 'calendar(day, "Europe/Paris")', "--let", "at=CAST(ts AS TIMESTAMPTZ)", "--order-by", "at"], False),
+    ],
+)
+def test_times_without_a_zone_get_a_note_where_the_window_has_one(
+    words: list[str], is_noted: bool, tmp_path: Path
+) -> None:
+    ran = wincli_here("run", "x.csv", "out", *words, cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    assert ran.err.count("wincli: note: " + ZONE_NOTE) == is_noted
+    assert ("zone" in ran.err) == is_noted

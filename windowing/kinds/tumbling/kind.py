@@ -103,6 +103,11 @@ class TumblingKind(WindowKind):
         """Whether the clock ends windows, or keys are evicted by age."""
         return self.policy.needs_clock or (self.eviction is not None and self.eviction.kind == "partitionAge")
 
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Those of the policy."""
+        return self.spec.policy.zones
+
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         """Raise `ConfigError` where an attribute cannot have this type."""
         self.policy.check_attribute(name, dtype, explain)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..calls import Call, Form, Policy, Rule
+from ..calls import Call, Distance, Form, Policy, Rule
 from ..canonical import decimal_text
 from ..tokens import AMOUNT, Cursor, Token
-from .operands import Operand, operand_text, read_operand
+from .operands import Operand, operand_column, operand_text, read_operand
 
 REACHES: Final = ("count", "sum", "min", "max", "range")
 """The aggregates of `Reaches`."""
@@ -113,6 +113,15 @@ class Reaches(Policy):
         """What is aggregated."""
         return () if self.argument is None else (self.argument,)
 
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """The value, unless it is a number of rows."""
+        return (
+            ()
+            if self.argument is None or self.function == "count"
+            else (Distance(operand_column(self.argument), self.amount),)
+        )
+
     def __str__(self) -> str:
         argument = "" if self.argument is None else operand_text(self.argument)
         return f"reaches({self.function}({argument}), {decimal_text(self.amount)})"
@@ -148,6 +157,16 @@ class AnyOf(Policy):
     def operands(self) -> tuple[Operand, ...]:
         """Those of all policies."""
         return tuple(operand for policy in self.policies for operand in policy.operands)
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        """Those of all policies."""
+        return tuple(distance for policy in self.policies for distance in policy.distances)
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Those of all policies."""
+        return tuple(dict.fromkeys(zone for policy in self.policies for zone in policy.zones))
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.policies))

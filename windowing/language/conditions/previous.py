@@ -79,6 +79,16 @@ def operands_of(steps: tuple[Step, ...]) -> tuple[Operand, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
+def has_duration(amount: Expression) -> bool:
+    """Whether an amount that asks for the window before is a sum, or another sign, of some duration."""
+    return _has_duration(amount.root)
+
+
+def _has_duration(node: Node) -> bool:
+    is_single = not _asks(node)  # of which the type of its column says whether it is a duration
+    return node.kind == "interval" if is_single else any(map(_has_duration, node.operands))
+
+
 def _operand(step: Step) -> Operand | None:
     if isinstance(step, Value):
         return step.operand

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .....conf.job import Job, with_later_keys
+from .....conf.job import Job, with_later_keys, without_units
 from .....readers.open import open_source
 from .....readers.options import ReadOptions
 from .....windowing.errors import ConfigError, WincliError
@@ -45,7 +45,7 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
     where it cannot be read again.
     """
     manifest = result.manifest
-    request = request_of(Job.model_validate(with_later_keys(manifest["job"])))
+    request = request_of(Job.model_validate(without_units(with_later_keys(manifest["job"]))))
     if request.runs_user_code:
         search(Path.cwd())
     with ExitStack() as stack:
