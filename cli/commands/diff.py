@@ -12,7 +12,7 @@ def diff(
     b: Annotated[str, typer.Argument(metavar="B", help="Another, of the same kind.")],
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", metavar="COL,..", help="What makes a window. Default: key, groups and window number."),
+        typer.Option("--by", metavar="COL,..", help="What makes a window. Default: key, groups and bounds."),
     ] = None,
     columns: Annotated[
         list[str] | None,

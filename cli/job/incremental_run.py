@@ -17,10 +17,11 @@ from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.planning.identity import check_goes_on
 from ...windowing.ports import Executor, InputFile, Split
+from ...windowing.state.equality import DecidingNumbers
 from ...windowing.support.value_table import value_table
 from ...writers.output.versions import versions
 from ...writers.state.journal import commit_together
-from ...writers.state.stage_files import ParquetStateFiles, same_tables
+from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
 from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, OpenWindows, StageRecord, UnitRecord
@@ -30,6 +31,7 @@ from ..planning.stage_plans import StagePlan
 from ..request.fingerprint import absolute
 from ..request.request import JobRequest
 from .context import RunContext, now
+from .deciding_numbers import deciding_numbers
 from .staged_job import StagedJob, StageRun
 from .state_identity import identity_changes, state_identity
 
@@ -148,14 +150,17 @@ class UnitRun:
         """Commit outputs and state atomically; return the record of the unit."""
         first, *others = map(_stage_record, job.stage_runs)
         stages = (replace(first, parts=(*first.parts, *job.plan.table_parts)), *others)
-        former = self.mode.state.record(self.mode.unit.label)
-        is_as_before = former is not None and self._is_as_before(former, stages, executor)
-        state = former.state if former is not None and is_as_before else self.staging.token
-        record = replace(self._record(job, stages, state), reruns=0 if former is None else former.reruns + 1)
+        former, record = self.mode.state.record(self.mode.unit.label), self._record(job, stages)
+        if former is not None:
+            same = self._sameness(former, stages, deciding_numbers(job.plan), executor)
+            if same.decides:
+                numbers = former.numbers if same.numbers else self.staging.token
+                record = replace(record, state=former.state, numbers=numbers)
+            record = replace(record, reruns=former.reruns + 1)
         return commit_together(self.staging, record, job.outputs, self.mode.keep)
 
-    def _record(self, job: StagedJob, stages: tuple[StageRecord, ...], state: str) -> UnitRecord:
-        """Return the record of the unit. ``state``: the id of the window state that it leaves."""
+    def _record(self, job: StagedJob, stages: tuple[StageRecord, ...]) -> UnitRecord:
+        """Return the record of the unit as one that leaves a window state which no run has left before."""
         unit, before = self.mode.unit, self.mode.before
         rows = self.mode.input_rows
         return UnitRecord(
@@ -172,28 +177,42 @@ class UnitRun:
             now(),
             dict(job.seconds),
             versions(),
-            state,
+            self.staging.token,
             before.state if before is not None else None,
             recorded(job.plan.request.job),
             rows.lent if rows is not None else (),
             rows.borrowed if rows is not None else (),
             {name: from_root(files) for name, files in table_files(job.plan).items()},
             tuple(each.as_json() for each in job.expectations),
+            began_numbers=before.numbers if before is not None else None,
         )
 
-    def _is_as_before(self, former: UnitRecord, stages: Sequence[StageRecord], executor: Executor) -> bool:
-        """Whether the unit leaves the same window state as when it was run before: then later units stay valid."""
-        key_states = [(stage.name, stage.registers) for stage in stages]
-        if key_states != [(stage.name, stage.registers) for stage in former.stages]:
-            return False
+    def _sameness(
+        self,
+        former: UnitRecord,
+        stages: Sequence[StageRecord],
+        deciding: Sequence[DecidingNumbers],
+        executor: Executor,
+    ) -> Sameness:
+        """Return how far the unit leaves the window state that it left before: if it decides, later units stay valid.
+
+        ``deciding``: of each stage, which numbers count.
+        """
+        registers = [(stage.name, stage.registers) for stage in stages]
+        is_comparable = registers == [(stage.name, stage.registers) for stage in former.stages]
         state = self.mode.state
-        if not state.has_data(former.label):
-            return False
-        pairs = [
-            (state.stage(former.label, stage.name), replace(self.staging.stage(stage.name), recorded=stage.parts))
-            for stage in stages
+        if not is_comparable or not state.has_data(former.label):
+            return Sameness(decides=False, numbers=False)
+        both = [
+            (
+                state.stage(former.label, stage.name),
+                replace(self.staging.stage(stage.name), recorded=stage.parts),
+                numbers,
+            )
+            for stage, numbers in zip(stages, deciding, strict=True)
         ]
-        return all(executor.map("compare states", _same_pair, pairs))
+        found = executor.map("compare states", _same_stage, both)
+        return Sameness(all(each.decides for each in found), all(each.numbers for each in found))
 
 
 def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
@@ -201,8 +220,8 @@ def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
     return tuple(InputFile(absolute(file.path), file.size, file.mtime) for file in files)
 
 
-def _same_pair(pair: tuple[ParquetStateFiles, ParquetStateFiles]) -> bool:
-    return same_tables(*pair)
+def _same_stage(both: tuple[ParquetStateFiles, ParquetStateFiles, DecidingNumbers]) -> Sameness:
+    return same_tables(*both)
 
 
 def _named(record: UnitRecord, name: str) -> StageRecord:

@@ -248,6 +248,11 @@ class WindowKind(ABC):
         """
 
     @property
+    def counted_rows(self) -> tuple[int, int]:
+        """How the number of rows of a key so far decides its panes: by its remainder by the one, up to the other."""
+        return 1, 0
+
+    @property
     def baseline_attribute(self) -> str | None:
         """The attribute of `KeyState.baseline`, the value that a ``delta`` trigger compares with; None: no trigger."""
         return None

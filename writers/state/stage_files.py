@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import Part
+from ...windowing.state.equality import DecidingNumbers, window_numbers
 from ...windowing.state.state_tables import POS
 from ...windowing.support.addresses.store_errors import store_trouble
 from ...windowing.support.checksum import Checked, checksum
@@ -127,27 +128,49 @@ class ParquetStateFiles:
             return Part(name, table.num_rows, checked.nbytes, checked.checksum)
 
 
-def same_tables(former: ParquetStateFiles, now: ParquetStateFiles) -> bool:
-    """Whether two stages have the same window state, however it is divided into parts.
+@dataclass(frozen=True, slots=True)
+class Sameness:
+    """How far two window states of a stage are the same.
 
-    Of arrival positions only the order counts. Files with equal checksums are the same, even if the former files are
-    gone by now; a damaged former state is never the same. Call this in a task, because it reads both states completely.
+    ``decides``: they are equal in all that decides what comes of them.
+    ``numbers``: the next windows of their keys have equal numbers, too.
+    """
+
+    decides: bool
+    numbers: bool
+
+
+def same_tables(former: ParquetStateFiles, now: ParquetStateFiles, deciding: DecidingNumbers) -> Sameness:
+    """Return how far two stages have the same window state, however it is divided into parts.
+
+    ``deciding``: which numbers count. Of arrival positions only the order does. Files with equal checksums are the
+    same, even if the former files are gone by now; a damaged former state is never the same. Call this in a task,
+    because it reads both states completely.
     """
     if _same_files(former.recorded, now.recorded):
-        return True
+        return Sameness(decides=True, numbers=True)
     try:
         one = _StageTables.of(former)
     except DamagedError:
-        return False
+        return Sameness(decides=False, numbers=False)
     other = _StageTables.of(now)
-    return (
+    keys = [_known(table, deciding.of_keys) for table in (one.keys, other.keys)]
+    numbers = [_known(table, window_numbers) for table in (one.keys, other.keys)]
+    return Sameness(
         _same(one.position, other.position)
-        and _same(one.keys, other.keys)
-        and _same(*map(_without_pos, (one.rows, other.rows)))
-        and _same(*map(_without_pos, (one.advances, other.advances)))
+        and _same(*keys)
+        and _same(*(_known(table, deciding.of_rows) for table in (one.rows, other.rows)))
+        and _same(*(_known(table, deciding.of_rows) for table in (one.advances, other.advances)))
         and _same_named(one.enrich, other.enrich)
-        and _ranks(one.rows, one.advances) == _ranks(other.rows, other.advances)
+        and _ranks(one.rows, one.advances) == _ranks(other.rows, other.advances),
+        _same(*numbers),
     )
+
+
+def _known(table: pa.Table | None, part: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
+    """Return a part of a table; None where it has no rows."""
+    found = None if table is None else part(table)
+    return found if found is not None and found.num_rows else None
 
 
 def _same_files(former: tuple[Part, ...] | None, now: tuple[Part, ...] | None) -> bool:
@@ -201,10 +224,6 @@ def _same_named(one: Sequence[tuple[str, pa.Table]], other: Sequence[tuple[str, 
     if [name for name, _ in one] != [name for name, _ in other]:
         return False
     return all(_same(a, b) for (_, a), (_, b) in zip(one, other, strict=True))
-
-
-def _without_pos(table: pa.Table | None) -> pa.Table | None:
-    return None if table is None else table.drop_columns([POS])
 
 
 def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:

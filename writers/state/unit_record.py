@@ -94,8 +94,8 @@ class UnitRecord:
     ``finished``: when the run finished, ISO 8601.
     ``seconds``: the time that each phase took.
     ``versions``: the versions of wincli, of Python and of packages.
-    ``state``: the id of its window state: the ``run`` that first left this state; a later run that leaves an equal one
-        keeps the id.
+    ``state``: the id of its window state: the ``run`` that first left this state; a later run that leaves one that
+        decides the same keeps the id.
     ``began``: the ``state`` of the unit that it restored, None for a start without one.
     ``job``: the job as run.
     ``lent``: the labels of the units that have read its late rows; this unit has read the rest of its ``inputs``.
@@ -103,6 +103,8 @@ class UnitRecord:
     ``enrich``: the files of each enrich table, by the name of the enrichment.
     ``expectations``: what the job demanded of the unit, and whether it was so; plain JSON values.
     ``reruns``: how often it has been run again.
+    ``numbers``: the id of the window numbers that it left, where these are others than ``state`` says.
+    ``began_numbers``: that of the unit that it restored, where it is not ``began``.
     """
 
     label: str
@@ -126,11 +128,22 @@ class UnitRecord:
     enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
     expectations: tuple[Mapping[str, Any], ...] = ()
     reruns: int = 0
+    numbers: str | None = None
+    began_numbers: str | None = None
+
+    @property
+    def numbering(self) -> str:
+        """The id of the window numbers that it left: the ``run`` that first left these numbers."""
+        return self.numbers or self.state
+
+    def counts_on(self, before: UnitRecord) -> bool:
+        """Whether the window numbers of this unit go on from those that the unit before it has left by now."""
+        return (self.began_numbers or self.began) == before.numbering
 
     def to_json(self) -> str:
         """Return the record as indented JSON, its keys always in the same order."""
         fields = asdict(self)
-        for key in ("expectations", "reruns"):  # a record without any is as earlier versions read it
+        for key in ("expectations", "reruns", "numbers", "began_numbers"):  # without any it is as of earlier versions
             if not fields[key]:
                 del fields[key]
         return json.dumps(seal({"format": FORMAT, **fields}), indent=2, ensure_ascii=False) + "\n"
@@ -190,7 +203,7 @@ def _check_types(record: UnitRecord) -> None:
     parts = [part for stage in record.stages for part in stage.parts]
     texts = (record.label, record.run, record.state, *(part.name for part in parts))
     numbers = (record.ordinal, record.reruns, *(part.rows for part in parts), *(part.nbytes for part in parts))
-    maybe = (record.previous, record.began, record.start, record.end)
+    maybe = (record.previous, record.began, record.start, record.end, record.numbers, record.began_numbers)
     is_right = all(isinstance(text, str) for text in texts) and all(type(n) is int for n in numbers)
     if not is_right or not all(text is None or isinstance(text, str) for text in maybe):
         raise TypeError("a value is of another type")

@@ -49,6 +49,7 @@ class Tally:
     ``only_in_a``, ``only_in_b``, ``changed``: how many windows.
     ``windows``: by column in how many of the changed windows it differs.
     ``change``: by numeric column the sum over B less the sum over A; a null or NaN counts as 0.
+    ``renumbered``: how many windows are equal in all but their number; they do not differ.
     """
 
     only_in_a: int = 0
@@ -56,6 +57,7 @@ class Tally:
     changed: int = 0
     windows: dict[str, int] = field(default_factory=dict)
     change: dict[str, Number] = field(default_factory=dict)
+    renumbered: int = 0
 
     @property
     def total(self) -> int:
@@ -67,6 +69,7 @@ class Tally:
         self.only_in_a += other.only_in_a
         self.only_in_b += other.only_in_b
         self.changed += other.changed
+        self.renumbered += other.renumbered
         for name, count in other.windows.items():
             self.windows[name] = self.windows.get(name, 0) + count
         for name, change in other.change.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....windowing.columns.row_hashes import RowHasher
 from ....windowing.errors import ConfigError
 from ....windowing.planning.result_schema import MARK
 from ....windowing.ports import Split
@@ -15,8 +16,8 @@ from ....windowing.support.value_table import value_table
 from ...console.table import is_number
 from ..results.result import ResultFolder, StoredRows
 from .changes import Comparison, Difference, Tally, changes_of, largest, order_of, tally_of
-from .leftovers import WAITING, leftovers
-from .result_pairs import Columns, ResultPair, columns_of, pairs_of
+from .leftovers import WAITING, leftovers, without_equals
+from .result_pairs import BOUNDS, NUMBER, WINDOW, Columns, ResultPair, columns_of, pairs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class DiffRequest:
     """What is to be compared, and how.
 
     ``a``, ``b``: the paths, each a result or the outputs of a range.
-    ``by``: the columns that make a window; none: key, groups and window number.
+    ``by``: the columns that make a window; none: key, groups and bounds.
     ``columns``: the columns to compare; none: all but those of the stream.
     ``tolerance``: as in `Comparison`.
     ``sort``: as in `Comparison`.
@@ -129,7 +130,11 @@ def _compare_pair(
     columns = columns_of([each for each in (one, other) if each is not None], request.by, request.columns)
     comparison = _comparison(request, columns)
     a, b = _Rows(one, other, columns).tables(), _Rows(other, one, columns).tables()
-    for pairs in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
+    decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
+    for in_a, in_b in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
+        pairs = without_equals(in_a, in_b, columns.schema, decides) if columns.number else (in_a, in_b)
+        if not request.columns:
+            found.tally.renumbered += in_a.num_rows - pairs[0].num_rows
         changes = changes_of(comparison, *pairs)
         found.tally.add(tally_of(changes))
         take(largest(changes, pair.unit, request.head))
@@ -167,10 +172,11 @@ class _Rows:
             return
         schema, names = self.columns.schema, list(self.columns.schema.names)
         has_marks = MARK in self.result.schema.names
-        wanted = [*names, *([MARK] if has_marks and MARK not in names else [])]
-        for table in without_files(self.result.rows, self._skipped()).tables(wanted):
+        wanted = [name for name in names if name != NUMBER]
+        wanted += [name for name in (WINDOW if self.columns.number else None, MARK if has_marks else None) if name]
+        for table in without_files(self.result.rows, self._skipped()).tables(list(dict.fromkeys(wanted))):
             rows = table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True)) if has_marks else table
-            yield rows.select(names).cast(schema)
+            yield (_numbered(rows) if self.columns.number else rows).select(names).cast(schema)
 
     def _skipped(self) -> list[str]:
         """Return the names of parts whose digest, as often as here, a part of the other side has."""
@@ -184,6 +190,16 @@ class _Rows:
             if digest is not None and left.count(digest) == mine.count(digest):
                 skipped.append(part["name"])
         return skipped
+
+
+def _numbered(rows: pa.Table) -> pa.Table:
+    """Return rows with the number of their window apart; where it has bounds, these say which window it is."""
+    number = rows[WINDOW]
+    rows = rows.append_column(NUMBER, number)
+    if BOUNDS[0] not in rows.column_names:
+        return rows
+    at = rows.schema.get_field_index(WINDOW)
+    return rows.set_column(at, WINDOW, pc.if_else(pc.is_valid(rows[BOUNDS[0]]), pa.scalar(None, number.type), number))
 
 
 def without_files(rows: StoredRows, skipped: Sequence[str]) -> StoredRows:

@@ -99,11 +99,11 @@ def leftovers(
             return
         buckets.put(sides)
         for one, other in buckets.pairs():
-            yield _without_equals(one, other, schema, hasher)
+            yield without_equals(one, other, schema, hasher)
 
 
-def _without_equals(one: pa.Table, other: pa.Table, schema: pa.Schema, hasher: RowHasher) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of two tables without those that are in both."""
+def without_equals(one: pa.Table, other: pa.Table, schema: pa.Schema, hasher: RowHasher) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of two tables without those that are in both, as far as ``hasher`` looks at them."""
     a, b = _Side(iter([one]), 0, schema), _Side(iter([other]), 0, schema)
     a.advance(hasher)
     b.advance(hasher)

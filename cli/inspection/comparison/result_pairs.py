@@ -14,10 +14,17 @@ from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....readers.schema.types import arrow_type
 from ....windowing.errors import ConfigError, DamagedError, InputError
-from ....windowing.planning.result_schema import MARK, OUTPUTS, ROW, STEP
+from ....windowing.kinds.registry import kind_of
+from ....windowing.language.parser import parse_window
+from ....windowing.language.spec import HIDDEN
+from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
 from ....windowing.support.suggest import did_you_mean
 from ....writers.state.layout import is_state
 from ..results.result import ResultFolder, label_of, open_result_folder
+
+WINDOW, *BOUNDS = FIXED[:3]
+NUMBER = HIDDEN + WINDOW
+"""The name of a window number that is read and not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +73,13 @@ class ResultPair:
 class Columns:
     """The columns of a comparison.
 
-    ``identity``: which make a window: those of its key, its groups, its number, and what numbers its rows.
+    ``identity``: which make a window: those of its key, its groups and its bounds, and what numbers its rows.
     ``values``: which are compared.
+    ``number``: the name under which the number of a window is read where it is not compared; None where it is, or
+        where there is none. In the identity a window has its number only where it has no bounds.
     ``only_in_a``, ``only_in_b``: names that one side lacks.
     ``retyped``: names whose types differ, with both types as text; their values are not compared.
-    ``schema``: identity, then values, in the types of the first side.
+    ``schema``: identity, then values, then the number, in the types of the first side.
     """
 
     identity: tuple[str, ...]
@@ -79,6 +88,7 @@ class Columns:
     only_in_b: tuple[str, ...]
     retyped: Mapping[str, tuple[str, str]]
     schema: pa.Schema
+    number: str | None = None
 
     @property
     def differ(self) -> bool:
@@ -127,9 +137,10 @@ def _manifest(file: ListedFile) -> dict[str, Any]:
 def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: Sequence[str] = ()) -> Columns:
     """Return the columns by which the results of a unit are compared, one or two.
 
-    ``by``: the identity that the user names; none: key, groups, window number, and the numbers of rows where rows are
-    emitted. ``chosen``: the columns to compare; none: all others but the stream columns, which place rows among those
-    of other keys. Raises `ConfigError` for a column that a side lacks.
+    ``by``: the identity that the user names; none: key, groups, bounds, and the numbers of rows where rows are emitted.
+    ``chosen``: the columns to compare; none: all others but the number of the window, which a window more or less
+    before it changes, and the stream columns, which place rows among those of other keys. Raises `ConfigError` for a
+    column that a side lacks.
     """
     schemas = [schema_of(each) for each in results]
     first, last = schemas[0], schemas[-1]
@@ -139,7 +150,9 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
     types = {name: (str(first.field(name).type), str(last.field(name).type)) for name in common}
     retyped = {name: both for name, both in types.items() if both[0] != both[1]}
     stream = {name for each in results for name in _stream_names(each.manifest)}
-    identity = tuple(by) or tuple(name for name in _identity(first.names) if name in common)
+    overlaps = any(kind_of(parse_window(each.manifest["spec"])).overlaps for each in results)
+    bounds = [name for name in BOUNDS[: 1 + overlaps] if name in types and name not in retyped]
+    identity = tuple(by) or tuple(name for name in _identity(first.names, bounds) if name in common)
     if named := next((name for name in identity if name in retyped), None):
         what = f"column {named!r} is {retyped[named][0]} in one result and {retyped[named][1]} in the other"
         raise ConfigError(what, "compare by other columns with --by")
@@ -147,13 +160,18 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
         raise ConfigError("the results have no window numbers", "say which columns make a row with --by")
     values = tuple(chosen) or tuple(name for name in common if name not in stream)
     values = tuple(name for name in dict.fromkeys(values) if name not in identity and name not in retyped)
+    is_left_out = WINDOW in common and WINDOW not in retyped and WINDOW not in (*by, *chosen)
+    values = tuple(name for name in values if name != WINDOW or not is_left_out)
+    number = NUMBER if is_left_out and (by or bounds) else None
+    fields = [first.field(name) for name in (*identity, *values)]
     return Columns(
         identity,
         values,
         tuple(name for name in first.names if name not in common),
         tuple(name for name in last.names if name not in common),
         retyped,
-        pa.schema([first.field(name) for name in (*identity, *values)]),
+        pa.schema([*fields, *([first.field(WINDOW).with_name(NUMBER)] if number else [])]),
+        number,
     )
 
 
@@ -177,10 +195,12 @@ def schema_of(result: ResultFolder) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _identity(names: Sequence[str]) -> Iterator[str]:
-    """Yield what identifies a row: all columns up to the window number, then its output, and its place in the pane."""
-    if "window" in names:
-        yield from names[: names.index("window") + 1]
+def _identity(names: Sequence[str], bounds: Sequence[str]) -> Iterator[str]:
+    """Yield what identifies a row: key and groups, bounds, window number, its output, and its place in the pane."""
+    if WINDOW in names:
+        yield from names[: names.index(WINDOW)]
+        yield from bounds
+        yield WINDOW
     if OUTPUTS[0] in names and OUTPUTS[1] in names:
         yield OUTPUTS[1]
     yield from (name for name in (STEP, ROW) if name in names)

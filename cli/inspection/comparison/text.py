@@ -15,6 +15,7 @@ from ...console.counts import count_of
 from ...console.table import is_number
 from .changes import Difference, Number, Tally
 from .compare import Diff, UnitDiff
+from .result_pairs import WINDOW
 
 _SIGNS = {"only in A": "-", "only in B": "+", "changed": "~"}
 SIDES = ("only in A", "only in B")
@@ -53,12 +54,22 @@ def _outcome(diff: Diff) -> Iterator[str]:
             yield f"equal: {count_of(windows[0], 'row')}, as the digests tell; no row was read"
         else:
             yield f"no window differs, of {count_of(windows[0], 'row')} in A and {windows[1]:,} in B"
-        if any(unit.has_digests and not unit.by_digest for unit in units):
+        if tally.renumbered:
+            yield renumbered(tally)
+        elif any(unit.has_digests and not unit.by_digest for unit in units):
             yield "the digests differ: mark-only rows or columns that were not compared are others"
         return
     parts = [f"{tally.changed:,} changed", f"{tally.only_in_a:,} only in A", f"{tally.only_in_b:,} only in B"]
     yield f"{count_of(tally.total, 'window')} differ{'s' if tally.total == 1 else ''}: {', '.join(parts)}"
     yield f"of {count_of(windows[0], 'row')} in A and {windows[1]:,} in B"
+    if tally.renumbered:
+        yield renumbered(tally)
+
+
+def renumbered(tally: Tally, would: str = "") -> str:
+    """Say how many windows differ in their number alone. ``would``: before the verb, of an effect."""
+    have = "have" if would or tally.renumbered > 1 else "has"
+    return f"{count_of(tally.renumbered, 'window')} {would}{have} another number, and no other difference"
 
 
 def _columns(diff: Diff) -> Iterator[str]:
@@ -109,10 +120,15 @@ def _sums(tally: Tally) -> list[str]:
 
 
 def _line(difference: Difference) -> str:
-    identity = [f"{name}={_text(value)}" for name, value in difference.identity.items()]
+    identity = [f"{name}={_text(value)}" for name, value in _identity(difference)]
     unit = [difference.unit] if difference.unit else []
     values = [_change(name, *both) for name, both in difference.values.items()]
     return f"{_SIGNS[difference.kind]} {' '.join([*unit, *identity])}: {', '.join(values)}"
+
+
+def _identity(difference: Difference) -> list[tuple[str, pa.Scalar]]:
+    """Return what makes a window, without a number that it does not need."""
+    return [(name, value) for name, value in difference.identity.items() if name != WINDOW or value.is_valid]
 
 
 def _change(name: str, a: pa.Scalar | None, b: pa.Scalar | None) -> str:
@@ -167,6 +183,7 @@ def tally_json(tally: Tally) -> dict[str, Any]:
     """Return counts and changes of sums as plain JSON values."""
     change = {name: float(value) if isinstance(value, Decimal) else value for name, value in tally.change.items()}
     counts = {"changed": tally.changed, "only_in_a": tally.only_in_a, "only_in_b": tally.only_in_b}
+    counts["renumbered"] = tally.renumbered
     return {**counts, "changed_by_column": dict(tally.windows), "change_of_sums": change}
 
 
@@ -174,7 +191,7 @@ def _listed(difference: Difference) -> dict[str, Any]:
     return {
         "unit": difference.unit or None,
         "kind": difference.kind,
-        "window": {name: _plain(value) for name, value in difference.identity.items()},
+        "window": {name: _plain(value) for name, value in _identity(difference)},
         "values": {name: {"a": _plain(a), "b": _plain(b)} for name, (a, b) in difference.values.items()},
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted
 from ...console.counts import count_of
-from ..comparison.text import detail_lines, details_json, tally_json
+from ..comparison.text import detail_lines, details_json, renumbered, tally_json
 from .effect import Effect, StageEffect
 
 _WORDS = ("gone", "new")
@@ -53,6 +53,8 @@ def _stage(stage: StageEffect, is_named: bool) -> Iterator[str]:
         yield f"{which}{count_of(tally.total, 'window')} would differ: {counts}"
     else:
         yield f"{which}no window would differ"
+    if tally.renumbered:
+        yield f"{which}{renumbered(tally, 'would ')}"
     for label, rows in stage.new:
         yield f"{label} has no result now, and would have {count_of(rows, 'row')}"
     yield from detail_lines(stage.diff, _WORDS)

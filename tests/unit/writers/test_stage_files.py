@@ -24,8 +24,9 @@ from support.places import ROOT
 from support.strategies import examples
 from wincli.windowing.errors import DamagedError, OutputError
 from wincli.windowing.ports import Part
+from wincli.windowing.state.equality import DecidingNumbers
 from wincli.windowing.support.checksum import Checked
-from wincli.writers.state.stage_files import ParquetStateFiles, same_tables
+from wincli.writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
 
 TYPES: list[tuple[pa.DataType, object]] = [
     (pa.null(), None),
@@ -241,20 +242,24 @@ def test_a_file_cut_to_the_same_size_is_found_by_its_rows(tmp_path: Path) -> Non
         stage.read_part(part)
 
 
+def is_same(former: ParquetStateFiles, now: ParquetStateFiles) -> bool:
+    return same_tables(former, now, DecidingNumbers()).decides
+
+
 def test_a_damaged_former_state_is_not_the_same(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     (one, _), (other, _) = recorded(tmp_path / "a"), recorded(tmp_path / "b")
-    assert same_tables(one, other)
+    assert is_same(one, other)
     cut(tmp_path / "a/rows-00000.parquet")
-    assert same_tables(one, other), "by its checksums it was"
+    assert is_same(one, other), "by its checksums it was"
     old, now = (
         replace(files, recorded=tuple(replace(part, checksum=None) for part in files.recorded or ()))
         for files in (one, other)
     )
-    assert not same_tables(old, now)
+    assert not is_same(old, now)
     with pytest.raises(DamagedError):
-        same_tables(now, old)
+        is_same(now, old)
 
 
 def test_states_that_are_cut_otherwise_are_the_same(tmp_path: Path) -> None:
@@ -263,6 +268,46 @@ def test_states_that_are_cut_otherwise_are_the_same(tmp_path: Path) -> None:
     one, other = files(tmp_path), files(tmp_path / "b")
     whole = replace(one, recorded=(one.write_rows(0, table),))
     parts = replace(other, recorded=tuple(other.write_rows(i, table.slice(i, 1)) for i in (0, 1)))
-    assert same_tables(whole, parts)
+    assert is_same(whole, parts)
     moved = replace(one, recorded=(one.write_rows(0, table.set_column(1, "__pos", pa.array([9, 7]))),))
-    assert not same_tables(moved, parts)
+    assert not is_same(moved, parts)
+
+
+KEYS = {
+    "k": ["a", "b"],
+    "__rows": [7, 4],
+    "__begin": [0, 0],
+    "__windows": [3, 2],
+    "__full": [False, False],
+    "__baseline": pa.nulls(2),
+}
+ROWS = {"k": ["a"], "n": [1], "__pos": [7], "__rank": [6], "__shown": [False], "__last": [False]}
+NEW_KEY = {"k": ["a", "b", "c"], "__rows": [7, 4, 1], "__begin": [0, 0, 0], "__windows": [3, 2, 1]}
+NEW_KEY |= {"__full": [False] * 3, "__baseline": pa.nulls(3)}
+CASES: list[tuple[DecidingNumbers, dict[str, object], dict[str, object], Sameness]] = [
+    (DecidingNumbers(False, False), {"__rows": [8, 4]}, {"__rank": [7]}, Sameness(True, True)),
+    (DecidingNumbers(False, False), {"__rows": [8, 4], "__windows": [4, 2]}, {}, Sameness(True, False)),
+    (DecidingNumbers(False, False), NEW_KEY, {}, Sameness(True, False)),
+    (DecidingNumbers(True, False), {"__windows": [4, 2]}, {}, Sameness(False, False)),
+    (DecidingNumbers(False, True), {"__rows": [8, 4]}, {"__rank": [7]}, Sameness(False, True)),
+    (DecidingNumbers(False, False, every=2), {"__rows": [8, 4]}, {}, Sameness(False, True)),
+    (DecidingNumbers(False, False, every=2), {"__rows": [9, 4]}, {}, Sameness(True, True)),
+    (DecidingNumbers(False, False, held=7), {"__rows": [9, 4]}, {}, Sameness(True, True)),
+    (DecidingNumbers(False, False, held=8), {"__rows": [9, 4]}, {}, Sameness(False, True)),
+    (DecidingNumbers(False, False), {"__full": [True, False]}, {}, Sameness(False, True)),
+    (DecidingNumbers(False, False), {}, {"n": [2]}, Sameness(False, True)),
+    (DecidingNumbers(False, False, carried=frozenset({"n"})), {}, {"n": [2]}, Sameness(True, True)),
+]
+
+
+@pytest.mark.parametrize(("deciding", "keys", "rows", "expected"), CASES)
+def test_of_the_numbers_that_a_state_counts_only_those_that_decide_make_it_another(
+    tmp_path: Path, deciding: DecidingNumbers, keys: dict[str, object], rows: dict[str, object], expected: Sameness
+) -> None:
+    both = []
+    for name, more, held in (("a", {}, {}), ("b", keys, rows)):
+        (tmp_path / name).mkdir()
+        stage = files(tmp_path / name)
+        tables = pa.table({**KEYS, **more}), pa.table({**ROWS, **held})
+        both.append(replace(stage, recorded=(stage.write_keys(0, tables[0]), stage.write_rows(0, tables[1]))))
+    assert same_tables(both[0], both[1], deciding) == expected

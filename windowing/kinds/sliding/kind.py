@@ -202,6 +202,13 @@ class SlidingKind(OverlappingKind):
         return is_retained
 
     @property
+    def counted_rows(self) -> tuple[int, int]:
+        """A ``count`` that triggers counts to n again and again; one that evicts has been full since n rows."""
+        every = self.spec.trigger.n if isinstance(self.spec.trigger, Count) else 1
+        held = self.spec.evict.n if isinstance(self.spec.evict, Count) else 0
+        return every, held
+
+    @property
     def baseline_attribute(self) -> str | None:
         """The attribute of a ``delta`` trigger."""
         return trigger_of(self.spec.trigger).attribute
