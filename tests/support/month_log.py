@@ -80,9 +80,7 @@ class Log:
         assert wincli_here("run", *SESSIONS, *more, cwd=self.folder).code == 0
         found = as_one(in_order(self.outputs()), list(records(self.state).values())).drop_columns([*but])
         counts = {**manifest(self.folder / "one")["counts"]}
-        return total(self.state) == counts and bool(
-            found.equals(in_order([self.folder / "one"]).drop_columns([*but]))
-        )
+        return total(self.state) == counts and bool(found.equals(in_order([self.folder / "one"]).drop_columns([*but])))
 
 
 @dataclass(frozen=True)
