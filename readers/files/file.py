@@ -288,7 +288,7 @@ def input_errors(file: str, what: str = "") -> Iterator[None]:
         raise InputError(f"{file} may not be read: permission denied", "check who may read it") from None
     except FileNotFoundError:
         raise InputError(f"{file} is not there any more", "run it again when nothing changes the input") from None
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:  # a damaged name of a column is no text
         if trouble := store_trouble(str(error)):
             raise InputError(f"{file} cannot be read{what}: {trouble.words}", trouble.do) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

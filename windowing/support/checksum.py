@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 import pyarrow as pa
@@ -23,6 +23,15 @@ CHECKSUM = "checksum"
 def checksum(data: bytes | pa.Buffer, before: int = 0) -> str:
     """Return the checksum of bytes, such as ``crc32:0a1b2c3d``. ``before``: the CRC of the bytes before these."""
     return _as_text(zlib.crc32(data, before))
+
+
+def checksum_of_blocks(blocks: Iterable[bytes]) -> tuple[int, str]:
+    """Return how many bytes come in blocks, and their checksum."""
+    nbytes = crc = 0
+    for block in blocks:
+        nbytes += len(block)
+        crc = zlib.crc32(block, crc)
+    return nbytes, _as_text(crc)
 
 
 def seal(content: Mapping[str, Any]) -> dict[str, Any]:

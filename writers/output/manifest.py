@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ...windowing.columns.row_hashes import RowDigest
 from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
+from ...windowing.support.checksum import CHECKSUM
 from ..commit.run_result import STATISTICS
 from ..formats.types import plain
 from .versions import versions
@@ -86,6 +87,8 @@ def _order(columns: Sequence[str], why: str) -> dict[str, Any]:
 
 def _part(part: Part) -> dict[str, Any]:
     described: dict[str, Any] = {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
+    if part.checksum is not None:
+        described[CHECKSUM] = part.checksum
     if digest := _digest_of(part):
         described["digest"] = digest
     if isinstance(part, ResultPart) and part.statistics is not None:

@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from ...windowing.columns.row_hashes import RowHasher
 from ...windowing.ports import Part, ResultPart
+from ...windowing.support.checksum import Checked
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ...windowing.tables.statistics import FileStatistics
 from ..commit.contract import TableFiles
@@ -43,11 +44,13 @@ class _End:
     """What is known of a file at its end.
 
     ``size``: its size in bytes.
+    ``checksum``: of its bytes.
     ``statistics``: what a table by version has to know of its columns; None for a folder.
     """
 
     size: int
-    statistics: FileStatistics | None
+    checksum: str
+    statistics: FileStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +143,8 @@ class FileSink:
                 rows = self._write_nothing(partitioning, name, ends)
             self._sync_folders(rows)
             return tuple(
-                ResultPart(f"{each}/{name}", rows[each], ends[each].size, None, digests.of(each), ends[each].statistics)
-                for each in sorted(rows)
+                ResultPart(f"{each}/{name}", rows[each], end.size, end.checksum, digests.of(each), end.statistics)
+                for each, end in sorted(ends.items())
             )
 
     def for_tables(self) -> FileSink:
@@ -246,10 +249,11 @@ class FileSink:
         self._make_folder(folder, self.root)
         path, found = f"{self.root}/{folder}/{name}", list[FileStatistics]()
         with open_file(self.fs, path) as file:
-            opened = encoder_of(self.format).open(schema, file)
-            with opened if self.table is None else parquet.begin_for_table(schema, file, found) as write:
+            checked = Checked(file)
+            opened = encoder_of(self.format).open(schema, checked)
+            with opened if self.table is None else parquet.begin_for_table(schema, checked, found) as write:
                 yield write
-            ends[folder] = _End(file.tell(), next(iter(found), None))
+            ends[folder] = _End(checked.nbytes, checked.checksum, next(iter(found), None))
 
     def _write_nothing(self, partitioning: Partitioning, name: str, ends: dict[str, _End]) -> dict[str, int]:
         """Write a file without rows to the folder of nulls; return its folder, with its rows."""
@@ -285,8 +289,9 @@ class FileSink:
         if "/" in name:
             self._make_folder(name.rpartition("/")[0], self.root)
         counted = CountingTables(tables, hasher)
-        size = self._encode(f"{self.root}/{name}", name, encode, counted, schema, is_kept=True)
-        return ResultPart(name, counted.rows, size, digest=counted.digest) if hasher else Part(name, counted.rows, size)
+        end = self._encode(name, encode, counted, schema)
+        known = (name, counted.rows, end.size, end.checksum)
+        return ResultPart(*known, digest=counted.digest) if hasher else Part(*known)
 
     def _write_for_table(self, name: str, tables: Iterable[pa.Table], files: TableFiles) -> Part:
         """Write a part with the columns of a table, and keep what the table has to know of it."""
@@ -298,19 +303,20 @@ class FileSink:
 
         part = self._write(name, encode, tables, files.columns, hasher=part_hasher(self.format, self.schema))
         digest = part.digest if isinstance(part, ResultPart) else None
-        return ResultPart(part.name, part.rows, part.nbytes, digest=digest, statistics=found[-1])
+        return ResultPart(part.name, part.rows, part.nbytes, part.checksum, digest, found[-1])
 
     def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
         """Write a file that only this run reads, and make its folder."""
         self._make_folder(name.rpartition("/")[0], self.staging)
         counted = CountingTables(tables, None)
-        size = self._encode(f"{self.staging}/{name}", name, encode, counted, schema, is_kept=False)
-        return Part(name, counted.rows, size)
+        path = f"{self.staging}/{name}"
+        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, path, is_kept=False) as file:
+            encode(counted, schema, file)
+            return Part(name, counted.rows, file.tell())
 
-    def _encode(
-        self, path: str, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, is_kept: bool
-    ) -> int:
-        """Write tables to a file; return its size in bytes."""
-        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, path, is_kept) as file:
-            encode(tables, schema, file)
-            return file.tell()  # a request less than to ask a store
+    def _encode(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> _End:
+        """Write tables to a file of the result; return its size and checksum, for which nothing is read again."""
+        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.root}/{name}") as file:
+            checked = Checked(file)
+            encode(tables, schema, checked)
+            return _End(checked.nbytes, checked.checksum)

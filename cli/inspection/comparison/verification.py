@@ -1,4 +1,4 @@
-"""Check results and window states against what their runs recorded: files, rows, digests and row accounts."""
+"""Check results and window states against what their runs recorded: files, checksums, rows, digests, row accounts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
 from ....windowing.errors import DamagedError, InputError, WincliError
+from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....writers.commit.contract import Table
 from ....writers.commit.store_objects import run_of
 from ....writers.commit.tables import is_by_version, table_of
+from ....writers.folders.os_errors import reason
 from ....writers.folders.place import SUCCESS, Place, is_local
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
@@ -27,7 +29,7 @@ from ..results.result import ResultFolder, StoredRows, open_result_folder
 from .compare import without_files
 from .result_pairs import schema_of
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 23  # bytes: in a store each block is a request
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class Verification:
     ``path``: what was checked, as the user wrote it.
     ``results``, ``files``, ``rows``: how many were checked.
     ``states``: how many units of a state have a window state that was checked.
+    ``unsummed``: how many results have files without a checksum, so that damage to bytes that hold no value is not
+        found.
     ``undigested``: how many results have no digests that could be compared, so that rows were only counted.
     ``damage``: a line for each thing that is not as it was written.
     """
@@ -46,6 +50,7 @@ class Verification:
     files: int = 0
     rows: int = 0
     states: int = 0
+    unsummed: int = 0
     undigested: int = 0
     damage: list[str] = field(default_factory=list)
 
@@ -101,7 +106,10 @@ def _damage_of_state(view: StateView, record: UnitRecord) -> Iterator[str]:
 
 
 def _verify_result(path: str, found: Verification, shown: str | None = None) -> None:
-    """Check one result: the manifest, the files, the account, then the rows, if all files are there."""
+    """Check one result: the manifest, the files and their bytes, the account, then the rows, if nothing is damaged.
+
+    Bytes that are not those that were written are not decoded: a decoder may do anything with them.
+    """
     table = table_of(path, shown)
     place, manifest = table.place, table.manifest()
     found.results += 1
@@ -109,8 +117,10 @@ def _verify_result(path: str, found: Verification, shown: str | None = None) -> 
         found.damage.append(f"{place.shown}/{MANIFEST}: it is not the manifest that was written there")
         return
     try:
-        damage = [*_damage_of_table(table, manifest), *_damage_of_account(place, manifest)]
-        found.files += len(manifest["parts"]) + len(manifest["rejects"])
+        damage = [*_damage_of_table(table, manifest), *_changed_files(place, manifest)]
+        damage += _damage_of_account(place, manifest)
+        found.files += len(_files_of(manifest))
+        found.unsummed += any(part.get(CHECKSUM) is None for part in _files_of(manifest))
         found.damage += damage
         if not damage:
             _verify_rows(place, path, manifest, found)
@@ -131,7 +141,7 @@ def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]
     selector = fs.FileSelector(place.path, recursive=True)
     infos = [info for info in place.fs.get_file_info(selector) if info.type == fs.FileType.File]
     there = {info.path.removeprefix(f"{place.path}/"): int(info.size) for info in infos}
-    recorded = {part["name"]: int(part["bytes"]) for part in (*manifest["parts"], *manifest["rejects"])}
+    recorded = {part["name"]: int(part["bytes"]) for part in _files_of(manifest)}
     expected = {SUCCESS: 0, **recorded} if is_local(place.fs) else recorded  # in a store the manifest alone completes
     for name, nbytes in expected.items():
         if name not in there:
@@ -142,6 +152,36 @@ def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]
         name for name in there if name not in recorded and not _is_hidden(name) and not _is_under_way(place, name)
     )
     yield from (f"{place.shown}/{name}: no run has written it there" for name in sorted(strays))
+
+
+def _changed_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each file whose bytes are not those that were written.
+
+    Files that are gone or have another size are left to `_damage_of_table`.
+    """
+    for part in _files_of(manifest):
+        if part.get(CHECKSUM) is None:  # an older wincli wrote it
+            continue
+        file = f"{place.shown}/{part['name']}"
+        try:
+            nbytes, checksum = checksum_of_blocks(_blocks(place, part["name"]))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield f"{file}: it cannot be read ({reason(error)})"
+            continue
+        if checksum != part[CHECKSUM] and nbytes == part["bytes"]:
+            yield f"{file}: its checksum is {checksum}, not {part[CHECKSUM]}"
+
+
+def _files_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*manifest["parts"], *manifest["rejects"]]
+
+
+def _blocks(place: Place, name: str) -> Iterator[bytes]:
+    with place.fs.open_input_stream(f"{place.path}/{name}", compression=None) as file:
+        while block := file.read(_BLOCK):
+            yield block
 
 
 def _is_under_way(place: Place, name: str) -> bool:
@@ -175,8 +215,7 @@ def _verify_rows(place: Place, path: str, manifest: Mapping[str, Any], found: Ve
     except WincliError as error:
         found.damage.append(error.what)
         return
-    damage = [*_damage_of_rows(place, result, found), *_damage_of_rejects(place, manifest)]
-    found.damage += damage
+    found.damage += [*_damage_of_rows(place, result, found), *_damage_of_rejects(place, manifest)]
     found.rows += manifest["rows_out"]
 
 
@@ -205,7 +244,7 @@ def _damage_of_part(
             rows += table.num_rows
             if hasher is not None:
                 digest += hasher.digest(table.cast(schema))
-    except (WincliError, OSError, pa.ArrowException) as error:
+    except (WincliError, OSError, ValueError, pa.ArrowException) as error:
         what = error.what if isinstance(error, WincliError) else str(error).partition("\n")[0]
         yield f"{file}: it cannot be read ({what})"
         return
@@ -225,10 +264,7 @@ def _has_types(result: ResultFolder, schema: pa.Schema) -> bool:
 def _damage_of_rejects(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield the files of rejects that have another number of lines than rows were written."""
     for part in manifest["rejects"]:
-        lines = 0
-        with place.fs.open_input_stream(f"{place.path}/{part['name']}", compression=None) as file:
-            while block := file.read(_BLOCK):
-                lines += block.count(b"\n")
+        lines = sum(block.count(b"\n") for block in _blocks(place, part["name"]))
         if lines != part["rows"]:
             yield f"{place.shown}/{part['name']}: it has {lines:,} lines, not {part['rows']:,}"
 
@@ -239,6 +275,11 @@ def verification_text(found: Verification) -> str:
     many += [(found.states, "window state")] if found.states else []
     words = ", ".join(count_of(count, name) for count, name in many)
     lines = [f"damaged: {each}" for each in found.damage]
+    if found.unsummed:
+        results = count_of(found.unsummed, "result")
+        lines.append(
+            f"{results} of an older wincli, without checksums: damage to bytes that hold no value is not found"
+        )
     if found.undigested:
         results = count_of(found.undigested, "result")
         lines.append(f"{results} of an older wincli, or of types without a digest: the rows were only counted")
@@ -254,6 +295,7 @@ def verification_json(found: Verification) -> dict[str, Any]:
         "files": found.files,
         "rows": found.rows,
         "states": found.states,
+        "without_checksums": found.unsummed,
         "without_digests": found.undigested,
         "damage": list(found.damage),
     }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran
+from wincli.cli.inspection.comparison.verification import verify
+from wincli.cli.inspection.results.result import open_result_folder
+from wincli.windowing.errors import WincliError
 
 SPENT = ("--window", "time(1h)", "--key", "user", "--agg", "count()", "--agg", "spent=sum(n)")
 ROWS = [(minute, "ab"[minute % 2], minute) for minute in range(0, 240, 7)]
@@ -122,12 +126,12 @@ def test_damage_is_found_wherever_it_is(tmp_path: Path, format: str) -> None:
     if format == "csv":
         part.write_bytes(content.replace(b",4,", b",5,", 1))
         (line,) = _damage(tmp_path)
-        assert "its rows are not those that were written" in line
+        assert "its checksum is" in line
         part.write_bytes(content.replace(b"\n", b" ", 2).replace(b" ", b"\n", 1))
         assert _damage(tmp_path)
     else:
         part.write_bytes(content[:-9] + b"123456789")
-        assert "cannot be read" in _damage(tmp_path)[0]
+        assert "its checksum is" in _damage(tmp_path)[0]
     part.write_bytes(content[:-1])
     assert f"it has {len(content) - 1:,} bytes, not {len(content):,}" in _damage(tmp_path)[0]
     part.unlink()
@@ -138,7 +142,7 @@ def test_damage_is_found_wherever_it_is(tmp_path: Path, format: str) -> None:
     (tmp_path / "out" / "more.csv").unlink()
     (rejects,) = (tmp_path / "out" / "_rejected").iterdir()
     rejects.write_bytes(rejects.read_bytes().replace(b"\n", b" "))
-    assert "it has 0 lines, not 1" in _damage(tmp_path)[0]
+    assert "its checksum is" in _damage(tmp_path)[0]
     manifest = tmp_path / "out" / "_wincli" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"windowed"', '"windowd"'))
     assert "not the manifest that was written" in _damage(tmp_path)[0]
@@ -149,12 +153,13 @@ def test_a_result_without_digests_is_verified_by_its_rows(tmp_path: Path) -> Non
     path = tmp_path / "out" / "_wincli" / "manifest.json"
     manifest = json.loads(path.read_text())
     for part in (manifest, *manifest["parts"]):
-        del part["digest"]
-    del manifest["checksum"]
+        del part["digest"], part["checksum"]
     path.write_text(json.dumps(manifest))
     ran = wincli_here("verify", "out", cwd=tmp_path)
     assert ran.code == 0
     assert "the rows were only counted" in ran.out
+    assert "1 result of an older wincli, without checksums: damage to bytes that hold no value is not" in ran.out
+    assert json.loads(wincli_here("verify", "out", "--json", cwd=tmp_path).out)["without_checksums"] == 1
     assert _diff(tmp_path, "out", "out").out.splitlines()[2].startswith("no window differs, of 8 rows")
 
 
@@ -168,6 +173,13 @@ def test_a_state_is_verified_with_the_outputs_of_its_units(tmp_path: Path) -> No
     assert ran.code == 0, ran.out
     assert "2 results" in ran.out
     assert "2 window states" in ran.out
+    part = next((tmp_path / "out" / f"dt={day(2)}").glob("part-*"))
+    content = part.read_bytes()
+    part.write_bytes(_flipped(content, Random(1)))
+    ran = wincli_here("verify", "state", cwd=tmp_path)
+    assert ran.code == 4
+    assert f"out/dt={day(2)}/{part.name}: its checksum is" in ran.out
+    part.write_bytes(content)
     file = next((tmp_path / "state" / day(1)).glob("*/*.parquet"))
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -175,3 +187,111 @@ def test_a_state_is_verified_with_the_outputs_of_its_units(tmp_path: Path) -> No
     ran = wincli_here("verify", "state", cwd=tmp_path)
     assert ran.code == 4
     assert "its checksum is" in ran.out
+
+
+REJECTED = [*ROWS, (5, "", 3)]
+FLIPS = 120
+
+
+def _flipped(content: bytes, random: Random) -> bytes:
+    changed, bit = bytearray(content), random.randrange(8 * len(content))
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+def _assert_every_flip_is_found(folder: Path, name: str, checked: str) -> None:
+    """Flip one random bit of a file at a time: each is found, the file is named, and the command does not fail."""
+    file, random = folder / name, Random(name)
+    content = file.read_bytes()
+    for _ in range(FLIPS):
+        file.write_bytes(_flipped(content, random))
+        (line,) = verify(checked).damage
+        assert f"{name}: its checksum is crc32:" in line
+    file.write_bytes(content)
+    assert verify(checked).damage == []
+
+
+FORMS = {
+    "parquet": (),
+    "orc": ("--output-format", "orc"),
+    "csv": ("--output-format", "csv"),
+    "jsonl": ("--output-format", "jsonl"),
+    "folders": ("--partition-by", "user"),
+    "delta": ("--output-format", "delta"),
+    "delta with folders": ("--output-format", "delta", "--partition-by", "user"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_flipped_bit_of_a_part_and_of_rejects_is_found(tmp_path: Path, form: str) -> None:
+    _run(tmp_path, "out", REJECTED, *FORMS[form])
+    manifest = json.loads(next((tmp_path / "out" / "_wincli").glob("manifest*.json")).read_text())
+    names = [part["name"] for part in (*manifest["parts"], *manifest["rejects"])]
+    assert any("rejects-" in name for name in names)
+    for name in names:
+        _assert_every_flip_is_found(tmp_path / "out", name, str(tmp_path / "out"))
+    assert wincli_here("verify", "out", cwd=tmp_path).code == 0
+
+
+@pytest.mark.parametrize("format", ["csv", "orc"])
+def test_parts_that_a_stage_wrote_in_another_format_have_checksums(tmp_path: Path, format: str) -> None:
+    (tmp_path / "in.csv").write_text(_log(REJECTED))
+    (tmp_path / "job.yaml").write_text(
+        f"""
+input: in.csv
+output: last
+stages:
+  - name: hours
+    window: time(1h)
+    key: user
+    agg: [count(), "spent=sum(n)"]
+    output: first
+    output_format: {format}
+  - name: pairs
+    window: count(2)
+    key: user
+    agg: ["sum(spent)"]
+"""
+    )
+    ran = wincli_here("run", "-q", "job.yaml", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    _assert_every_flip_is_found(tmp_path / "first", f"part-00000.{format}", str(tmp_path / "first"))
+    _assert_every_flip_is_found(tmp_path / "last", "part-00000.parquet", str(tmp_path / "last"))
+
+
+def test_a_damaged_file_is_named_beside_one_that_is_gone(tmp_path: Path) -> None:
+    _run(tmp_path, "out", ROWS, "--partition-by", "user")
+    first, second = sorted((tmp_path / "out").glob("user=*/part-*"))
+    first.unlink()
+    second.write_bytes(b"x" * second.stat().st_size)
+    gone, changed = _damage(tmp_path)
+    assert gone == "out/user=a/part-00000.parquet: it is gone"
+    assert changed.startswith("out/user=b/part-00000.parquet: its checksum is crc32:")
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "csv", "jsonl"])
+def test_a_flipped_bit_of_an_input_that_is_a_result_is_read_or_an_error_with_the_file(
+    tmp_path: Path, format: str
+) -> None:
+    """Readers compute no checksums, so they may read other values; but they never fail without naming the file."""
+    _run(tmp_path, "out", ROWS, "--output-format", format)
+    file, random = tmp_path / "out" / f"part-00000.{format}", Random(format)
+    content = file.read_bytes()
+    said = []
+    for _ in range(FLIPS):
+        file.write_bytes(_flipped(content, random))
+        try:
+            list(open_result_folder(str(tmp_path / "out")).rows.tables())
+        except WincliError as error:
+            said.append(error.what)
+    assert said or format == "jsonl"
+    assert [each for each in said if file.name not in each] == []
+
+
+def test_a_column_name_of_a_damaged_file_that_is_no_text_is_an_error_with_the_file(tmp_path: Path) -> None:
+    _run(tmp_path, "out", ROWS)
+    file = tmp_path / "out" / "part-00000.parquet"
+    file.write_bytes(file.read_bytes().replace(b"closed_by", b"c\xe4osed_by"))
+    ran = wincli_here("run", "-q", "--window", "count(2)", "out", "next", cwd=tmp_path)
+    assert ran.code == 3
+    assert "part-00000.parquet cannot be read" in ran.err

@@ -55,6 +55,23 @@ def test_result_in_a_store_is_that_of_a_local_run(log: Path, s3: S3Bucket) -> No
     assert names(s3) == ["in/a.csv", *(f"res/{out}/{name}" for out in ("next", "out") for name in written)]
 
 
+@pytest.mark.parametrize("form", [(), ("--output-format", "csv"), ("--partition-by", "n_mod=sum_n % 2")])
+def test_a_flipped_bit_of_an_object_is_found(log: Path, s3: S3Bucket, form: tuple[str, ...]) -> None:
+    said(log, *RUN, *form, "in.csv", f"{s3.uri}/res/out")
+    parts = [name for name in s3.names() if "/part-" in name]
+    assert parts
+    for part in parts:
+        content = s3.client.get_object(Bucket=s3.name, Key=part)["Body"].read()
+        for at in range(0, len(content), 1 + len(content) // 10):
+            changed = content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]
+            s3.client.put_object(Bucket=s3.name, Key=part, Body=changed)
+            told = said(log, "verify", f"{s3.uri}/res/out", code=4)
+            name = part.removeprefix("res/out/")
+            assert f"damaged: s3://lake/res/out/{name}: its checksum is crc32:" in told
+        s3.client.put_object(Bucket=s3.name, Key=part, Body=content)
+    assert "all as it was written" in said(log, "verify", f"{s3.uri}/res/out")
+
+
 def test_parts_of_a_run_that_has_not_committed_are_no_input(log: Path, s3: S3Bucket) -> None:
     said(log, *RUN, "in.csv", f"{s3.uri}/res/out")
     put = s3.client.put_object
