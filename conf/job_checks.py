@@ -41,6 +41,8 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
         yield _problem(("ship_environment",), what, "leave out one of them")
     if job.get("input_version") is not None and job.get("input_snapshot") is not None:
         yield _problem(("input_snapshot",), "is the version of an Iceberg table, and input_version is given", "say one")
+    if job.get("limit") is not None:
+        yield from _limit(job)
     if job.get("late") == "redo" and not job.get("state"):
         yield _problem(("late",), "redo runs again from a state, and there is none", "name a state, or say reject")
 
@@ -97,6 +99,16 @@ def _pipe(at: Location, job: Values, inputs: int) -> Iterator[Problem]:
     elif job.get("state") or job.get("start"):
         other = "state" if job.get("state") else "range"
         yield _problem(at, f"- is {name}, which is there once and does not go with a {other}", "name files and folders")
+
+
+def _limit(job: Values) -> Iterator[Problem]:
+    """Yield a problem where a first look would leave something from which later runs go on."""
+    if job.get("state"):
+        what = "is for a first look, and a state goes on from all rows of each run"
+        yield _problem(("limit",), what, "leave out the limit, or the state")
+    elif job.get("start") or job.get("end"):
+        what = "is for a first look at one input, and a range has an input for each unit"
+        yield _problem(("limit",), what, "leave it out, or name the files of one unit without a range")
 
 
 def _range(job: Values) -> Iterator[Problem]:

@@ -149,6 +149,14 @@ class JobKeys:
         "Input",
         key_help="Pass over dead links, FIFOs, sockets, devices and what may not be read.",
     )
+    limit: int | None = option(
+        None,
+        "Read only the first N rows of the input, for a first look. Default: all.",
+        "Input",
+        minimum=1,
+        key_help="Read only the first rows of the input, so many, for a first look; default: all.",
+        decides_result=True,
+    )
     mode: Literal["error", "overwrite"] = option(
         "error", "What to do if OUT holds a result.", "Output", key_help="What to do if the output holds a result."
     )

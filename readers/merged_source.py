@@ -66,6 +66,7 @@ class MergedSource:
         the range.
     ``ranges``: the ranges, in the order of their shifts.
     ``stream``: always None: a merged source is never read as a result stream.
+    ``is_cut``: always False: all rows of its ranges are read.
     """
 
     schema: pa.Schema
@@ -73,6 +74,7 @@ class MergedSource:
     splits: Sequence[Split]
     ranges: tuple[SourceRange, ...]
     stream: None = None
+    is_cut: bool = False
 
     @property
     def columnar(self) -> bool:

@@ -60,6 +60,7 @@ def open_source(
     given |= _types_of_tables(listing.tables)
     given |= {name: column_type(text) for name, text in options.schema}
     reader, plan = _plan_input(form)(files.files, options, given, _near_if_small(files.files, executor))
+    files = files.first(len(plan.schemas))
     if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
@@ -106,7 +107,7 @@ def _types_of_tables(tables: Sequence[TableVersion]) -> dict[str, ColumnType]:
 
 def _check_rows(files: Files, plan: SplitPlan) -> None:
     """Raise `DamagedError` where the row count of a part differs from the manifest of its result."""
-    if not files.rows:
+    if not files.rows or plan.is_cut:
         return
     found = [0] * len(files.files)
     for split in plan.splits:
@@ -241,6 +242,8 @@ def _source(
         {name: split for name, split in plan.text_at.items() if name not in constants},
         found.texts("below"),
         type_places=unified.places,
+        is_cut=plan.is_cut,
+        whole=plan.whole,
     )
 
 

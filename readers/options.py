@@ -58,6 +58,7 @@ class ReadOptions:
         without read permission.
     ``stdin``: the path of the file that holds standard input; messages and results call that file ``stdin``.
     ``version``: the version of tables, a number or a time in ISO 8601; None: the newest.
+    ``limit``: how many rows are read, the first in arrival order; None: all.
     """
 
     format: Literal["auto", AnyFormat] = "auto"
@@ -70,6 +71,7 @@ class ReadOptions:
     skip_unreadable: bool = False
     stdin: str | None = None
     version: str | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

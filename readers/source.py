@@ -14,7 +14,7 @@ from ..windowing.errors import InputError
 from ..windowing.ports import Batch, Condition, InputFile, Split, StreamInfo
 from ..windowing.support.suggest import did_you_mean
 from .files.file import Located, check_all
-from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
+from .formats.split_rows import FormatReader, ReadRequest, SplitRows, first_of, rejects_table
 from .schema.types import ColumnType, is_text
 from .values.casts import convert
 
@@ -42,6 +42,8 @@ class FileSource:
     ``names``: the name of each file relative to the path that the user gave, by file index.
     ``skipped``: the unreadable paths that were skipped, each with its reason.
     ``type_places``: by column, the file, or what else it is, that made its type what it is, for messages.
+    ``is_cut``: whether the input has more rows than are read.
+    ``whole``: the last split as the reader knows it, where only its first rows are read; else None.
     """
 
     schema: pa.Schema
@@ -57,6 +59,8 @@ class FileSource:
     names: Sequence[str] = ()
     skipped: tuple[str, ...] = ()
     type_places: Mapping[str, str] = field(default_factory=dict)
+    is_cut: bool = False
+    whole: Split | None = None
 
     @property
     def columnar(self) -> bool:
@@ -74,7 +78,10 @@ class FileSource:
         layout = self.layouts[split.file]
         want = {name: self._type(name) for name in columns if name in layout and name not in self.constants}
         encoded = [name for name in dictionary if name in columns and is_text(self.schema.field(name).type)]
-        found = self.reader.read(self.places[split.file], split, ReadRequest(layout, want, tuple(encoded)))
+        own = self._as_read(split)
+        found = self.reader.read(self.places[split.file], own, ReadRequest(layout, want, tuple(encoded)))
+        if own is not split:
+            found = first_of(found, split.rows)
         table = self._shaped(found, columns, split.file, encoded)
         rejects = rejects_table(self.files[split.file].path, found.rejects)
         pos = found.offsets
@@ -87,18 +94,18 @@ class FileSource:
 
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits that a split can be read in, in order."""
-        return self.reader.parts_of(self.places[split.file], split)
+        return [split] if self._is_cut(split) else self.reader.parts_of(self.places[split.file], split)
 
     def pieces_of(self, split: Split, nbytes: int) -> Iterable[Split]:
         """Return splits that a split is made of, in order: of text of about ``nbytes`` bytes, else as `parts_of` does.
 
         Those of text are found when they are asked for, which may raise `InputError`.
         """
-        return self.reader.pieces_of(self.places[split.file], split, nbytes)
+        return [split] if self._is_cut(split) else self.reader.pieces_of(self.places[split.file], split, nbytes)
 
     def looks_of(self, split: Split) -> Sequence[Split]:
         """Return small parts that stand for a split, in order; of text their positions are estimates."""
-        return self.reader.looks_of(self.places[split.file], split)
+        return [split] if self._is_cut(split) else self.reader.looks_of(self.places[split.file], split)
 
     def is_local(self, split: Split) -> bool:
         """Whether the file of a split is on a local file system, where reads have little latency."""
@@ -110,11 +117,13 @@ class FileSource:
         ``pos``: arrival positions, int64 (N,). The result has the same shape.
         """
         offsets, back = np.unique(np.asarray(pos, np.int64) - split.base, return_inverse=True)
-        lines = self.reader.lines(self.places[split.file], split, offsets)
+        lines = self.reader.lines(self.places[split.file], self._as_read(split), offsets)
         return lines[back]
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split without those of which the file says that a condition is true for no row."""
+        if self._is_cut(split):
+            return [split]
         types = {name: self.schema.field(name).type for name in condition.columns if name not in self.constants}
         return self.reader.parts_with(self.places[split.file], split, condition, types)
 
@@ -144,6 +153,14 @@ class FileSource:
         pieces = (part for split in self.splits if split.file == file for part in self.pieces_of(split, _HEAD))
         found = (_sorts(self.read(part, [column]).rows[column]) for part in pieces if part.rows)
         return next((int(sorts[sorts != _EMPTY][0]) for sorts in found if (sorts != _EMPTY).any()), _EMPTY)
+
+    def _is_cut(self, split: Split) -> bool:
+        """Whether only the first rows of a split are read."""
+        return self.whole is not None and split.index == self.whole.index
+
+    def _as_read(self, split: Split) -> Split:
+        """Return a split as the reader knows it."""
+        return self.whole if self.whole is not None and split.index == self.whole.index else split
 
     def _check(self, columns: Sequence[str]) -> None:
         for name in columns:

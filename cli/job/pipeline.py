@@ -36,10 +36,12 @@ class CommittedJob(Generic[R]):
 
     ``stage_runs``: its stages, in the order of the job.
     ``record``: what the commit has left: the record of the unit on a state, else None.
+    ``cut_at``: how many rows of the input were read, where it has more than the limit of the job; else None.
     """
 
     stage_runs: Sequence[StageRun]
     record: R
+    cut_at: int | None = None
 
 
 def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> CommittedJob[R]:
@@ -70,7 +72,7 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
         job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
         record = run.commit(job, context.spark.session())
         committed(job)
-        return CommittedJob(stage_runs, record)
+        return CommittedJob(stage_runs, record, plan.cut_at)
 
 
 @contextmanager

@@ -26,6 +26,8 @@ def is_small(request: JobRequest) -> bool:
         return False
     if any("://" in path for path in request.inputs):
         return False
+    if job.limit is not None:  # if so many rows turn out to be large, Spark starts then
+        return True
     runs = 1 if job.start is None or job.end is None else len(units(job.start, job.end, job.unit))
     return _are_below(request.inputs, _MOST_BYTES * runs)
 

@@ -37,8 +37,11 @@ class NextRun:
 
 
 def result_is_done(request: JobRequest) -> bool:
-    """Whether the outputs hold the result of this job for its input, so that a run without a state does nothing."""
-    if request.job.mode != "error" or request.is_piped:
+    """Whether the outputs hold the result of this job for its input, so that a run without a state does nothing.
+
+    What was cut at a limit is never that: its manifest names only the files that were read.
+    """
+    if request.job.mode != "error" or request.is_piped or request.job.limit is not None:
         return False
     outputs = request.outputs
     is_there = all(read_result(path) for path in outputs)

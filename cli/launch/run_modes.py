@@ -52,8 +52,8 @@ def _run_alone(request: JobRequest, context: RunContext) -> Finish:
         return partial(
             _nothing_to_do, request, context, f"{request.shown_output} holds the result of this job and input"
         )
-    stage_runs = run_job(request, PlainRun(context.started), context).stage_runs
-    return partial(_report_run, request, stage_runs, context)
+    done = run_job(request, PlainRun(context.started), context)
+    return partial(_report_run, request, done.stage_runs, context, done.cut_at)
 
 
 def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
@@ -138,8 +138,10 @@ def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
         each.pass_over(skipped, gaps)
 
 
-def _report_run(request: JobRequest, stage_runs: Sequence[StageRun], context: RunContext) -> int:
-    report_outcome(request, stage_runs, time.perf_counter() - context.started, context.messages)
+def _report_run(
+    request: JobRequest, stage_runs: Sequence[StageRun], context: RunContext, cut_at: int | None = None
+) -> int:
+    report_outcome(request, stage_runs, time.perf_counter() - context.started, context.messages, cut_at)
     return OK
 
 

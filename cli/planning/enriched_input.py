@@ -40,7 +40,7 @@ def enriched_input(request: JobRequest, source: FileSource | MergedSource, execu
 def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor) -> FileSource:
     """Open the files of a table. Types that ``--schema`` gives hold for its columns of text with these names, too."""
     reading = replace(
-        request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False, version=None
+        request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False, version=None, limit=None
     )
     with _naming(enrichment):
         table = open_source([enrichment.path], reading, executor)

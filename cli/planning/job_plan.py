@@ -34,6 +34,11 @@ class JobPlan:
     table_parts: tuple[Part, ...] = ()
     expectations: tuple[BoundExpectation, ...] = ()
 
+    @property
+    def cut_at(self) -> int | None:
+        """How many rows of the input are read, where it has more than the limit of the job; else None."""
+        return self.request.job.limit if self.source.is_cut else None
+
 
 def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
     """Return the files of each enrich table, by the name of the enrichment."""

@@ -133,6 +133,7 @@ def request_of(job: Job) -> JobRequest:
         job.split_size,
         skip_unreadable=job.skip_unreadable,
         version=job.table_version,
+        limit=job.limit,
     )
     stages = tuple(_stage(stage, job.max_rows_out) for stage in job.stages)
     return JobRequest(job, stages, reading, tuple(map(parse_enrichment, job.enrich)))

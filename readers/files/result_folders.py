@@ -57,6 +57,11 @@ class Files:
     stream: StreamInfo | None
     rows: Mapping[str, int]
 
+    def first(self, count: int) -> Files:
+        """Return the first of the files."""
+        ordinals = self.ordinals if self.ordinals is None else self.ordinals[:count]
+        return self if count == len(self.files) else replace(self, files=self.files[:count], ordinals=ordinals)
+
 
 def order_files(listing: Listing, order: str) -> Files:
     """Put the files of an input in arrival order: by path or time, but the parts of results as the manifests list them.

@@ -22,7 +22,7 @@ from ..files.file import Located
 from ..files.listed import ListedFile
 from ..schema.types import Int64s
 from ..values.casts import convert
-from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, drop_type_errors, first_detail
+from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, cut_plan, drop_type_errors, first_detail
 
 _FIRST = 16  # files whose footers are read one by one
 _SLOW = 0.0005  # seconds for a footer: in memory it takes a tenth of this, in a store 20 times as much
@@ -43,11 +43,15 @@ class Footer:
     groups: tuple[tuple[int, int], ...]
 
 
-def plan_footers(files: Sequence[ListedFile], split_bytes: int, read_footer: Callable[[Located], Footer]) -> SplitPlan:
-    """Read all footers and divide the files into splits; ``place`` of a split is its first row, then its row groups.
+def plan_footers(
+    files: Sequence[ListedFile], split_bytes: int, read_footer: Callable[[Located], Footer], limit: int | None = None
+) -> SplitPlan:
+    """Read footers and divide the files into splits; ``place`` of a split is its first row, then its row groups.
 
-    Raises what ``read_footer`` does.
+    ``limit``: how many rows are read, and so many footers; None: all. Raises what ``read_footer`` does.
     """
+    if limit is not None:
+        return _plan_first(files, split_bytes, limit, read_footer)
     schemas: list[pa.Schema] = []
     shared: dict[pa.Schema, pa.Schema] = {}
 
@@ -60,6 +64,31 @@ def plan_footers(files: Sequence[ListedFile], split_bytes: int, read_footer: Cal
                 index, base = split.index + 1, split.base + split.rows
 
     return SplitPlan(value_table(Split, splits()), share(schemas))
+
+
+def _plan_first(
+    files: Sequence[ListedFile], split_bytes: int, rows: int, read_footer: Callable[[Located], Footer]
+) -> SplitPlan:
+    """Divide the row groups that hold the first rows of files into splits."""
+    schemas: list[pa.Schema] = []
+    splits: list[Split] = []
+    left, is_cut, ends_file = rows, False, True
+    for file, place in enumerate(each.place for each in files):
+        footer = read_footer(place)
+        total = sum(count for count, _ in footer.groups)
+        is_cut = total > left
+        if is_cut and not left:
+            break
+        ends_file = not is_cut
+        befores = accumulate((count for count, _ in footer.groups), initial=0)
+        groups = tuple(group for group, before in zip(footer.groups, befores, strict=False) if before < left)
+        schemas.append(footer.schema)
+        splits += _splits(replace(footer, groups=groups), file, len(splits), rows - left, split_bytes)
+        left -= min(total, left)
+        if is_cut:
+            break
+    plan = SplitPlan(value_table(Split, splits), share(schemas))
+    return cut_plan(plan, rows, ends_file=ends_file) if is_cut else plan
 
 
 def _footers(files: Sequence[ListedFile], read_footer: Callable[[Located], Footer]) -> Iterator[Footer]:

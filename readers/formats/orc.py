@@ -51,7 +51,7 @@ def plan_input(
 
     Raises `InputError` naming the first file that is not complete ORC, or has two columns of one name or a union.
     """
-    return OrcReader(), plan_footers(files, options.split_bytes, _footer)
+    return OrcReader(), plan_footers(files, options.split_bytes, _footer, options.limit)
 
 
 def column_names(file: IO[bytes]) -> list[str]:

@@ -33,7 +33,7 @@ def plan_input(
 
     Raises `InputError` naming the first file that is not complete Parquet, or has two columns of one name.
     """
-    return ParquetReader(), plan_parts(files, options.split_bytes)
+    return ParquetReader(), plan_footers(files, options.split_bytes, _footer, options.limit)
 
 
 def plan_parts(files: Sequence[ListedFile], split_bytes: int) -> SplitPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...windowing.ports import REJECT_FIELDS, Condition, Executor, Split
-from ...windowing.support.value_table import SharedValues, ValueTable
+from ...windowing.support.value_table import SharedValues, ValueTable, value_table
 from ..files.file import Located
 from ..files.listed import ListedFile
 from ..options import ReadOptions
@@ -169,11 +169,35 @@ class SplitPlan:
     ``splits``: the splits of all files.
     ``schemas``: the schema of each file.
     ``text_at``: the index of the first split whose values made the type of a column string, by column.
+    ``is_cut``: whether the input has more rows; then ``schemas`` may end before its files do.
+    ``whole``: the last split as its reader knows it, where only its first rows are read; else None.
     """
 
     splits: ValueTable[Split]
     schemas: SharedValues
     text_at: dict[str, int] = field(default_factory=dict)
+    is_cut: bool = False
+    whole: Split | None = None
+
+
+def cut_plan(plan: SplitPlan, rows: int, *, ends_file: bool) -> SplitPlan:
+    """Return a plan of an input that is cut behind its first ``rows`` rows, of which the last are in its last split.
+
+    ``ends_file``: whether the last of these rows is the last of its file, too.
+    """
+    *others, last = plan.splits
+    kept = rows - last.base
+    nbytes = last.nbytes * kept // max(1, last.rows)
+    cut = replace(last, rows=kept, nbytes=nbytes, ends_file=ends_file)
+    whole = last if kept < last.rows else None
+    return replace(plan, splits=value_table(Split, [*others, cut]), is_cut=True, whole=whole)
+
+
+def first_of(found: SplitRows, rows: int) -> SplitRows:
+    """Return those rows of a split that are among its first ``rows``; its rejects count, too."""
+    count = int(np.searchsorted(found.offsets, rows))
+    rejects = tuple(each for each in found.rejects if each.offset < rows)
+    return SplitRows(found.table.slice(0, count), found.offsets[:count], rejects)
 
 
 class PlanInput(Protocol):

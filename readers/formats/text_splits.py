@@ -20,11 +20,12 @@ from ..schema.kinds import NOTHING, Kind, join, type_of
 from ..schema.types import ColumnType
 from ..text.record_bounds import warm
 from ..values import timestamps
-from .split_rows import FormatReader, SplitPlan
+from .split_rows import FormatReader, SplitPlan, cut_plan
 
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _LOOKS = 4  # ranges of a split that are read for a sample
 _LOOK = 128 << 10  # bytes of such a range
+_FIRST = 8 << 20  # bytes of a range, where only the first rows of the input are read
 _UNCLOSED = ("a quoted field begins here and never ends", "close the quote")
 
 
@@ -84,10 +85,62 @@ def plan_text_files(
     warm()
     if any(kind.format and kind.unix_digits is None for kind in given.values()):
         timestamps.warm()
+    typed = {name: kind.type for name, kind in given.items()}
+    torn = _UNCLOSED if options.multiline else _TORN
+    if options.limit is not None:
+        return _plan_first(reader, files, options.split_bytes, options.limit, typed, torn)
     ranges = value_table(Range, cut_files(files, options.split_bytes, reader.as_stream))
     scanned = executor.map("read types", reader.scan, ranges)
-    typed = {name: kind.type for name, kind in given.items()}
-    return plan_text(files, scanned, typed, _UNCLOSED if options.multiline else _TORN)
+    return plan_text(files, scanned, typed, torn)
+
+
+def _plan_first(
+    reader: TextReader,
+    files: Sequence[ListedFile],
+    split_bytes: int,
+    rows: int,
+    typed: Mapping[str, pa.DataType],
+    torn: tuple[str, str],
+) -> SplitPlan:
+    """Divide the first rows of text files into splits, and infer types from these rows alone.
+
+    Ranges are scanned one after the other, until one has rows beyond. Of that, only the part with the first rows is
+    scanned again. A file that is read as a stream can only be scanned as a whole.
+    """
+    scanned: list[ScannedRange] = []
+    left = rows
+    for byte_range in cut_files(files, min(split_bytes, _FIRST), reader.as_stream):
+        (found,) = _checked([reader.scan(byte_range)])
+        if found.rows <= left:
+            scanned.append(found)
+            left -= found.rows
+            continue
+        is_begun = any(each.file == found.file and each.rows for each in scanned)
+        if not left and not is_begun:  # a header, or empty lines, which stood in ranges of their own
+            scanned = [each for each in scanned if each.file != found.file]
+        elif left:
+            scanned.append(found if found.stop == WHOLE else _first_part(reader, byte_range, found, left))
+        return cut_plan(plan_text(files, scanned, typed, torn), rows, ends_file=not left and not is_begun)
+    return plan_text(files, scanned, typed, torn)
+
+
+def _first_part(reader: TextReader, byte_range: Range, whole: ScannedRange, rows: int) -> ScannedRange:
+    """Return the part of a range with its first ``rows`` rows, of which the range has more, scanned by itself.
+
+    Its end is searched by halves, each counted from the last line start before which there are too few rows.
+    """
+    at, before = whole.start, 0
+    low, high = whole.start, whole.stop  # up to `low` there are too few rows, up to `high` there are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        (found,) = _checked([reader.scan(Range(byte_range.file, byte_range.place, at, middle))])
+        if before + found.rows < rows:
+            at, before = found.stop, before + found.rows
+            low = max(middle, found.stop)
+        else:
+            high = middle
+    (part,) = _checked([reader.scan(Range(byte_range.file, byte_range.place, byte_range.start, high))])
+    return part
 
 
 def text_pieces(reader: TextReader, place: Located, split: Split, nbytes: int) -> Iterator[Split]:

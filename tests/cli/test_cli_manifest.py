@@ -22,7 +22,7 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert wincli("run", "-q", "--master", MASTER, *args, "log", "out", cwd=tmp_path).code == 0
     told = manifest(tmp_path / "out")
     assert list(told) == [
-        *("format", "spec", "job", "schema", "order", "stream", "inputs", "inputs_skipped", "enrich"),
+        *("format", "spec", "job", "schema", "order", "stream", "inputs", "inputs_skipped", "inputs_cut_at", "enrich"),
         *("stages", "counts", "expectations", "rows_out", "digest", "parts", "rejects"),
         *("seconds", "versions", "checksum"),
     ]

@@ -83,6 +83,11 @@ class EnrichedSource:
         """The unreadable paths of the input that were skipped."""
         return tuple(self.base.skipped)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the input has more rows than are read."""
+        return bool(self.base.is_cut)
+
     def check_unchanged(self) -> None:
         """Raise `InputError` naming a file, of the input or of a table, that has changed since it was listed."""
         for source in (self.base, *self.tables):

@@ -34,6 +34,7 @@ def build_manifest(
     stream: StreamInfo | None,
     stages: Sequence[Mapping[str, Any]] = (),
     skipped: int = 0,
+    cut_at: int | None = None,
     tables: Mapping[str, Sequence[InputFile]] | None = None,
     expectations: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -42,9 +43,9 @@ def build_manifest(
     ``job``: the job as run, of plain JSON values. ``spec``: the canonical text of the window. ``order``: the order
     columns, empty for arrival order; ``order_why``: why these. ``counts``: the row accounting of the stage.
     ``seconds``: by phase. ``stream``: None for a result without stream columns. ``inputs``: the files of the job;
-    ``skipped``: how many unreadable paths were skipped. ``tables``: the files of each enrich table. ``stages``: the
-    stages between the inputs and this result, as `stage_entry` returns them. ``expectations``: what the job demanded,
-    and whether it was so.
+    ``skipped``: how many unreadable paths were skipped; ``cut_at``: how many rows were read, where there are more; else
+    None. ``tables``: the files of each enrich table. ``stages``: the stages between the inputs and
+    this result, as `stage_entry` returns them. ``expectations``: what the job demanded, and whether it was so.
     """
     return {
         "format": FORMAT,
@@ -55,6 +56,7 @@ def build_manifest(
         "stream": _stream(stream),
         "inputs": [asdict(file) for file in inputs],
         "inputs_skipped": skipped,
+        "inputs_cut_at": cut_at,
         "enrich": {name: [asdict(file) for file in files] for name, files in (tables or {}).items()},
         "stages": [dict(stage) for stage in stages],
         "counts": asdict(counts),

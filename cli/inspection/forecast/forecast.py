@@ -57,6 +57,7 @@ class InputForecast:
     ``rows``: their rows, those of a text format counted.
     ``columns``: all columns, also those of expressions.
     ``skipped``: the unreadable paths that are passed over, each with its reason.
+    ``cut_at``: how many rows are read, where there are more than the limit of the job; else None.
     """
 
     paths: tuple[str, ...]
@@ -67,6 +68,7 @@ class InputForecast:
     rows: int
     columns: tuple[ColumnForecast, ...]
     skipped: tuple[str, ...] = ()
+    cut_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

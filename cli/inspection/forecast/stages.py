@@ -83,6 +83,7 @@ def _input(request: JobRequest, source: AnySource, plan: JobPlan) -> InputForeca
         sum(split.rows for split in source.splits),
         input_columns(request, source, plan.stages[0].plan),
         tuple(source.skipped),
+        plan.cut_at,
     )
 
 

@@ -152,6 +152,8 @@ def _input(found: InputForecast, label: str | None) -> Iterator[str]:
     words = f"{count_of(found.files, 'file')}, {count_of(found.rows, 'row')}, {size(found.nbytes)}"
     names = found.first if found.files == 1 else f"{found.first} .. {found.last}"
     yield f"{of}{words}: {names}"
+    if found.cut_at is not None:
+        yield f"cut at {count_of(found.cut_at, 'row')} by --limit: the input has more"
     for skipped in found.skipped:
         yield f"passed over: {skipped}"
     yield from _columns(found.columns)

@@ -47,6 +47,7 @@ def _manifest(
         order_why=stage.plan.order.why,
         inputs=plan.source.files,
         skipped=len(plan.source.skipped),
+        cut_at=plan.cut_at,
         tables=table_files(plan),
         counts=outcome.counts,
         parts=last.parts,

@@ -13,11 +13,14 @@ from ...request.stage_names import stage_prefix, with_stage_keys
 from ..staged_job import StageRun
 
 
-def report_outcome(request: JobRequest, runs: Sequence[StageRun], seconds: float, messages: Messages) -> None:
+def report_outcome(
+    request: JobRequest, runs: Sequence[StageRun], seconds: float, messages: Messages, cut_at: int | None = None
+) -> None:
     """Write what the run noticed, the counts of each stage where there are several, and the closing summary.
 
     The summary has the rows that the first stage read, the windows of the last stage, and all other counts summed over
-    all stages. ``seconds``: the time of the whole run.
+    all stages. ``seconds``: the time of the whole run. ``cut_at``: how many rows were read, where the input has more
+    than the limit; else None.
     """
     for each in runs:
         _report_findings(request, each, messages)
@@ -27,11 +30,18 @@ def report_outcome(request: JobRequest, runs: Sequence[StageRun], seconds: float
     rows, windows = runs[0].outcome.counts.rows_in, runs[-1].outcome.windows
     counts = sum((each.outcome.counts for each in runs), Counts())
     see = "" if len(runs) > 1 else "see _rejected" if request.stdout is None else "which a folder as OUT would keep"
-    words = [*_account(rows, windows, counts, see), f"{seconds:.1f} s", f"{count_of(round(rows / seconds), 'row')}/s"]
+    cut = [] if cut_at is None else [f"the input was cut at {count_of(cut_at, 'row')} (--limit)"]
+    words = [
+        *_account(rows, windows, counts, see),
+        *cut,
+        f"{seconds:.1f} s",
+        f"{count_of(round(rows / seconds), 'row')}/s",
+    ]
     output = request.shown_output if request.stdout is None else "stdout"
     messages.summary(
         f"{', '.join(words)} -> {output}",
         **_fields(rows, windows, counts),
+        **({} if cut_at is None else {"cut_at": cut_at}),
         seconds=round(seconds, 3),
         output=output,
     )

@@ -46,6 +46,7 @@ def test_manifest_has_the_request_inputs_and_outputs() -> None:
             {"path": "s3://b/c", "size": 9, "mtime": None},
         ],
         "inputs_skipped": 0,
+        "inputs_cut_at": None,
         "enrich": {},
         "stages": [],
         "counts": {

@@ -1,0 +1,159 @@
+"""The first rows of an input: those that a whole read has first, from no more files and bytes than hold them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from support.readers import read_all, source
+from support.strategies import examples
+from wincli.readers.formats.csv import CsvReader
+from wincli.readers.formats.jsonl import JsonReader
+from wincli.readers.source import FileSource
+
+ROWS = [(7, 10), (0, 10), (5, 2), (4, 10)]
+"""For each file its rows, and the rows of a group."""
+
+
+def write_csv(path: Path, rows: list[int], _: int) -> None:
+    path.write_bytes(b"n,t\r\n" + b"".join(f"{n},{'x' * (n % 4)}\r\n".encode() for n in rows))
+
+
+def write_jsonl(path: Path, rows: list[int], _: int) -> None:
+    path.write_text("".join(json.dumps({"n": n, "t": "x" * (n % 4)}) + "\n\n" for n in rows))
+
+
+def write_parquet(path: Path, rows: list[int], group: int) -> None:
+    pq.write_table(pa.table({"n": pa.array(rows, pa.int64()), "t": ["x" * (n % 4) for n in rows]}), path, group)
+
+
+def write_orc(path: Path, rows: list[int], _: int) -> None:
+    orc.write_table(pa.table({"n": pa.array(rows, pa.int64()), "t": pa.array(["x"] * len(rows), pa.string())}), path)
+
+
+def write_gz(path: Path, rows: list[int], _: int) -> None:
+    path.write_bytes(gzip.compress(b"n,t\n" + b"".join(f"{n},y\n".encode() for n in rows)))
+
+
+WRITE: dict[str, Callable[[Path, list[int], int], None]] = {
+    "csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet, "orc": write_orc, "csv.gz": write_gz,
+}  # fmt: skip
+
+
+@pytest.fixture(params=WRITE)
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Four files, whose rows are numbered through."""
+    first = 0
+    for number, (rows, group) in enumerate(ROWS):
+        WRITE[request.param](tmp_path / f"{number}.{request.param}", list(range(first, first + rows)), group)
+        first += rows
+    return tmp_path
+
+
+@pytest.mark.parametrize("split_bytes", [1, 20, 1 << 20])
+@pytest.mark.parametrize("limit", [1, 3, 6, 7, 8, 9, 12, 13, 15, 16, 17, 99])
+def test_the_first_rows_are_those_of_a_whole_read(log: Path, limit: int, split_bytes: int) -> None:
+    whole = read_all(source(log, split_bytes=split_bytes))
+    opened = source(log, split_bytes=split_bytes, limit=limit)
+    found = read_all(opened)
+    assert (found.rows, found.pos, found.lines) == (whole.rows[:limit], whole.pos[:limit], whole.lines[:limit])
+    assert opened.is_cut == (limit < 16)
+    ends = [split.file for split in opened.splits if split.ends_file]
+    sizes = [rows for rows, _ in ROWS]
+    complete = [file for file in range(len(opened.files)) if sum(sizes[: file + 1]) <= limit]
+    assert ends == complete
+
+
+def test_files_beyond_the_first_rows_are_not_opened(log: Path) -> None:
+    last = next(log.glob("3.*"))
+    last.write_bytes(b"\xff\xfe no file of any format")
+    opened = source(log, limit=8)
+    assert [Path(file.path).name[0] for file in opened.files] == ["0", "1", "2"]
+    assert [row["n"] for row in read_all(opened).rows] == list(range(8))
+
+
+def test_types_are_those_of_the_first_rows_however_the_file_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n" + "1,2\n" * 50 + "x,2.5\n" + "3,4\n" * 50)
+    for split_bytes in (1, 7, 100, 1 << 20):
+        opened = source(path, limit=50, split_bytes=split_bytes)
+        assert opened.schema == pa.schema([("a", pa.int64()), ("b", pa.int64())])
+        opened = source(path, limit=51, split_bytes=split_bytes)
+        assert opened.schema == pa.schema([("a", pa.string()), ("b", pa.float64())])
+
+
+def test_rejects_among_the_first_rows_count_and_others_do_not(tmp_path: Path) -> None:
+    for path in (tmp_path / "x.csv", tmp_path / "y.csv.gz"):
+        text = b"a,b\n1,2\n3\n5,6\n7\n9,10\n"
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+        found = read_all(source(path, limit=3))
+        assert ([row["a"] for row in found.rows], [each["_row"] for each in found.rejects]) == ([1, 5], [3])
+
+
+def test_of_a_large_file_only_the_beginning_is_scanned(tmp_path: Path) -> None:
+    for path, line in ((tmp_path / "x.csv", "1,2\n"), (tmp_path / "x.jsonl", '{"a": 1, "b": 2}\n')):
+        path.write_text(("a,b\n" if path.suffix == ".csv" else "") + line * 6_000_000)
+        with scanned_bytes() as scanned:
+            opened = source(path, limit=10)
+        assert sum(split.rows for split in opened.splits) == 10
+        assert sum(scanned) < 20 << 20
+
+
+@contextmanager
+def scanned_bytes() -> Iterator[list[int]]:
+    """Collect the bytes of the ranges that are scanned."""
+    found: list[int] = []
+
+    def counting(real: Any) -> Any:
+        def scan(self: Any, byte_range: Any) -> Any:
+            result = real(self, byte_range)
+            found.append(result.nbytes)
+            return result
+
+        return scan
+
+    with (
+        mock.patch.object(CsvReader, "scan", counting(CsvReader.scan)),
+        mock.patch.object(JsonReader, "scan", counting(JsonReader.scan)),
+    ):
+        yield found
+
+
+LINES = st.lists(st.sampled_from(["1,2", "3", "", "x,y", "5,6,7", '"a,b",1', "é,2"]), max_size=12)
+
+
+@examples(60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.integers(1, 8), st.integers(1, 40))
+def test_any_text_is_cut_behind_its_first_records(
+    tmp_path: Path, lines: list[str], end: str, ends: bool, limit: int, split_bytes: int
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes((end.join(["a,b", *lines]) + (end if ends else "")).encode())
+    schema = "a:string, b:string"
+    whole, found = (read_all(source(path, schema=schema, split_bytes=split_bytes, **more)) for more in ({}, cut(limit)))
+    kept = [at for at in whole.pos if at < limit]
+    assert (found.pos, found.rows) == (kept, whole.rows[: len(kept)])
+    assert found.rejects == whole.rejects[: len(found.rejects)]
+    every = len(whole.pos) + len(whole.rejects)
+    assert len(found.pos) + len(found.rejects) == min(limit, every)
+    assert types(source(path, limit=limit, split_bytes=split_bytes)) == types(source(path, limit=limit))
+
+
+def cut(limit: int) -> dict[str, int]:
+    return {"limit": limit}
+
+
+def types(opened: FileSource) -> pa.Schema:
+    return opened.schema
