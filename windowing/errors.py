@@ -23,6 +23,9 @@ _WORDS = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _MOST = 160  # characters of a source that a message shows
 _BYTES = range(0xDC80, 0xDD00)  # bytes of a file name that is no text, as Python keeps them
 
+NO_TYPE_YET = "no row has a value there: give the column of the input that it comes from a type with --schema NAME:TYPE"
+"""What to do about a column of type null where what is written must have a type."""
+
 
 class WincliError(Exception):
     """Base class of all errors with a message for the user.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -112,6 +112,8 @@ def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) 
     if enrichment.asof is None:
         return None
     order = _compared(who, enrichment.asof.order, left, right)
+    if pa.types.is_null(order.type):  # neither side has a value, so nothing matches, whatever the type
+        order = replace(order, type=pa.float64())
     if not is_measurable(order.type) or (pa.types.is_decimal(order.type) and order.type.precision > INT64_DIGITS):
         what = f"{who}: the order {order.left!r} is compared as {order.type}"
         raise ConfigError(what, "an as-of order is a time or a number of 64 bits; give its type with --schema")

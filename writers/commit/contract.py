@@ -63,6 +63,17 @@ class TableFiles:
     constants: Mapping[str, pa.Scalar]
 
 
+def with_table_types(result: pa.Schema, there: pa.Schema) -> pa.Schema:
+    """Return the columns of a result, in which those without any value, and so without a type, have that of the table.
+
+    ``there``: the columns of the table, in the types of Arrow.
+    """
+    without = {field.name for field in result if pa.types.is_null(field.type)} & set(there.names)
+    return pa.schema(
+        [field.with_type(there.field(field.name).type) if field.name in without else field for field in result]
+    )
+
+
 class TableCommit(Protocol[Description_contra]):
     """One result of one run on its way into a table. Any process can make it anew from the id of its staging.
 

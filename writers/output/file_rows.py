@@ -7,7 +7,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from ...windowing.errors import ConfigError, DataError
+from ...windowing.errors import NO_TYPE_YET, ConfigError, DataError
 from ...windowing.support.formats import Format
 from ..formats.encoder import encoder_of
 
@@ -67,4 +67,5 @@ def check_types(format: Format, schema: pa.Schema) -> None:
             kind = str(field.type)
             kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."
             what = f"{format} cannot hold column {field.name!r} of type {kind}"
-            raise ConfigError(what, "leave it out, or choose another --output-format") from error
+            do = NO_TYPE_YET if pa.types.is_null(field.type) else "leave it out"
+            raise ConfigError(what, f"{do}, or choose another --output-format") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import ConfigError, InputError
+from ...errors import NO_TYPE_YET, ConfigError, InputError
 from ..address import Values
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def stored_schema(schema: pa.Schema, shown: str) -> pa.Schema:
     for field in schema:
         if (kind := _stored(field.type)) is None:
             what = f"{shown} is a Delta table, which cannot hold column {field.name!r} of type {field.type}"
-            raise ConfigError(what, "leave it out, or cast it")
+            raise ConfigError(what, NO_TYPE_YET if pa.types.is_null(field.type) else "leave it out, or cast it")
         fields.append(pa.field(field.name, kind))
     lower = [field.name.lower() for field in fields]
     if twice := next((field.name for field in fields if lower.count(field.name.lower()) > 1), None):

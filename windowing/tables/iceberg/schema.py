@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import ConfigError, shown
+from ...errors import NO_TYPE_YET, ConfigError, shown
 from ...support.suggest import few
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def _stored(column: str, kind: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", None if kind.tz is None else "UTC")
     unfit = (pa.types.is_duration, pa.types.is_null, pa.types.is_decimal256)
     if any(is_kind(kind) for is_kind in unfit) or kind == pa.time64("ns"):
-        raise ConfigError(f"Iceberg cannot hold column {column!r} of type {kind}", "leave it out, or cast it")
+        do = NO_TYPE_YET if pa.types.is_null(kind) else "leave it out, or cast it"
+        raise ConfigError(f"Iceberg cannot hold column {column!r} of type {kind}", do)
     return _WIDENED.get(kind, kind)
 
 

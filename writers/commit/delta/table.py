@@ -26,7 +26,7 @@ from ...folders.place import is_local, locate
 from ...stores.conditional import ConditionalStore
 from ...stores.open import open_store
 from ...stores.probe import keeps_conditions
-from ..contract import Content, TableFiles
+from ..contract import Content, TableFiles, with_table_types
 from ..result_files import first_missing
 from ..run_files import manifest_path, read_sealed
 from ..version_table import VersionTable, recorded_files
@@ -84,6 +84,8 @@ class DeltaTable(VersionTable):
         if not self.is_named:
             raise ConfigError(f"{self._shown_root} is a Delta table", "say --output-format delta")
         names = [name for name, _ in self.path.values]
+        if table is not None:
+            result = with_table_types(result, schema_of(table))
         stored = stored_schema(pa.schema([field for field in result if field.name not in names]), shown)
         if table is None:
             return TableFiles(stored, {})

@@ -25,7 +25,7 @@ from ...folders.lock import Owner, hold_marker, lock_of
 from ...folders.place import Place, is_local
 from ...stores.conditional import ConditionalStore
 from ...stores.open import open_store
-from ..contract import Content, TableFiles
+from ..contract import Content, TableFiles, with_table_types
 from ..result_files import first_missing
 from ..run_files import manifest_path, read_sealed
 from ..version_table import VersionTable, recorded_files
@@ -88,6 +88,7 @@ class IcebergTable(VersionTable):
         else:
             check_written(address, table.metadata)
             there = arrow_schema(table.schema())
+            own = with_table_types(own, there)
             fixed = pa.schema([there.field(name) for name, _ in address.where])
         stored = stored_schema(pa.schema([*own, *fixed]))
         if table is not None:
