@@ -40,7 +40,7 @@ def run_unit(
     ``previous``: the label of the unit whose state it begins from; None for the first.
     """
     with recording_failure(late.state, unit, late.context):
-        late_rows = find_late_rows(late, request, unit)
+        late_rows = find_late_rows(late, request, unit, previous)
         yield from reprocess_for_late_rows(late, late_rows)
         mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
         yield run_job(own, mode, late.context)

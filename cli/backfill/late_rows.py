@@ -30,8 +30,9 @@ from ..console.counts import count_of
 from ..job.context import RunContext
 from ..job.incremental_run import IncrementalRun, UnitInputRows, from_root
 from ..job.pipeline import CommittedJob, run_job
+from ..job.state_identity import known_by
 from ..planning.enriched_input import enriched_input
-from ..planning.open_input import open_input
+from ..planning.open_input import NOTHING_KNOWN, KnownColumns, open_input
 from ..planning.stage_plans import plan_stages
 from ..request.request import JobRequest
 from .lost_outputs import missing_unit_error
@@ -70,15 +71,17 @@ class LateRows:
     rows: Mapping[str, int]
 
 
-def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit) -> LateRows:
+def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit, previous: str | None) -> LateRows:
     """Find the late rows of a unit, where its job moves them; write a note about them.
 
-    ``request``: the job of ``unit``. Raises `ConfigError` where a late row belongs to a unit that cannot be
-    reprocessed, or where the window cannot read a part of the input.
+    ``request``: the job of ``unit``. ``previous``: the label of the unit that it begins from; None for the first.
+    Raises `ConfigError` where a late row belongs to a unit that cannot be reprocessed, or where the window cannot read
+    a part of the input.
     """
     if request.job.late != "redo":
         return LateRows(unit, request, None, {})
-    source = open_input(request, late.context.spark)
+    before = None if previous is None else late.state.record(previous)
+    source = open_input(request, late.context.spark, known=_known(late, before, request))
     return LateRows(unit, request, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
 
 
@@ -166,7 +169,8 @@ def _check(
     do = "reject late rows with --late reject"
     if source.stream is not None:
         raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
-    stages = plan_stages(request, enriched_input(request, source, PendingExecutor(late.context.spark.session)))
+    executor, known = PendingExecutor(late.context.spark.session), _known(late, earlier[-1], request)
+    stages = plan_stages(request, enriched_input(request, source, executor, known))
     if stages[0].plan.takes_marks and stages[0].marks == FILES:
         what = f"{words}, and its window marks are the ends of files, which say nothing of parts of a file"
         raise ConfigError(what, f"say --marks COLUMN, or {do}")
@@ -210,7 +214,7 @@ def _rerun(
         what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
         raise ConfigError(what, "a higher --keep keeps more states")
     request, files = late.job_of(record)
-    own = open_input(request, late.context.spark, files)
+    own = open_input(request, late.context.spark, files, _known(late, prior, request))
     rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
     incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
     return run_job(request, incremental, late.context)
@@ -230,18 +234,23 @@ def _unit_input_rows(
     after, before = _position(late.state, prior), _position(late.state, record)
     ranges, borrowed = [SourceRange(own, 0, after if record.lent else None, None, expressions)], []
     for rows in wanted:
-        ordinal, source = sources.get(rows.label) or _open_unit_input(late, rows.label)
+        ordinal, source = sources.get(rows.label) or _open_unit_input(late, rows.label, prior)
         ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before, expressions))
         borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
     return UnitInputRows(merge(ranges), from_root(own.files), record.lent, tuple(borrowed))
 
 
-def _open_unit_input(late: LateBackfill, label: str) -> tuple[int, FileSource]:
-    """Open the input of a finished unit; return the ordinal of the unit, and the input."""
+def _open_unit_input(late: LateBackfill, label: str, prior: UnitRecord | None) -> tuple[int, FileSource]:
+    """Open the input of a finished unit for one that begins from ``prior``; return its ordinal, and the input."""
     record = late.state.record(label)
     assert record is not None
     request, files = late.job_of(record)
-    return record.ordinal, open_input(request, late.context.spark, files)
+    return record.ordinal, open_input(request, late.context.spark, files, _known(late, prior, request))
+
+
+def _known(late: LateBackfill, record: UnitRecord | None, request: JobRequest) -> KnownColumns:
+    """Return what the state at the end of a unit says of the columns of a job."""
+    return NOTHING_KNOWN if record is None else known_by(record, late.state.shown, request)
 
 
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:

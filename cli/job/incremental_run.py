@@ -15,7 +15,7 @@ from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.errors import ConfigError
-from ...windowing.planning.identity import check_goes_on
+from ...windowing.planning.identity import check_goes_on, check_types, identity_of, state_types
 from ...windowing.ports import Executor, InputFile, Split
 from ...windowing.state.equality import DecidingNumbers
 from ...windowing.support.value_table import value_table
@@ -26,14 +26,14 @@ from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, OpenWindows, StageRecord, UnitRecord
 from ..planning.job_plan import table_files
-from ..planning.open_input import open_input
+from ..planning.open_input import NOTHING_KNOWN, KnownColumns, open_input
 from ..planning.stage_plans import StagePlan
 from ..request.fingerprint import absolute
 from ..request.request import JobRequest
 from .context import RunContext, now
 from .deciding_numbers import deciding_numbers
 from .staged_job import StagedJob, StageRun
-from .state_identity import identity_changes, state_identity
+from .state_identity import identity_changes, known_by, place_of, state_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,21 @@ class IncrementalRun:
         restore_point = None
         if before is not None:
             former = self.state.stage(before.label, stage.name)
-            restore_point = restore(former, _named(before, stage.name).registers)
+            found = _named(before, stage.name)
+            types = state_types(stage.plan, found.identity, place_of(before, self.state.shown), stage.places)
+            restore_point = restore(former, found.registers, stage.plan, types)
         return replace(task, source=source, restore_point=restore_point, state_files=files)
 
+    def known(self, request: JobRequest) -> KnownColumns:
+        """Return what the state says of the columns of the input and of its enrich tables."""
+        before = self.before
+        return NOTHING_KNOWN if before is None else known_by(before, self.state.shown, request)
+
     def check(self, stages: Sequence[StagePlan]) -> None:
-        """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
+        """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``.
+
+        Another type of a column is no difference, but an error where it has nothing in common with that of the state.
+        """
         for stage in stages:
             check_goes_on(stage.plan)
         before = self.before
@@ -106,6 +116,10 @@ class IncrementalRun:
                 f"the state {self.state.shown} is of another job (at {before.label}): {'; '.join(found)}",
                 "run the job that made it, or name another state",
             )
+        shown = place_of(before, self.state.shown)
+        for stage in stages:
+            who = f"stage {stage.name}: " if len(stages) > 1 else ""
+            check_types(was[stage.name], identity_of(stage.plan), shown, stage.places, who)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +142,15 @@ class UnitRun:
         """The unit, before the labels of its progress."""
         return f"{self.mode.unit.label}: "
 
+    def known(self, request: JobRequest) -> KnownColumns:
+        """Return what the state says of the columns of the input and of its enrich tables."""
+        return self.mode.known(request)
+
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
         """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""
-        return open_input(request, context.spark) if self.mode.input_rows is None else self.mode.input_rows.source
+        if self.mode.input_rows is not None:
+            return self.mode.input_rows.source
+        return open_input(request, context.spark, known=self.known(request))
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""

@@ -55,17 +55,18 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
         open_outputs(request, owner()) as outputs,
         _closing_spark(context),
     ):
-        source = enriched_input(request, run.source(request, context), PendingExecutor(context.spark.session))
+        executor = PendingExecutor(context.spark.session)
+        source = enriched_input(request, run.source(request, context), executor, run.known(request))
         plan = plan_job(request, source, outputs)
         run.check(plan.stages)
         announce(plan, context.is_first("choices"), context.messages)
         for stage in plan.stages:  # while Java starts
             context.spark.warm(warm, stage.plan, stage.schema)
-        executor = SparkStageExecutor(context, run.label)
+        stage_executor = SparkStageExecutor(context, run.label)
         for output in filter(None, outputs):
             output.begin()
-        with loaded_tables(plan, run, executor) as plan:
-            stage_runs = run_stages(plan, run, executor, partial(announce_window, context))
+        with loaded_tables(plan, run, stage_executor) as plan:
+            stage_runs = run_stages(plan, run, stage_executor, partial(announce_window, context))
         plan.source.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         found = check_expectations(plan, stage_runs, context.messages, run.label)

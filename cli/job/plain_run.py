@@ -10,7 +10,7 @@ from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.ports import Executor
 from ...writers.state.journal import commit_all
-from ..planning.open_input import open_input
+from ..planning.open_input import NOTHING_KNOWN, KnownColumns, open_input
 from ..planning.stage_plans import StagePlan
 from ..request.request import JobRequest
 from .context import RunContext
@@ -32,6 +32,10 @@ class PlainRun:
     def begin(self, request: JobRequest) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
         """Return this run; nothing is written."""
         return nullcontext(self)
+
+    def known(self, request: JobRequest) -> KnownColumns:  # noqa: ARG002 - as `OpenRun` has it
+        """Return nothing: no run came before this one."""
+        return NOTHING_KNOWN
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource:
         """Open the input of the job."""

@@ -11,6 +11,7 @@ from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.ports import Executor
+from ..planning.open_input import KnownColumns
 from ..planning.stage_plans import StagePlan
 from ..request.request import JobRequest
 from .context import RunContext
@@ -31,6 +32,10 @@ class OpenRun(Protocol[R_co]):
     @property
     def began(self) -> float:
         """`time.perf_counter` from which on the seconds of the run are counted."""
+        ...
+
+    def known(self, request: JobRequest) -> KnownColumns:
+        """Return what earlier runs say of the columns of the input and of its enrich tables."""
         ...
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:

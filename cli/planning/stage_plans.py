@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -40,6 +40,9 @@ class StagePlan:
     ``result``: the columns that are written: without stream columns where the stage is plain.
     ``marks``: where window marks come from (see `TaskContext`).
     ``enrichments``: what the rows of its input are enriched with: a name and all but the path, of the first stage.
+    ``enriched``: of the first stage, the columns that enrich tables have given its input.
+    ``tables``: of the first stage, the columns of each enrich table, by the name of the enrichment.
+    ``places``: of the first stage, by column, the file or what else made its type what it is.
     """
 
     request: StageRequest
@@ -48,6 +51,9 @@ class StagePlan:
     result: pa.Schema
     marks: str
     enrichments: tuple[str, ...] = ()
+    enriched: frozenset[str] = frozenset()
+    tables: Mapping[str, pa.Schema] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -106,7 +112,26 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                     is_stage=True,
                 )
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
-    return (replace(planned[0], enrichments=texts), *planned[1:])
+    first = replace(planned[0], enrichments=texts, places=_type_places(source))
+    return (_with_tables(first, source), *planned[1:])
+
+
+def _type_places(source: Source) -> Mapping[str, str]:
+    """Return, by column of an input, the file or what else made its type what it is."""
+    read = source.base if isinstance(source, EnrichedSource) else source
+    found: Mapping[str, str] = getattr(read, "type_places", {})
+    return found
+
+
+def _with_tables(stage: StagePlan, source: Source) -> StagePlan:
+    """Return the first stage with what is to be known of enrich tables."""
+    if not isinstance(source, EnrichedSource):
+        return stage
+    tables = {}
+    for each, table in zip(source.enriched, source.tables, strict=True):
+        tables[each.bound.enrichment.name] = pa.schema([table.schema.field(name) for name in each.bound.right])
+    enriched = frozenset(column.name for each in source.enriched for column in each.bound.fields)
+    return replace(stage, enriched=enriched, tables=tables)
 
 
 def schema_after_parquet(schema: pa.Schema) -> pa.Schema:

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, StructType
 from ..arguments import Clock
 from ..columns.arrays import ClockValue
 from ..errors import ConfigError
-from ..planning.identity import kind_of_values
+from ..planning.identity import have_common_type
 from ..planning.plan import Plan
 from ..state.one_table import NO_KEY, PART, REGISTERS, STATE
 from ..state.read_table import check_columns
@@ -56,8 +56,9 @@ def check_state(state: DataFrame, form: StateForm) -> None:
         of_job = path.split(".")[0] not in (STATE, REGISTERS)
         if path not in found and of_job:
             raise ConfigError(f"the state is of another job: it does not hold {path}", _BEGIN)
-        if path in found and kind_of_values(str(found[path])) != kind_of_values(str(dtype)):
-            raise ConfigError(f"the state is of another job: it holds {path} as {found[path]}, not {dtype}", _BEGIN)
+        if path in found and not have_common_type(str(found[path]), str(dtype)):
+            name = path.rpartition(".")[2]
+            raise ConfigError(f"column {name!r} is {found[path]} in the state and {dtype} in the rows", "cast it there")
 
 
 _BEGIN = 'give the job that made it, or begin with state="new"'

@@ -1,14 +1,26 @@
-"""The identity of a state: the options and columns that decide the windows, which all its runs must share."""
+"""The identity of a state: the options and columns that decide the windows, which all its runs must share.
+
+Types of columns are no part of it: a state gets those of the run that goes on from it (`StateTypes`), and where these
+and its own have nothing in common, that is an error of its own (`check_types`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from ..errors import ConfigError
 from ..language.options import WINDOW_OPTIONS, Options
+from ..language.spec import HIDDEN
 from ..operator import check_saves, load
+from ..projection.lag_columns import inputs_of
+from ..projection.projection import VIRTUAL
+from ..state.state_tables import BASELINE, NEWEST
+from ..state.state_types import StateTypes
+from ..support.column_types import common_type, how_to_keep, type_of_text
 from ..support.option import option_text
 from .plan import Plan
 
@@ -20,10 +32,15 @@ DECIDING = (*_FIRST, *(name for name in _NOW if name not in _FIRST))
 
 
 def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the identity of a window as plain JSON values: window, key, order, options and needed columns."""
+    """Return the identity of a window as plain JSON values: window, key, order, options and needed columns.
+
+    ``columns``: those that a state holds. ``input``: those of the input that these are computed from, in their order.
+    ``rows``: whether all columns of the input are held.
+    """
     options = {name: getattr(plan.options, name) for name in DECIDING}
     late = [column.name for column in plan.lag_columns if column.name in plan.values]
     schema = plan.projection.schema
+    read = [name for name in plan.projection.needs(plan.columns) if name not in VIRTUAL]
     return {
         "window": str(plan.spec),
         "key": list(plan.key),
@@ -31,29 +48,75 @@ def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
         **{name: _plain(value) for name, value in options.items()},
         "enrich": list(enrichments),
         "columns": {name: str(schema.field(name).type) for name in (*plan.columns, *late)},
+        "input": {name: str(schema.field(name).type) for name in read},
+        "rows": bool(plan.rows),
     }
 
 
-def differences(was: Mapping[str, Any], now: Mapping[str, Any], same: Callable[[str], str] = str) -> Iterator[str]:
-    """Describe how two identities differ. Options that a state of an older version lacks had their defaults.
-
-    ``same``: a function from the text of a type to that of all types which count as the same.
-    """
+def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Describe how two identities differ. Options that a state of an older version lacks had their defaults."""
     for key, value in now.items():
+        old = was.get(key, _DEFAULTS.get(key))
         if key == "columns":
-            yield from _different_columns(was.get(key) or {}, value, same)
-        elif (old := was.get(key, _DEFAULTS.get(key))) != value:
+            yield from (f"it does not hold column {name}" for name in value if _is_missing(name, was, now))
+        elif key not in _OF_COLUMNS and old != value and not (key == "order" and _has_no_value(was, old, value)):
             yield f"its {key} is {option_text(old)}, not {option_text(value)}"
 
 
-def kind_of_values(dtype: str) -> str:
-    """Return the text of a type without what differs from library to library: large text, dictionaries, time zones.
+def known_columns(identity: Mapping[str, Any], computed: Sequence[str] = ()) -> pa.Schema:
+    """Return the columns of the input that a state knows; of types that have no text that can be read: none.
 
-    An instant is the same in every time zone.
+    ``computed``: the columns that expressions compute. A state of an older version only has what it holds.
     """
-    dtype = re.sub(r"dictionary<values=(.+), indices=\w+, ordered=\d>", r"\1", dtype)
-    dtype = re.sub(r"\blarge_(string|binary|list)\b|\b(string|binary)_view\b", r"\1\2", dtype)
-    return re.sub(r"tz=[^]]+", "tz=UTC", dtype)
+    left_out = {*VIRTUAL, *computed}
+    found = identity.get("input") or {
+        name: kind
+        for name, kind in (identity.get("columns") or {}).items()
+        if name not in left_out and not name.startswith(HIDDEN)
+    }
+    types = {name: type_of_text(kind) for name, kind in found.items()}
+    return pa.schema([(name, kind) for name, kind in types.items() if kind is not None])
+
+
+def check_types(
+    was: Mapping[str, Any], now: Mapping[str, Any], shown: str, places: Mapping[str, str] | None = None, who: str = ""
+) -> None:
+    """Raise `ConfigError` for a column of which a state has values that no type holds together with those of now.
+
+    ``was``, ``now``: the identities of the state and of the window. ``shown``, ``places``: as `StateTypes` has them.
+    ``who``: the beginning of the message.
+    """
+    held, read = was.get("columns") or {}, now.get("input") or {}
+    for name, dtype in now["columns"].items():
+        if name not in held or have_common_type(held[name], dtype):
+            continue
+        if name not in read:
+            what = f"{name.removeprefix(HIDDEN)!r} is {held[name]} in {shown}, and gives {dtype} now"
+            raise ConfigError(f"{who}{what}", f"cast it in its expression, so that it stays {held[name]}")
+        place = (places or {}).get(name)
+        by = " now" if place is None else " by --schema" if place == "--schema" else f" in {place}"
+        kind = type_of_text(held[name])
+        do = f"write it as {held[name]}" if kind is None else how_to_keep(name, kind)
+        raise ConfigError(f"{who}column {name!r} is {held[name]} in {shown} and {dtype}{by}", do)
+
+
+def have_common_type(one: str, other: str) -> bool:
+    """Whether there is a type that holds the values of two types, which are given as texts."""
+    kinds = type_of_text(one), type_of_text(other)
+    if kinds[0] is not None and kinds[1] is not None:
+        return common_type(*kinds) is not None
+    return _kind_of_values(one) == _kind_of_values(other)
+
+
+def state_types(plan: Plan, was: Mapping[str, Any], shown: str, places: Mapping[str, str] | None = None) -> StateTypes:
+    """Return the types that a state gets from the plan that goes on from it; arguments as in `check_types`."""
+    schema = plan.projection.schema
+    more: dict[str, pa.DataType] = {}
+    if plan.kind.baseline_attribute is not None:
+        more[BASELINE] = schema.field(plan.kind.baseline_attribute).type
+    if read := [schema.field(name) for name in inputs_of(plan.lag_columns)]:
+        more[NEWEST] = pa.list_(pa.struct(read))
+    return StateTypes(schema, was.get("columns") or {}, shown, places or {}, more)
 
 
 def check_goes_on(plan: Plan) -> None:
@@ -67,12 +130,23 @@ def check_goes_on(plan: Plan) -> None:
         check_saves(load(plan.options.operator))
 
 
-def _different_columns(was: Mapping[str, str], now: Mapping[str, str], same: Callable[[str], str]) -> Iterator[str]:
-    for name, dtype in now.items():
-        if name not in was:
-            yield f"it does not hold column {name}"
-        elif same(was[name]) != same(dtype):
-            yield f"it holds column {name} as {was[name]}, not {dtype}"
+def _is_missing(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a state lacks a column. One that holds all columns of its input lacks none: no file has had this one."""
+    holds_all = was.get("rows", was.get("emit", "aggregates") != "aggregates")
+    return name not in (was.get("columns") or {}) and not (holds_all and name in (now.get("input") or {}))
+
+
+def _has_no_value(was: Mapping[str, Any], old: Sequence[str] | None, new: Sequence[str]) -> bool:
+    """Whether columns without a value, which no row could be ordered by, are all that two orders differ by."""
+    types = {**(was.get("input") or {}), **(was.get("columns") or {})}
+    return all(types.get(name) == "null" for name in {*(old or ())} ^ {*new})
+
+
+def _kind_of_values(dtype: str) -> str:
+    """Return the text of a type without what differs from library to library: large text, dictionaries, time zones."""
+    dtype = re.sub(r"dictionary<values=(.+), indices=\w+, ordered=\d>", r"\1", dtype)
+    dtype = re.sub(r"\blarge_(string|binary|list)\b|\b(string|binary)_view\b", r"\1\2", dtype)
+    return re.sub(r"tz=[^]]+", "tz=UTC", dtype)
 
 
 def _plain(value: Any) -> Any:
@@ -82,4 +156,5 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | str) else str(value)
 
 
+_OF_COLUMNS = ("columns", "input", "tables", "rows")
 _DEFAULTS = {**{name: _plain(getattr(Options(), name)) for name in DECIDING}, "enrich": []}

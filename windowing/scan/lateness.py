@@ -16,6 +16,7 @@ from ..kinds.signals import Signals
 from ..planning.plan import Plan
 from ..sequences.marks import no_marks
 from ..sequences.sequence import Sequences, order_of
+from ..state.state_types import StateTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,25 @@ def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
     """Return the lag, gap and discard age of the window in the unit of its event-time column."""
     dtype = rows.schema.field(plan.options.event_time).type
     return plan.kind.lateness(dtype, plan.options.lag, plan.options.min_gap)
+
+
+def clock_column(plan: Plan) -> str | None:
+    """Return the column that the clock at the end of a run is a measure of; None: the window has no clock."""
+    return plan.sort[0] if plan.kind.needs_clock and plan.sort else None
+
+
+def retyped_watermark(plan: Plan, types: StateTypes, watermark: ClockValue | None) -> ClockValue | None:
+    """Return a watermark of a state, a reading, in the type that the event time has now.
+
+    Where that was ticks and is a float now, a reading has the lag taken off. Raises `ConfigError` as
+    `StateTypes.measure` does.
+    """
+    name = plan.options.event_time
+    value = types.measure(name, watermark)
+    if isinstance(value, float) and isinstance(watermark, int):
+        lateness = plan.kind.lateness(types.now.field(name).type, plan.options.lag, plan.options.min_gap)
+        return highest(lateness.readings(np.array([value])))
+    return value
 
 
 def no_watermarks(rows: pa.RecordBatch, order: Sequence[str]) -> Watermarks:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import ClockValue, Ints, combined
 from .state_tables import key_table, row_table
+from .state_types import exactly
 from .window_state import WindowState
 
 PART, STATE, ROWS, REGISTERS = "_part", "_state", "_rows", "_registers"
@@ -135,25 +136,7 @@ def combined_struct(table: pa.Table) -> pa.StructArray:
 def conform(columns: Mapping[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
     """Return columns as a table of ``schema``; columns and fields that are not there are null."""
     arrays = [
-        _as(columns[field.name], field.type) if field.name in columns else pa.nulls(rows, field.type)
+        exactly(columns[field.name], field.type) if field.name in columns else pa.nulls(rows, field.type)
         for field in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _as(column: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Return a column in another type of the same values, structs by the names of their fields."""
-    if column.type == dtype:
-        return column
-    if pa.types.is_struct(dtype) and pa.types.is_struct(column.type):
-        own = {field.name: values for field, values in zip(column.type, column.flatten(), strict=True)}
-        parts = [
-            _as(own[field.name], field.type) if field.name in own else pa.nulls(len(column), field.type)
-            for field in dtype
-        ]
-        return pa.StructArray.from_arrays(parts, fields=list(dtype), mask=column.is_null())
-    if pa.types.is_list(dtype) and (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        counts = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-        offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-        return pa.ListArray.from_arrays(offsets, _as(column.flatten(), dtype.value_type), mask=column.is_null())
-    return column.cast(dtype)

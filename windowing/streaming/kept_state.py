@@ -13,7 +13,7 @@ from ..clock.advance_table import LEVEL, POS, advance_table, advances_of
 from ..columns.arrays import combined
 from ..columns.numeric import measure_type
 from ..errors import ConfigError
-from ..planning.identity import check_goes_on, differences, identity_of, kind_of_values
+from ..planning.identity import check_goes_on, check_types, differences, identity_of
 from ..planning.plan import Plan
 from ..projection.lag_columns import inputs_of
 from ..scan.lag_rows import NO_INPUT
@@ -26,6 +26,8 @@ from .batch_rows import Progress
 NEW = "new"
 PriorState: TypeAlias = Rows | Literal["new"]
 """A state that windows go on from: the table that the call before returned, or ``"new"`` for the first."""
+SHOWN_STATE = "the state"
+"""What messages call it."""
 FORMAT = 1
 """The format of the table of a state; goes up when a column changes its meaning."""
 _BEGIN = f'give the job that made it, or begin with state="{NEW}"'
@@ -73,9 +75,10 @@ class StateForm:
         was = json.loads(job)
         if was.get("format") != FORMAT:
             raise no_such_format(was.get("format"))
-        changes = list(differences(was, json.loads(self.job), kind_of_values))
-        if changes:
+        now = json.loads(self.job)
+        if changes := list(differences(was, now)):
             raise ConfigError(f"the state is of another job: {'; '.join(changes)}", _BEGIN)
+        check_types(was, now, SHOWN_STATE)
 
 
 def no_such_format(found: object) -> ConfigError:

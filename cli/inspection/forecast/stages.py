@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from ....conf.job import PIPE, Job
 from ....conf.ranges.units import Unit
-from ....readers.open import open_source
 from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
 from ....windowing.language.sentences.sentences import sentences_of
@@ -17,6 +16,7 @@ from ...console.progress import Show
 from ...job.incremental_run import IncrementalRun
 from ...planning.enriched_input import AnySource, enriched_input
 from ...planning.job_plan import JobPlan, plan_job
+from ...planning.open_input import NOTHING_KNOWN, open_with
 from ...planning.stage_plans import StagePlan
 from ...request.request import JobRequest
 from .column_origins import input_columns, result_columns
@@ -57,11 +57,12 @@ def open_job(request: JobRequest, place: OnState | None, show: Show) -> OpenJob:
     ``show``: shows the progress of reading text files.
     """
     driver = replace(driver_of(request.job.master, request.job.spark_conf), show=show)
-    source = enriched_input(request, open_source(request.inputs, request.reading, driver), driver)
+    mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.keep)
+    known = NOTHING_KNOWN if mode is None else mode.known(request)
+    source = enriched_input(request, open_with(request, driver, known=known), driver, known)
     stage_outputs = (stage.stage.output for stage in request.stages[:-1])
     paths = [*stage_outputs, request.stdout or request.job.output]
     plan = plan_job(request, source, [_to_plan(path, request.job) if path else None for path in paths])
-    mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.keep)
     if mode is not None:
         mode.check(plan.stages)
     return OpenJob(plan, mode, _input(request, source, plan), tuple(_stage(plan, stage) for stage in plan.stages))

@@ -59,6 +59,10 @@ class WatchedRun:
         self.log.add(f"source, output open: {self.is_output_open()}")
         return PlainRun(0.0).source(request, context)
 
+    def known(self, request: JobRequest) -> Any:
+        self.log.add("known")
+        return PlainRun(0.0).known(request)
+
     def check(self, stages: Any) -> None:
         self.log.add("check " + ", ".join(stage.name for stage in stages))
 
@@ -85,6 +89,7 @@ class Boot(Here):
 STEPS = [
     "begin, output open: False",
     "source, output open: True",
+    "known",
     "check window",
     "restore window",
     "commit of 1",

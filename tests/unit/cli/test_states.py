@@ -102,7 +102,6 @@ OTHERS = {
     "order": ([*GAP[:5], "arrival", *GAP[6:]], "its order is ts, not none"),
     "groups": ([*GAP, "--group-by", "id"], "its group_by is none, not id"),
     "column": ([*GAP, "-a", "max(more)"], "it does not hold column more"),
-    "type": ([*GAP, "--schema", "ts:float"], "it holds column ts as int64, not double"),
     "two": (
         [*GAP[:2], "-k", "id", "--order-by", "id,ts", "-a", "sum(id)"],
         "its key is user, not id; its order is ts, not id, ts",
@@ -117,6 +116,36 @@ def test_the_state_of_another_job(log: Path, case: str) -> None:
     command, different = OTHERS[case]
     text = f"the state st is of another job (at run-000001): {different}; {RUN_THAT_JOB}"
     fails(log, 2, text, *command, "a2.csv", "out/2", "--state", "st")
+
+
+def test_a_wider_type_goes_on_and_the_state_gets_it(log: Path) -> None:
+    runs(log, 1)
+    (log / "a2.csv").write_text("ts,user,id\n12.5,a,5\n20,b,6\n20,a,7\n")
+    runs(log, 2)
+    assert rows(log / "out/2", "user", "window", "ids") == [("a", 1, [3, 5]), ("b", 1, [4])]
+    runs(log, 3)
+    assert rows(log / "out/3", "user", "window", "ids", "window_start") == [("b", 2, [6], 20.0)]
+
+
+def test_a_type_that_the_state_cannot_have_names_it_both_types_and_the_entry_that_keeps_it(log: Path) -> None:
+    runs(log, 1)
+    (log / "a2.csv").write_text("ts,user,id\nnoon,a,5\n")
+    text = "column 'ts' is int64 in the state st at run-000001 and string in a2.csv"
+    fails(log, 3, f"{text}; read it as it was, with --schema 'ts:int64'", *GAP, "a2.csv", "out/2", "--state", "st")
+    declared = [*GAP, "--schema", "ts:int64,id:string", "a2.csv", "out/2", "--state", "st"]
+    text = "column 'id' is int64 in the state st at run-000001 and string by --schema"
+    fails(log, 2, f"{text}; read it as it was, with --schema 'id:int64'", *declared)
+    runs(log, 2, more=["--schema", "ts:int64"])
+    assert rejected(log / "out/2", "_reason") == [("unparsable",)]
+
+
+def test_a_value_that_the_wider_type_does_not_hold_exactly_is_named(log: Path) -> None:
+    (log / "a1.csv").write_text(f"ts,user,id\n1,a,{2**53 + 1}\n")
+    runs(log, 1)
+    (log / "a2.csv").write_text("ts,user,id\n2,a,0.5\n")
+    what = f"column 'id' holds {2**53 + 1} in the state st at run-000001, as int64, and double, its type in a2.csv,"
+    text = f"{what} does not hold that exactly; read it as it was, with --schema 'id:int64'"
+    fails(log, 2, text, *GAP, "a2.csv", "out/2", "--state", "st")
 
 
 def test_the_state_of_other_stages(log: Path) -> None:

@@ -30,18 +30,22 @@ from .range_cuts import SliceBounds, slice_bounds, slices_of
 def read_part(work: TaskContext, part: StatePart) -> WindowState:
     """Read one part of the window state."""
     assert work.restore_point is not None
-    files, plan = work.restore_point.files, work.plan
+    files, types, plan = work.restore_point.files, work.restore_point.types, work.plan
     keys = files.read_part(part.keys)
+    keys = keys if types is None else types.retyped(keys)
     rows = row_schema(keys, work.source.schema, plan.key, plan.values).empty_table()
     if part.rows is not None:
         rows = files.read_part(part.rows)
+        rows = rows if types is None else types.with_all(types.retyped(rows), plan.values)
     return read_state(keys, rows, plan.key, plan.sort, plan.values)
 
 
 def sampled_keys(work: TaskContext, part: StatePart, row_weight: float) -> tuple[pa.Table, Ints]:
     """Return the keys of a part and their weights, float64 (keys,): ``row_weight`` for each row, rows spread evenly."""
     assert work.restore_point is not None
-    keys = work.restore_point.files.read_part(part.keys).select(list(work.plan.key))
+    types, key = work.restore_point.types, list(work.plan.key)
+    keys = work.restore_point.files.read_part(part.keys).select(key)
+    keys = keys if types is None else types.retyped(keys)
     rows = part.rows.rows if part.rows is not None else 0
     return keys, np.full(keys.num_rows, row_weight * rows / max(1, keys.num_rows))
 

@@ -16,7 +16,10 @@ from ...clock.advance_table import advance_table, advances_of
 from ...clock.watermark import Watermarks
 from ...columns.arrays import ClockValue
 from ...columns.sort_keys import last_in_order
+from ...planning.plan import Plan
 from ...ports import Part, StateFiles
+from ...scan.lateness import clock_column, retyped_watermark
+from ...state.state_types import StateTypes
 
 _ADVANCES, _POSITION = "advances", "position"
 
@@ -45,6 +48,7 @@ class RestorePoint:
     ``watermark``: the watermark then, as a reading; None: no row yet.
     ``position``: one row with the largest order values so far; None where there was no row, or no order column.
     ``advances``: the watermark advances that panes to come may still need; None: not event time.
+    ``types``: the types that rows and keys get when they are read; None: those that they have.
     """
 
     files: StateFiles
@@ -53,6 +57,7 @@ class RestorePoint:
     watermark: ClockValue | None
     position: pa.Table | None
     advances: Watermarks | None
+    types: StateTypes | None = None
 
     @property
     def nbytes(self) -> int:
@@ -100,20 +105,24 @@ class RunSnapshot:
     oldest: str | None
 
 
-def restore(files: StateFiles, registers: Mapping[str, Any]) -> RestorePoint:
-    """Return the state that `write_snapshot` has written."""
+def restore(
+    files: StateFiles, registers: Mapping[str, Any], plan: Plan | None = None, types: StateTypes | None = None
+) -> RestorePoint:
+    """Return the state that `write_snapshot` has written, for a ``plan`` in whose ``types``; None: in its own.
+
+    Raises `ConfigError` where these types do not hold a value of what concerns all keys.
+    """
     rows = {part.name.removeprefix("rows-"): part for part in files.parts("rows")}
     keys = files.parts("keys")
     parts = tuple(StatePart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
-    advances = files.read_table(_ADVANCES)
-    return RestorePoint(
-        files,
-        parts,
-        registers["clock"],
-        registers["watermark"],
-        files.read_table(_POSITION),
-        None if advances is None else advances_of(advances),
-    )
+    advances, position = files.read_table(_ADVANCES), files.read_table(_POSITION)
+    clock, watermark = registers["clock"], registers["watermark"]
+    if plan is not None and types is not None:
+        clock, watermark = types.measure(clock_column(plan), clock), retyped_watermark(plan, types, watermark)
+        position = None if position is None else types.retyped(position)
+        advances = None if advances is None else types.retyped(advances)
+    found = None if advances is None else advances_of(advances)
+    return RestorePoint(files, parts, clock, watermark, position, found, types)
 
 
 def write_snapshot(

@@ -1,0 +1,115 @@
+"""Nights whose columns get wider types, under many windows: a state gets these, and N nights are one run to the bit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from support.in_process import wincli_here
+
+DAY = dt.timedelta(1)
+FIRST = dt.date(2026, 11, 1)
+SUMS = ("-a", "n=count()", "-a", "s=sum(x)", "-a", "l=collect(x)")
+SHOWN = ("n", "s", "l")
+
+WINDOWS: Mapping[str, Sequence[str]] = {
+    "gap": ("-w", "gap(ts, 3h)", *SUMS),
+    "time": ("-w", "time(5h)", "--order-by", "ts", *SUMS),
+    "delta": ("-w", "delta(x, 3)", "--order-by", "ts", *SUMS),
+    "count": ("-w", "count(4)", "--order-by", "ts", *SUMS),
+    "sliding": ("-w", "sliding, delta(x, 5), delta(x, 2)", "--order-by", "ts", *SUMS),
+    "sliding time": ("-w", "sliding, time(7h), time(2h)", "--order-by", "ts", *SUMS),
+    "event time": ("-w", "timeInterval(ts, 6h, 3h)", "--event-time", "ts", "--lag", "2h", *SUMS),
+    "ordered event time": ("-w", "timeInterval(ts, 6h)", "--event-time", "ts", "--order-by", "ts", *SUMS),
+    "arrival": ("-w", "count(5)", "--order-by", "arrival", *SUMS),
+    "lag": ("-w", "gap(ts, 3h)", *SUMS, "-a", "d=sum(x - lag(x))", "--let", "y=x*2", "-a", "t=sum(y)"),
+    "rows": ("-w", "gap(ts, 3h)", "--emit", "rows"),
+    "eviction": ("-w", "count(3), partitionAge(9h)", "--order-by", "ts", *SUMS),
+    "filter": ("-w", "gap(ts, 3h)", "--where", "x > 1", *SUMS),
+}
+
+US, NS, MS = pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("ms")
+Types = tuple[pa.DataType, pa.DataType, pa.DataType]
+"""Of ``ts``, of ``x`` and of the key."""
+DRIFTS: Mapping[str, Sequence[Types]] = {
+    "ms, us, ns": [(MS, pa.int64(), pa.int64()), (US, pa.int64(), pa.int64()), (NS, pa.int64(), pa.int64())],
+    "ns, ms, us": [(NS, pa.int8(), pa.int8()), (MS, pa.int16(), pa.int32()), (US, pa.int64(), pa.int64())],
+    "ints to floats": [(US, pa.int32(), pa.int32()), (US, pa.float64(), pa.float64()), (US, pa.int8(), pa.int64())],
+    "decimals": [
+        (US, pa.int32(), pa.string()),
+        (US, pa.decimal128(12, 2), pa.dictionary(pa.int32(), pa.string())),
+        (US, pa.decimal128(18, 4), pa.large_string()),
+    ],
+    "zones": [
+        (pa.timestamp("us", "Europe/Paris"), pa.float32(), pa.dictionary(pa.int8(), pa.string())),
+        (pa.timestamp("ms", "UTC"), pa.float64(), pa.string()),
+        (pa.timestamp("ns", "America/New_York"), pa.float32(), pa.string()),
+    ],
+    "whole numbers as a clock": [
+        (pa.int32(), pa.int64(), pa.int64()),
+        (pa.int64(), pa.int64(), pa.int64()),
+        (pa.float64(), pa.float64(), pa.int64()),
+    ],
+}
+
+
+def night(number: int, types: Types) -> pa.Table:
+    """Return the rows of a night, every 50 minutes, with keys that go on from night to night."""
+    begin = dt.datetime.combine(FIRST + number * DAY, dt.time())
+    count = 26
+    at = pa.array([begin + index * dt.timedelta(minutes=50) for index in range(count)], pa.timestamp("s"))
+    ts, x, key = types
+    clock = at.cast(pa.int64()) if not pa.types.is_timestamp(ts) else at.cast(pa.timestamp(ts.unit))
+    if pa.types.is_timestamp(ts) and ts.tz:
+        clock = clock.cast(pa.timestamp(ts.unit, "UTC"))
+    values = pa.array([(7 * index + number) % 11 for index in range(count)])
+    if pa.types.is_floating(x):
+        values = pa.compute.add(values.cast(pa.float64()), 0.25)
+    keys = pa.array([1 + index % 3 for index in range(count)])
+    texts = keys.cast(pa.string())
+    own = keys.cast(key) if pa.types.is_integer(key) or pa.types.is_floating(key) else texts.cast(key)
+    if pa.types.is_dictionary(key):
+        own = texts.dictionary_encode().cast(key)
+    return pa.table({"ts": clock.cast(ts), "x": values.cast(x), "user": own})
+
+
+def flat(value: Any) -> Any:
+    """Return a value in a form that is the same in every unit, zone and width of a type."""
+    if isinstance(value, list):
+        return [flat(each) for each in value]
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat() if value.tzinfo else value.isoformat()
+    return float(value) if isinstance(value, int) or hasattr(value, "as_tuple") else value
+
+
+def result(out: Path) -> list[str]:
+    rows: list[dict[str, Any]] = []
+    for part in sorted(out.rglob("part-*.parquet")):
+        rows += parquet.read_table(part, partitioning=None).to_pylist()
+    left_out = ("_pos", "_mark", "_row", "_step", "dt")
+    return sorted(repr({name: flat(value) for name, value in row.items() if name not in left_out}) for row in rows)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("drift", DRIFTS)
+@pytest.mark.parametrize("key", [(), ("-k", "user")], ids=["no key", "key"])
+def test_nights_of_wider_types_are_one_run(tmp_path: Path, drift: str, window: str, key: Sequence[str]) -> None:
+    job = [*WINDOWS[window], *key]
+    if drift == "whole numbers as a clock":
+        job = [word.replace("h)", "0800)").replace("h,", "0800,") for word in job]
+    for number, types in enumerate(DRIFTS[drift]):
+        parquet.write_table(night(number, types), tmp_path / f"{number}.parquet")
+    for number in range(len(DRIFTS[drift])):
+        end = ("--at-end", "flush") if number == len(DRIFTS[drift]) - 1 else ()
+        out = f"out/{number}"
+        ran = wincli_here("run", *job, *end, "--state", "st", f"{number}.parquet", out, cwd=tmp_path)
+        assert ran.code == 0, ran.err
+    one = wincli_here("run", *job, "*.parquet", "one", cwd=tmp_path)
+    assert one.code == 0, one.err
+    assert result(tmp_path / "out") == result(tmp_path / "one") != []
