@@ -27,9 +27,13 @@ _TIMES = [
     datetime(2026, 1, 5, 10, 20, 30, 500000), datetime(2024, 2, 29, 23, 59, 59, 999999), datetime(1969, 12, 31, 12, 0),
     datetime(2026, 3, 29, 1, 30), datetime(2026, 12, 31), datetime(2000, 1, 1, 0, 0, 0, 1),
 ]  # fmt: skip
-_UNITS = ["year", "quarter", "month", "week", "day", "hour", "minute", "second"]
+_UNITS = ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "decade", "century", "isoyear"]
 _PARTS = ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "doy", "dow", "isodow", "epoch"]
-_PARTS += ["millisecond", "microsecond", "isoyear"]
+_PARTS += ["millisecond", "microsecond", "isoyear", "decade", "century", "millennium", "yearweek"]
+_SHORT_PARTS = ["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"]
+_SHORT_PARTS += ["isodow", "isoyear", "decade", "century", "millennium", "yearweek", "dayofmonth", "dayofweek"]
+_SHORT_PARTS += ["weekday", "dayofyear", "weekofyear"]
+_ZONES = ["America/New_York", "Europe/Paris", "Australia/Lord_Howe", "Asia/Kolkata", "UTC"]
 _SPANS = [
     "INTERVAL '5' MINUTE",
     "INTERVAL '90' SECOND",
@@ -87,6 +91,10 @@ class Writer:
             f"extract({self._pick(_PARTS)} from {self.time(depth - 1)})", f"epoch({self.time(depth - 1)})",
             f"epoch({self.span(depth - 1)})", "CAST(k AS FLOAT)", "(day - DATE '2026-01-01')",
             f"l[{self._pick(['1', '2', '-1', '0', 'k'])}]",
+            f"{self._pick(_SHORT_PARTS)}({self.time(depth - 1)})",
+            f"date_part('{self._pick(_PARTS)}', {self.time(depth - 1)})",
+            f"date_diff('{self._pick([*_UNITS, 'millisecond'])}', {self.time(depth - 1)}, {self.time(depth - 1)})",
+            f"{self._pick(['greatest', 'least'])}({a}, {b}, {self._pick(['NULL', '7', 'i', 'f'])})",
         ])  # fmt: skip
 
     def text(self, depth: int) -> str:
@@ -102,7 +110,7 @@ class Writer:
             f"concat({a}, {self.any_plain(depth - 1)}, {b})",
             f"({a} || {b})", f"({a} || {self.any_plain(depth - 1)})", f"regexp_extract({a}, '[a-z]+')",
             f"regexp_extract({a}, '([a-z]+)(:) ([0-9]+)', {abs(start) % 4})",
-            f"CAST({self.any_plain(depth - 1)} AS VARCHAR)",
+            f"CAST({self.any_plain(depth - 1)} AS VARCHAR)", f"{self._pick(['greatest', 'least'])}({a}, {b})",
             self._case(self.text, depth), f"coalesce({a}, {b})", f"nullif({a}, {b})",
         ])  # fmt: skip
 
@@ -149,7 +157,9 @@ class Writer:
             "TRY_CAST(n AS DATE)", "CAST(n AS TIMESTAMP)", "CAST(CAST(t AS VARCHAR) AS TIMESTAMP)",
             f"strptime({self._pick(['n', 's', 'CAST(day AS VARCHAR)'])}, '{self._pick(_LAYOUTS)}')",
             self._case(lambda d: self._pick(["t", "CAST(day AS TIMESTAMP)", "t + INTERVAL '1' DAY"]), depth),
-            f"coalesce(t, {a})", "nullif(t, TIMESTAMP '2026-12-31')",
+            f"coalesce(t, {a})", "nullif(t, TIMESTAMP '2026-12-31')", f"to_timestamp({self.number(depth - 1)})",
+            f"timezone('{self._pick(_ZONES)}', {stamp})", f"({stamp} AT TIME ZONE '{self._pick(_ZONES)}')",
+            f"{self._pick(['greatest', 'least'])}({a}, {self.time(depth - 1)})",
         ])  # fmt: skip
 
     def span(self, depth: int) -> str:

@@ -2,7 +2,7 @@
 
 `syntax.parse_expression` reads a text, `binding.bind` finds its types, and the value that it returns computes it.
 
-Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `conf`, `windowing.arguments`,
+Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `conf`, `readers`, `windowing.arguments`,
 `windowing.dataframes`, `windowing.engine`, `windowing.kinds`, `windowing.language`, `windowing.planning`,
 `windowing.projection`, `windowing.scan`, `writers`.
 """

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from .binding import BoundExpression
-from .operations import arithmetic, casts, logic, numbers, texts, times
+from .operations import arithmetic, casts, hashes, logic, numbers, texts, times, zones
 from .steps import Failures, Step, as_array
 from .types import is_number, plain_type
 
@@ -77,6 +77,8 @@ def _step(step: Step, known: list[Bounds | Outcomes], columns: Mapping[str, Boun
     compute: Any = step.compute
     if compute is casts.cast:
         return _cast(operands[0], step)
+    if compute in {zones.to_local, zones.from_local}:
+        return _in_zone(operands[0], step)
     if compute in _RULES:
         return _RULES[compute](operands, step)
     return (ALL if t.is_boolean(step.type) else _UNKNOWN) if compute in _TOTAL else None
@@ -122,6 +124,16 @@ def _cast(operand: Bounds | Outcomes, step: Step) -> Bounds | Outcomes | None:
     if failures.mask is not None or found.null_count:
         return None
     return Bounds(found[0], found[1], operand.may_be_null, operand.may_be_value)
+
+
+def _in_zone(operand: Bounds | Outcomes, step: Step) -> Bounds | None:
+    """A time on the clocks of a zone, or back: they are less than a day from UTC."""
+    if isinstance(operand, frozenset) or operand.low is None or operand.high is None:
+        return None
+    ends = pa.concat_arrays([as_array(each, 1) for each in (operand.low, operand.high)])
+    failures, day = Failures(2), pa.array([-86400, 86400]).cast(pa.duration("s"))
+    wide = times.shift(failures, ends, day.cast(pa.duration(step.type.unit)), "+", step.type)
+    return None if failures.mask is not None else Bounds(wide[0], wide[1], operand.may_be_null, operand.may_be_value)
 
 
 def _one_bound(operand: Bounds, step: Step) -> Bounds | None:
@@ -238,6 +250,6 @@ _TOTAL: Final = frozenset({
     logic.is_distinct, logic.null_where, arithmetic.floats, texts.lower, texts.upper, texts.trim, texts.length,
     texts.substring, texts.replace, texts.split_part, texts.concat, texts.join, texts.like, texts.regexp_matches,
     texts.regexp_extract, texts.list_items, texts.member, numbers.double_function, numbers.power, times.part,
-    times.epoch, times.truncate, times.days_between,
+    times.epoch, times.truncate, times.days_between, logic.greatest, logic.least, hashes.hash_values,
 })  # fmt: skip
 """Steps that no row fails, of whose values nothing is known here."""

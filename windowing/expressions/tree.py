@@ -198,6 +198,11 @@ class _Reader:
             raise self._refuse(found, "write CAST(x AS type)")
         return self._node("cast", (word, token.value), (self.read(found.this, level),), token.span)
 
+    def _read_attimezone(self, found: Any, level: int) -> Node:
+        """Read ``time AT TIME ZONE zone``, which is ``timezone(zone, time)``."""
+        time, zone = self.read(found.this, level), self.read(found.args["zone"], level)
+        return self._node("call", ("timezone",), (zone, time))
+
     def _read_anonymous(self, found: Any, level: int) -> Node:
         index = int(str(found.this)[1:])
         operands = tuple(self.read(each, level) for each in found.expressions)

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from ..errors import Span, SpecError
 from .tokens import KEYWORDS, MOST_LEVELS, TOKEN_AMOUNT, UNITS, Token, interval_parts, read_tokens
 
+_AT_TIME_ZONE = "at time zone"
+_AT_TIME_ZONE_WORDS = [("word", word) for word in _AT_TIME_ZONE.split()]
 _PREFIXES = frozenset({"not", "-", "+"})
 _POSTFIXES = frozenset(
-    {".", "[", "is", "in", "like", "ilike", "between", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "::"}
+    {".", "[", _AT_TIME_ZONE, "is", "in", "like", "ilike", "between", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "::"}
 )
-_COMPARISONS = _POSTFIXES - {".", "[", "::"}
+_COMPARISONS = _POSTFIXES - {".", "[", "::", _AT_TIME_ZONE}
 _SIGNS = frozenset({"+", "-", "*", "/", "%", "||"})
 _BREAKS = frozenset({",", "and", "or", "when", "then", "else"})
 _FRESH = frozenset({"(", ",", "+", "-", "*", "/", "%", "||", "and", "or", "when", "then", "else", "case"})
@@ -90,7 +92,7 @@ class _Reader:
             return self._short_type(token)
         if self._call() in {"cast", "try_cast"} and self._after("keyword", "as"):
             return self._type(token)
-        return self._literal(token) or self._word(token, token.value.lower())
+        return self._at_time_zone(token) or self._literal(token) or self._word(token, token.value.lower())
 
     def _follow(self, token: Token) -> None:
         if token.value in "([":
@@ -111,6 +113,15 @@ class _Reader:
         if word in KEYWORDS:
             return Token("keyword", word, token.span)
         return Token("name", token.value, token.span)
+
+    def _at_time_zone(self, token: Token) -> Token | None:
+        """The three words behind a time, one keyword; each of them alone is a name."""
+        words = [token, *self.raw[self.at : self.at + 2]]
+        is_name = [(each.kind, each.value.lower()) for each in words] != _AT_TIME_ZONE_WORDS
+        if is_name or not self._is_behind_operand():
+            return None
+        self.at += 2
+        return Token("keyword", _AT_TIME_ZONE, Span(token.span.start, words[-1].span.stop))
 
     def _literal(self, token: Token) -> Token | None:
         word, following = token.value.lower(), self._peek()
@@ -165,6 +176,13 @@ class _Reader:
     def _is_next(self, symbol: str) -> bool:
         following = self._peek()
         return following is not None and (following.kind, following.value) == ("symbol", symbol)
+
+    def _is_behind_operand(self) -> bool:
+        """Whether what comes before can be an operand that ends here."""
+        before = self.done[-1] if self.done else None
+        if before is None or before.kind in {"symbol", "keyword"}:
+            return before is not None and before.value in {")", "]", "end"}
+        return True
 
     def _after(self, kind: str, value: str) -> bool:
         return bool(self.done) and (self.done[-1].kind, self.done[-1].value) == (kind, value)

@@ -29,11 +29,17 @@ ROW = pa.table(
     }
 )  # fmt: skip
 LINE = re.compile(r"^\| `(.+?)` \| (`.+?`|fails) \|", re.MULTILINE)
-EXAMPLES = [
-    (expression.replace("\\|", "|"), gives.strip("`"))
-    for table in re.findall(r"^\| expression \|.*\n(?:\|.*\n)+", text_of("expressions"), re.MULTILINE)
-    for expression, gives in LINE.findall(table)
-]
+
+
+def examples_of(head: str) -> list[tuple[str, str]]:
+    """The examples of the tables with this head: the expression, and what it gives."""
+    tables = re.findall(rf"^\| {head} \|.*\n(?:\|.*\n)+", text_of("expressions"), re.MULTILINE)
+    found = (line for table in tables for line in LINE.findall(table))
+    return [(expression.replace("\\|", "|"), gives.strip("`")) for expression, gives in found]
+
+
+EXAMPLES = examples_of("expression")
+OWN = examples_of("function")
 
 
 def shown(value: object) -> str:
@@ -43,7 +49,7 @@ def shown(value: object) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize(("expression", "gives"), EXAMPLES, ids=[example for example, _ in EXAMPLES])
+@pytest.mark.parametrize(("expression", "gives"), [*EXAMPLES, *OWN], ids=[example for example, _ in [*EXAMPLES, *OWN]])
 def test_example_gives_what_the_page_says(expression: str, gives: str) -> None:
     found = bind(parse_expression(expression), ROW.schema).evaluate(ROW)
     assert ("fails" if found.failures is not None else shown(found.values[0].as_py())) == gives
@@ -53,6 +59,7 @@ def test_example_gives_what_the_page_says(expression: str, gives: str) -> None:
 def test_example_gives_the_same_in_duckdb(expression: str, gives: str) -> None:
     sql = str(parse_expression(expression))
     connection = duckdb.connect()
+    connection.execute("SET timezone = 'UTC'")
     connection.register("row_in", ROW)
     try:
         found = shown(connection.execute(f"SELECT {sql} FROM row_in").fetchall()[0][0])
@@ -62,7 +69,8 @@ def test_example_gives_the_same_in_duckdb(expression: str, gives: str) -> None:
 
 
 def test_examples_are_many() -> None:
-    assert len(EXAMPLES) > 80
+    assert len(EXAMPLES) > 90
+    assert len(OWN) > 3
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, "lag"])

@@ -72,11 +72,15 @@ NEVER = [
     "t < TIMESTAMP '2026-01-05'", "t < '2026-01-05'", "t >= DATE '2026-01-07'",
     "z > TIMESTAMPTZ '2026-02-01 00:00:00+00'",
     "i > 20 AND lower(s) = 'x'", "i > 20 OR s < 'a'", "i <> i AND i > 30", "NULL", "i = NULL", "i > k + 100 AND FALSE",
+    "local_date(t, 'America/New_York') > DATE '2026-01-07'", "timezone('Asia/Tokyo', z) < TIMESTAMP '2026-01-03'",
+    "timezone('Asia/Tokyo', t) < TIMESTAMPTZ '2026-01-03 00:00:00+00'", "i > 20 AND greatest(i, k) = least(f, 3)",
+    "i > 20 AND hash(s) = 5",
 ]  # fmt: skip
 PERHAPS = [
     "i > 19", "f > 5", "f >= 3", "f <> 1", "i IS NOT NULL", "s LIKE 'x%'", "b IS NOT NULL",
     "CAST(s AS INTEGER) = 5 AND FALSE",
     "i + 1 > 100", "d < 9", "s >= 'd'", "i = 10", "NOT b", "coalesce(i, 100) > 50", "s = 'a' OR lower(s) = 'b'",
+    "local_date(t, 'Asia/Tokyo') = DATE '2026-01-06'", "timezone('Asia/Tokyo', z) > TIMESTAMP '2026-01-05 18:00'",
 ]  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from wincli.windowing.language.spec import AggregateCall, AggregateExpression, C
         ("count() where latency>500", "count=count() where latency > 500"),
         ("slow=count() where latency > 500 and not ok", "slow=count() where latency > 500 AND NOT ok"),
         ("max(x) WHERE state = 'where'", "max_x=max(x) where state = 'where'"),
+        ("sum(x) filter (where x > 3)", "sum_x=sum(x) where x > 3"),
+        ("slow=count() FILTER(WHERE (latency) > 500 and f(a, b))", "slow=count() where latency > 500 AND f(a, b)"),
         ("quantile(abs(x), 0.95)", "quantile_abs_x_0.95=quantile(abs(x), 0.95)"),
         ("mine:f(a, 2, 'b') where a > 1", "f_a_2_b=mine:f(a, 2, 'b') where a > 1"),
         ("avg(x + 1)", "mean_x_1=mean(x + 1)"),
@@ -55,6 +57,13 @@ def test_a_filter_ends_at_the_parenthesis_that_its_call_stands_in() -> None:
     assert [each.text for each in item.calls] == ["count() where ok AND x > 1", "count()"]
 
 
+def test_a_filter_of_sql_ends_at_its_own_parenthesis() -> None:
+    item = parse_aggregate("share=count() filter (where ok and (x > 1)) / count() filter (where y)")
+    assert [each.text for each in item.calls] == ["count() where ok AND x > 1", "count() where y"]
+    one, other = (parse_aggregate(text) for text in ("sum(x) filter (where ok)", "sum(x) where ok"))
+    assert one == other
+
+
 @pytest.mark.parametrize(
     ("text", "at", "words"),
     [
@@ -66,6 +75,11 @@ def test_a_filter_ends_at_the_parenthesis_that_its_call_stands_in() -> None:
         ("a=sum(x) + ", None, None),
         ("a=sum(x +) + 1", None, None),
         ("a=sum(x + 1", "(", "this parenthesis is never closed"),
+        ("sum(x) filter (x > 3)", "filter", "filter is followed by (where CONDITION)"),
+        ("sum(x) filter where x > 3", "filter", "filter is followed by (where CONDITION)"),
+        ("sum(x) filter (where x > 3", "(", "this parenthesis is never closed"),
+        ("sum(x) filter (where )", ")", "expected an expression"),
+        ("sum(x) filter (where x) where y", "where", "a second filter follows a first one"),
         ("a=sum(x) where", "", "expected an expression, found the end"),
         ("a=sum(x,,y+1)", ",", "expected an expression, found ','"),
     ],

@@ -47,6 +47,18 @@ def nullif(scope: Scope, node: Node, left: Value, right: Value) -> Value:
     return scope.emit(node, left.type, logic.null_where, [left, equal], ())
 
 
+def extreme(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    """Bind GREATEST or LEAST."""
+    name = node.value[0]
+    kind = _branch_type(scope, values, f"the values of {name.upper()}")
+    if t.is_null(kind):
+        return scope.nothing(node, kind, values)
+    if t.is_nested(kind) or t.is_interval(kind):
+        raise scope.error(f"{type_text(kind)} has no order", node)
+    same = [scope.cast(value, kind) for value in values]
+    return scope.emit(node, kind, logic.greatest if name == "greatest" else logic.least, same)
+
+
 def is_in(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     """Bind IN: over literals one look-up in a set, else comparisons."""
     kind = values[0].type

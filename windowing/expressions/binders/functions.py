@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,11 +12,11 @@ import pyarrow.types as t
 
 from ...support.suggest import did_you_mean
 from ..nodes import Node
-from ..operations import layouts, numbers, texts, times
+from ..operations import hashes, layouts, numbers, texts, times, zones
 from ..operations.casts import is_castable
 from ..steps import Failures
-from ..types import BOOL, DOUBLE, HUGE, TEXT, is_number, is_text, is_time
-from .branches import coalesce, nullif
+from ..types import BOOL, DOUBLE, HUGE, TEXT, common_type, is_number, is_text, is_time
+from .branches import coalesce, extreme, nullif
 from .scope import Scope, Value
 from .times import timestamp_of
 
@@ -249,6 +250,62 @@ def _extract(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     return scope.emit(node, pa.int64(), times.part, [_time(scope, node, values[1])], (name,), "each")
 
 
+def _part(name: str) -> Callable[[Scope, Node, Sequence[Value]], Value]:
+    def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+        return scope.emit(node, pa.int64(), times.part, [_time(scope, node, values[0])], (name,), "each")
+
+    return bind
+
+
+def _date_diff(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    unit = _unit(scope, node, values[0], times.TRUNCATIONS)
+    both = [_time(scope, node, each) for each in values[1:]]
+    kind = common_type(both[0].type, both[1].type)
+    assert kind is not None, "two timestamps have a common type"
+    same = [scope.cast(each, kind) for each in both]
+    return scope.emit(node, pa.int64(), times.boundaries, same, (unit,), "each")
+
+
+def _to_timestamp(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    seconds = scope.cast(_number(scope, node, values[0]), DOUBLE)
+    return scope.emit(node, pa.timestamp("us", "UTC"), times.from_epoch, [seconds], (), "each")
+
+
+def _zone(scope: Scope, node: Node, value: Value) -> str:
+    name = str(_literal(scope, node, value, "text"))
+    try:
+        return zoneinfo.ZoneInfo(name).key
+    except (KeyError, ValueError, OSError):
+        do = did_you_mean(name, sorted(zoneinfo.available_timezones()))
+        raise scope.error(f"unknown time zone {name!r}", value.node, do) from None
+
+
+def _timezone(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    zone, value = _zone(scope, node, values[0]), _time(scope, node, values[1])
+    if value.type.tz is None:
+        return scope.emit(node, pa.timestamp(value.type.unit, "UTC"), zones.from_local, [value], (zone,), "each")
+    return _shown(scope, node, value, zone)
+
+
+def _local_timestamp(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    return _shown(scope, node, _time(scope, node, values[0]), _zone(scope, node, values[1]))
+
+
+def _local_date(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    return scope.cast(_local_timestamp(scope, node, values), pa.date32())
+
+
+def _shown(scope: Scope, node: Node, value: Value, zone: str) -> Value:
+    return scope.emit(node, pa.timestamp(value.type.unit), zones.to_local, [value], (zone,), "each")
+
+
+def _hash(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
+    for value in values:
+        if not hashes.is_hashable(value.type):
+            raise scope.error(f"{value.shown} has no hash", value.node, "take a field or an item of it")
+    return scope.emit(node, pa.uint64(), hashes.hash_values, values)
+
+
 def _epoch(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     value = values[0] if t.is_duration(values[0].type) else _time(scope, node, values[0])
     return scope.emit(node, DOUBLE, times.epoch, [value], (), "each")
@@ -272,6 +329,11 @@ def _never(scope: Scope, node: Node, _values: Sequence[Value]) -> Value:
 
 
 _ANY: Final = 1000
+_SHORT: Final = (
+    "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "isodow",
+    "isoyear", "decade", "century", "millennium", "yearweek",
+)  # fmt: skip
+_ALIASES: Final = {"dayofmonth": "day", "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week"}
 _ROWS: Final = [
     ("lower(text)", 1, 1, _of_text(texts.lower, TEXT), "the text in lower case"),
     ("upper(text)", 1, 1, _of_text(texts.upper, TEXT), "the text in upper case"),
@@ -303,6 +365,25 @@ _ROWS: Final = [
     ("extract(part from time)", 2, 2, _extract, "a part of the time, a whole number"),
     ("strptime(text, layout)", 2, 2, _strptime, "the timestamp that a text in this layout is"),
     ("epoch(time)", 1, 1, _epoch, "seconds since 1970, or the seconds of an interval"),
+    ("date_part(part, time)", 2, 2, _extract, "the same"),
+    *(
+        (f"{name}(time)", 1, 1, _part(part), f"the same as extract({part} from time)")
+        for name, part in (*((each, each) for each in _SHORT), *_ALIASES.items())
+    ),
+    ("date_diff(unit, time, time)", 3, 3, _date_diff, "how many units begin between two times"),
+    ("to_timestamp(seconds)", 1, 1, _to_timestamp, "the instant that is so many seconds after 1970 began"),
+    ("timezone(zone, time)", 2, 2, _timezone, "a local time as an instant, or an instant as local time"),
+    (
+        "local_timestamp(time, zone)",
+        2,
+        2,
+        _local_timestamp,
+        "what the clocks of a zone show; no zone of its own is UTC",
+    ),
+    ("local_date(time, zone)", 2, 2, _local_date, "the date there"),
+    ("greatest(x, ..)", 1, _ANY, extreme, "the largest value that is not null"),
+    ("least(x, ..)", 1, _ANY, extreme, "the smallest value that is not null"),
+    ("hash(x, ..)", 1, _ANY, _hash, "64 bits that depend on the values, the same in every version"),
     ("coalesce(x, ..)", 1, _ANY, _never, "the first value that is not null"),
     ("nullif(x, y)", 2, 2, _nullif, "x, or null where it equals y"),
 ]

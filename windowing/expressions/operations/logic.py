@@ -105,6 +105,26 @@ def coalesce(frame: Frame, values: tuple[Program, ...]) -> pa.Array:
     return found
 
 
+def least(failures: Failures, *values: Any) -> pa.Array:
+    """Return the smallest of values of one type that are not null."""
+    return _extreme(failures, values, ">")
+
+
+def greatest(failures: Failures, *values: Any) -> pa.Array:
+    """Return the largest of values of one type that are not null."""
+    return _extreme(failures, values, "<")
+
+
+def _extreme(failures: Failures, values: tuple[Any, ...], sign: str) -> pa.Array:
+    """The first value ``found`` of each row for which ``found sign other`` is true of no other."""
+    found = as_array(values[0], failures.n)
+    for value in values[1:]:
+        other = as_array(value, failures.n)
+        is_better = pc.if_else(pc.is_null(found), True, pc.fill_null(compare(failures, found, other, sign), False))
+        found = pc.if_else(is_better, other, found)
+    return found
+
+
 def _fold(function: Callable[..., Any], conditions: tuple[Any, ...]) -> Any:
     found = conditions[0]
     for condition in conditions[1:]:

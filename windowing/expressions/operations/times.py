@@ -23,6 +23,9 @@ PARTS: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
     "dow": lambda values: pc.day_of_week(values, week_start=7),
     "millisecond": lambda values: floor_divide(_within_minute(values, "us"), 1000),
     "microsecond": lambda values: _within_minute(values, "us"),
+    "decade": lambda values: pc.divide(pc.year(values), 10), "century": lambda values: _age(values, 100),
+    "millennium": lambda values: _age(values, 1000),
+    "yearweek": lambda values: pc.add(pc.multiply(pc.iso_year(values), 100), pc.iso_week(values)),
 }  # fmt: skip
 """The parts of a timestamp that ``extract`` takes beside ``epoch``."""
 
@@ -37,8 +40,17 @@ TRUNCATIONS: Final = (
     "second",
     "millisecond",
     "microsecond",
+    "decade",
+    "century",
+    "millennium",
+    "isoyear",
 )
-"""The units of ``date_trunc``."""
+"""The units of ``date_trunc`` and ``date_diff``."""
+
+_MONTHS: Final = {"month": 1, "quarter": 3}
+_SECONDS: Final = {"hour": 3600, "minute": 60, "second": 1}
+_PARTS_OF_SECOND: Final = {"millisecond": 10**3, "microsecond": 10**6}
+_YEARS: Final = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
 
 
 def part(_failures: Failures, values: pa.Array, name: str) -> pa.Array:
@@ -53,7 +65,53 @@ def epoch(_failures: Failures, values: pa.Array) -> pa.Array:
 
 def truncate(_failures: Failures, values: pa.Array, unit: str) -> pa.Array:
     """Return the beginning of the unit that timestamps are in, in their own zone; weeks begin on Mondays."""
-    return pc.floor_temporal(values, unit=unit, week_starts_monday=True)
+    if unit in _YEARS:
+        return pc.floor_temporal(values, multiple=_YEARS[unit], unit="year")
+    week = pc.floor_temporal(values, unit="week" if unit == "isoyear" else unit, week_starts_monday=True)
+    if unit != "isoyear":
+        return week
+    kind = values.type
+    monday = week if kind.tz is None else pc.local_timestamp(week)
+    gone = pc.multiply(pc.subtract(pc.iso_week(values), 1), 7 * _DAY[kind.unit]).cast(pa.duration(kind.unit))
+    first = pc.subtract(monday, gone)
+    return first if kind.tz is None else pc.assume_timezone(first, kind.tz, ambiguous="earliest", nonexistent="latest")
+
+
+def boundaries(failures: Failures, start: Any, end: Any, unit: str) -> pa.Array:
+    """Return how many units begin after ``start`` up to ``end``, timestamps of one type: int64 (n,).
+
+    Weeks are seven days each, wherever they begin.
+    """
+    low, high = (_count(as_array(each, failures.n), unit) for each in (start, end))
+    found = integers(failures, high, low, "-", pa.int64())
+    return pc.divide(found, 7) if unit == "week" else found
+
+
+def _count(values: pa.Array, unit: str) -> pa.Array:
+    """Return the number of the unit that timestamps are in, of a week that of the day: int64 (n,)."""
+    if unit in _YEARS:
+        return pc.divide(pc.year(values), _YEARS[unit])
+    if unit in _MONTHS:
+        year = pc.multiply(pc.year(values), 12 // _MONTHS[unit])
+        return pc.add(year, (pc.month if unit == "month" else pc.quarter)(values))
+    if unit == "isoyear":
+        return pc.iso_year(values)
+    size = _DAY[values.type.unit]
+    if unit in {"day", "week"}:
+        return floor_divide((values if values.type.tz is None else pc.local_timestamp(values)).cast(pa.int64()), size)
+    ticks = truncate(Failures(0), values, unit).cast(pa.int64())
+    per_second = _SECOND[values.type.unit]
+    size = per_second * _SECONDS[unit] if unit in _SECONDS else per_second // _PARTS_OF_SECOND[unit]
+    return floor_divide(ticks, size)
+
+
+def from_epoch(failures: Failures, seconds: pa.Array) -> pa.Array:
+    """Return the instants of seconds since 1970, floats: timestamp[us, UTC] (n,). A row out of range fails."""
+    micros = pc.multiply(seconds, 1e6)
+    bad = as_mask(pc.fill_null(pc.invert(pc.less(pc.abs(micros), 2.0**63)), False))
+    failures.add(bad, "seconds out of range")
+    whole = pc.round(blank(micros, bad), round_mode="half_to_even")
+    return whole.cast(pa.int64()).cast(pa.timestamp("us", "UTC"))
 
 
 def difference(failures: Failures, left: Any, right: Any, unit: str) -> pa.Array:
@@ -115,6 +173,13 @@ def scale(failures: Failures, spans: Any, factor: Any, sign: str, kind: pa.DataT
 def _as_double(values: Any, n: int) -> pa.Array:
     whole = as_array(values, n)
     return as_float(whole.cast(pa.int64()) if t.is_duration(whole.type) else whole, pa.float64())
+
+
+def _age(values: pa.Array, years: int) -> pa.Array:
+    """The century or millennium of timestamps, of which the first begins with the year 1."""
+    year = pc.year(values)
+    after = pc.add(pc.divide(pc.subtract(year, 1), years), 1)
+    return pc.if_else(pc.greater(year, 0), after, pc.subtract(pc.divide(year, years), 1))
 
 
 def _within_minute(values: pa.Array, unit: str) -> pa.Array:

@@ -2,7 +2,7 @@
 
 An item of ``--agg`` is either one call, whose arguments may be expressions, or arithmetic over calls. Calls are found
 by their names in the tokens of the text; the texts between are read by `windowing.expressions.syntax`. The filter of a
-call reaches to the parenthesis that the call stands in, or to the end.
+call reaches to the parenthesis that the call stands in, or to the end; SQL's has parentheses of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .calls import read_aggregate
 from .names import AGGREGATES, ALIASES
 
 _WORDS: Final = frozenset(
-    {"where", "case", "not", "is", "in", "like", "ilike", "between", "interval", "timestamp", "date"}
+    {"where", "filter", "case", "not", "is", "in", "like", "ilike", "between", "interval", "timestamp", "date"}
 )
 _SYMBOLS: Final = frozenset("+-*/%<>|!=[")
 _NAMES: Final = frozenset((*AGGREGATES, *ALIASES))
@@ -140,14 +140,33 @@ def _call(cursor: Cursor, first: int, opens: int) -> _Found:
     edges = [opens, *commas, close]
     _check_arguments(cursor, tokens[first].text, opens, close)
     arguments = tuple(_argument(cursor, low + 1, high) for low, high in pairwise(edges)) if close > opens + 1 else ()
-    stop, where = close + 1, None
-    if tokens[stop].kind == "word" and tokens[stop].text.lower() == "where":
-        stop = _end(tokens, close + 2)
-        where = _parse(cursor, close + 2, stop)
+    stop, where = _filter(cursor, close + 1)
     words = [token.text for token in tokens[first:opens]]
     function = "".join(words) if ":" in words else ALIASES.get(words[0].lower(), words[0].lower())
     name = spec.default_name(function, arguments)
     return _Found(first, opens, close, stop, spec.AggregateCall(name, function, arguments, where))
+
+
+def _filter(cursor: Cursor, at: int) -> tuple[int, Expression | None]:
+    """Read the filter at a token, ``where CONDITION`` or SQL's ``filter (where CONDITION)``, which is the same.
+
+    Return the index of the token behind it, and the condition; None where there is no filter.
+    """
+    tokens = cursor.tokens
+    if _is_word(tokens[at], "where"):
+        stop = _end(tokens, at + 1)
+        return stop, _parse(cursor, at + 1, stop)
+    if not _is_word(tokens[at], "filter"):
+        return at, None
+    if not (_is(tokens[at + 1], "(") and _is_word(tokens[at + 2], "where")):
+        raise cursor.error("filter is followed by (where CONDITION)", tokens[at].span, "write filter (where price > 3)")
+    stop = _end(tokens, at + 2)
+    if tokens[stop].kind == "end":
+        raise cursor.error("this parenthesis is never closed", tokens[at + 1].span, "close it with )")
+    condition = _parse(cursor, at + 3, stop)
+    if _is_word(tokens[stop + 1], "where") or _is_word(tokens[stop + 1], "filter"):
+        raise cursor.error("a second filter follows a first one", tokens[stop + 1].span, "join them with AND")
+    return stop + 1, condition
 
 
 def _check_arguments(cursor: Cursor, outer: str, opens: int, close: int) -> None:
@@ -239,6 +258,10 @@ def _end(tokens: Sequence[Token], low: int) -> int:
 
 def _depth(tokens: Sequence[Token], low: int, high: int) -> int:
     return sum(_is(token, "(") - _is(token, ")") for token in tokens[low:high])
+
+
+def _is_word(token: Token, word: str) -> bool:
+    return token.kind == "word" and token.text.lower() == word
 
 
 def _is(token: Token, symbol: str) -> bool:
