@@ -1,0 +1,114 @@
+"""A column without any value has no type yet: every aggregate takes it, as it takes a column of nulls with a type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import wincli
+from support.columns_without_type import WITHOUT_TYPE, nulls
+from wincli.windowing.aggregates import TABLE
+from wincli.windowing.errors import ConfigError
+
+LITERALS = {"i": "0", "q": "0.5", "sep": "','"}
+TYPED = {"bool_and": pa.bool_(), "bool_or": pa.bool_(), "string_join": pa.string()}
+"""The types that these aggregates take; the others take floats."""
+OWN = {"min", "max", "first", "last", "nth", "mode", "arg_min", "arg_max"}
+"""What gives a value of its column: as long as this has no type, there is none for the result."""
+LISTS = {"collect", "collect_distinct"}
+WINDOWS = ["count(2)", "sliding, count(3), count(1)", "retain 2", "time(2)", "timeInterval, intervalDuration(2)"]
+
+
+def calls() -> list[tuple[str, str]]:
+    """Return each aggregate with calls of it: over ``x``, and where it takes two columns with each of them ``x``."""
+    found = []
+    for name, aggregate in TABLE.items():
+        columns = [each.name for each in aggregate.parameters if not each.kind.literal]
+        rest = [LITERALS[each.name] for each in aggregate.parameters if each.kind.literal]
+        for places in (["x"],) if len(columns) == 1 else (["x", "x"], ["x", "v"], ["v", "x"]):
+            found.append((name, f"{name}({', '.join([*places, *rest])})"))
+    return found
+
+
+def log(rows: int, kind: pa.DataType) -> pa.Table:
+    return pa.table({"t": range(rows), "v": [float(i) for i in range(rows)], "x": nulls(rows, kind)},
+                    schema=pa.schema([("t", pa.int64()), ("v", pa.float64()), ("x", kind)]))  # fmt: skip
+
+
+def aggregated(rows: int, kind: pa.DataType, window: str, call: str) -> pa.Table:
+    by = {"event_time": "t"} if window.startswith("timeInterval") else {"order_by": "t"}
+    options: dict[str, Any] = {"key": (), "aggregates": {"r": call}, **by}
+    table: pa.Table = wincli.aggregate(log(rows, kind), window, **options)
+    return table
+
+
+@pytest.mark.parametrize("kind", WITHOUT_TYPE, ids=str)
+@pytest.mark.parametrize(("name", "call"), calls())
+def test_every_aggregate_gives_what_a_column_of_nulls_gives(name: str, call: str, kind: pa.DataType) -> None:
+    for window in WINDOWS:
+        for rows in (5, 0):
+            found, typed = (aggregated(rows, each, window, call) for each in (kind, TYPED.get(name, pa.float64())))
+            assert found.to_pylist() == typed.to_pylist()
+            dtype = found.schema.field("r").type
+            if name in OWN and "(x" in call:
+                assert pa.types.is_null(dtype)
+            elif name in LISTS:
+                assert dtype == pa.list_(pa.null())
+            else:
+                assert dtype == typed.schema.field("r").type
+
+
+@pytest.mark.parametrize(
+    ("call", "dtype"),
+    [
+        ("sum(x)", pa.float64()),
+        ("range(x)", pa.float64()),
+        ("product(x)", pa.float64()),
+        ("bool_or(x)", pa.bool_()),
+        ("string_join(x, ',')", pa.string()),
+        ("sum(x * v)", pa.float64()),
+        ("sum(x * 2)", pa.float64()),
+        ("sum(x) + 1", pa.float64()),
+        ("max(x) - min(x)", pa.null()),
+        ("sum(v) where x", pa.float64()),
+        ("count() where x > 1", pa.int64()),
+        ("sum(x - lag(x))", pa.float64()),
+    ],
+)
+def test_result_has_the_widest_type_that_the_function_takes(call: str, dtype: pa.DataType) -> None:
+    found = aggregated(4, pa.null(), "count(2)", call)
+    assert found.schema.field("r").type == dtype
+    assert found["r"].drop_null().to_pylist() in ([], [0, 0])
+
+
+@pytest.mark.parametrize("call", ["string_join(x, ',')", "bool_and(x)"])
+def test_one_column_has_the_type_that_each_aggregate_takes(call: str) -> None:
+    calls = {"a": "sum(x)", "b": call, "c": "hll_sketch(x)", "d": "sum(x)", "e": "approx_quantile(x, 0.5)"}
+    (row,) = wincli.aggregate(log(3, pa.null()), "count(3)", order_by="t", aggregates=calls).to_pylist()
+    assert [row[name] for name in calls] == [None] * 5
+
+
+def test_a_column_with_a_type_is_refused_as_before() -> None:
+    with pytest.raises(ConfigError, match=r"string_join\(v, ','\): column v is double; string_join needs text"):
+        aggregated(3, pa.null(), "count(3)", "string_join(v, ',')")
+
+
+def test_a_state_goes_on_over_columns_without_type() -> None:
+    calls = {"n": "count()", "s": "sum(x)", "r": "range(x)", "j": "median(x)"}
+    options: dict[str, Any] = {"order_by": "t", "aggregates": calls}
+    rows = log(5, pa.null())
+    first, state = wincli.aggregate(rows.slice(0, 3), "count(2)", state="new", **options)
+    second, _ = wincli.aggregate(rows.slice(3), "count(2)", state=state, **options)
+    whole = wincli.aggregate(rows, "count(2)", at_end="hold", **options)
+    assert pa.concat_tables([first, second]).to_pylist() == whole.to_pylist()
+    assert whole["s"].to_pylist() == [None, None]
+
+
+def test_batches_without_values_are_a_table_without_values() -> None:
+    rows = log(7, pa.null())
+    batches = rows.to_reader(max_chunksize=2)
+    options: dict[str, Any] = {"order_by": "t", "aggregates": ["s=sum(x)", "m=mean(x)", "w=wavg(x, v)"]}
+    streamed = pa.Table.from_batches(list(wincli.aggregate_stream(batches, "count(3)", **options)))
+    assert streamed.to_pylist() == wincli.aggregate(rows, "count(3)", **options).to_pylist()
