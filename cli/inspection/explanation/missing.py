@@ -29,6 +29,10 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
     panes = panes_of(rows)
     total = _count(plan, recorded.source, sought.key)
     rejected = Counter(rows.rejected)
+    if recorded.late is not None:
+        late = read_key(plan, recorded.late, recorded.stage.marks, sought.key, Span())
+        rejected.update({**late.rejected, "late": late.rejected.get("late", 0) + len(late.sequences)})
+        total += _count(plan, recorded.late, sought.key)
     if panes.panes.rejects is not None:
         rejected.update(panes.panes.rejects.by_reason)
     counts = _counts(panes, total, rejected)

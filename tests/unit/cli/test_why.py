@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import wincli_here
+from wincli.cli.inspection.explanation.explanation import Explanation
 from wincli.cli.inspection.explanation.why import WhyRequest, explain
 from wincli.cli.inspection.explanation.windows import key_rows, recompute
 from wincli.cli.inspection.results.result import open_result_folder
@@ -257,3 +258,57 @@ def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_f
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "1")
     assert "the end of the data brought it out" in out
     assert whole_reads == [key_rows.Span(), key_rows.Span()]
+
+
+LATE_JOBS = {
+    "gap": ["--window", "gap(ts, 40m)", "--key", "user"],
+    "sums": ["--window", "reaches(sum(n), 60)", "--key", "user", "--order-by", "ts"],
+    "grid": ["--window", "time(3h)", "--key", "user", "--order-by", "ts"],
+    "sliding": ["--window", "sliding, count(3), count(2)", "--key", "user", "--order-by", "ts"],
+    "condition": ["--window", "gap(at, 40m)", "--key", "user", "--let", "at=ts + INTERVAL 1 HOUR", "--where", "n <> 5"],
+    "event time": ["--window", "timeInterval, intervalDuration(3h)", "--key", "user", "--event-time", "ts"],
+}
+
+
+def write_days_with_late_rows(folder: Path) -> None:
+    """Five days of two users; on the third day each has rows of the first two, of the fourth one without a time."""
+    for day in range(1, 6):
+        times = [f"2026-11-0{day}T{minutes // 60:02}:{minutes % 60:02}:00" for minutes in range(600, 900, 25)]
+        late = [f"2026-11-0{back}T{hour}:07:00" for back in (1, 2) for hour in (10, 14)] if day == 3 else []
+        lines = [
+            f"{at},{('ann', 'bob')[n % 2]},{day * 100 + n}" for n, at in enumerate([*times[:2], *late, *times[2:]])
+        ]
+        lines += [",ann,1"] if day == 4 else []
+        (folder / "days" / f"dt=2026-11-0{day}").mkdir(parents=True)
+        (folder / "days" / f"dt=2026-11-0{day}" / "log.csv").write_text("\n".join(["ts,user,n", *lines, ""]))
+
+
+@pytest.mark.parametrize("keep", ["1", "10"])
+@pytest.mark.parametrize("job", LATE_JOBS)
+def test_units_of_a_state_that_rejected_late_rows_are_explained_without_these(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, job: str, keep: str
+) -> None:
+    write_days_with_late_rows(folder)
+    words = [*LATE_JOBS[job], "--agg", "rows=collect(n)", "--start", "2026-11-01", "--end", "2026-11-06"]
+    run(folder, *words, "--state", "st", "--keep", keep, "days", "out")
+    monkeypatch.chdir(folder)
+    explained = 0
+    for day in range(1, 6):
+        result = open_result_folder(f"out/dt=2026-11-0{day}")
+        for row in pq.read_table(f"out/dt=2026-11-0{day}", partitioning=None).to_pylist():
+            asked = WhyRequest("out", only=(f"user={row['user']}",), window=row["window"], rows=100)
+            found = explain(result, asked)
+            assert isinstance(found, Explanation)
+            assert sorted(found.rows.table["n"].to_pylist()) == sorted(row["rows"])
+            explained += 1
+    assert explained > 10
+
+
+def test_late_rows_of_a_key_are_counted_where_it_has_no_such_window(folder: Path) -> None:
+    write_days_with_late_rows(folder)
+    words = ["--window", "gap(ts, 40m)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-06"]
+    run(folder, *words, "--state", "st", "days", "out")
+    code, out, _ = why(folder, "out", "--unit", "2026-11-05", "--only", "user=ann", "--window", "99")
+    assert code == 0
+    assert "2 rejected, late\n" in out
+    assert "1 rejected, null_order\n" in out

@@ -1,4 +1,4 @@
-"""The files that a manifest, or the records of a state, name as input, opened again as the run opened them."""
+"""The files that a manifest, or the record of a unit, names as input, opened again as the run opened them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from typing import Any
 from .....conf.ranges.path_templates import before_date, has_date
 from .....readers.files.listing import is_result
 from .....readers.files.walk import MANIFEST
-from .....readers.merged_source import MergedSource, SourceRange, merge
 from .....readers.open import open_source
 from .....readers.source import FileSource
 from .....windowing.errors import ConfigError, InputError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile
-from .....writers.state.layout import is_state
-from .....writers.state.state import read_state
-from .....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
 from ....request.fingerprint import absolute, same_inputs
 from ....request.request import JobRequest
 
@@ -49,34 +45,11 @@ def open_input(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedInpu
         found = _opened(request, request.job.input, ())
         if found is not None and same_inputs(found.source.files, files):
             return found
-    return _open_files(request, files)
+    return open_files(request, files)
 
 
-def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> MergedSource:
-    """Open the input of all units of a state, whose windows are those of one run over all of their rows.
-
-    Raises `ConfigError` where the state is not there, or rejected rows that came late for it, and as `open_input`.
-    """
-    path = request.job.state
-    if path is None or not is_state(path):
-        what = f"this result is a unit on the state {path}, and that is not here"
-        raise ConfigError(what, "run this where the job was run")
-    records = sorted(read_state(path).records, key=lambda record: record.ordinal)
-    if not any(record.run == manifest.get("run") for record in records):
-        raise ConfigError(f"the state {path} has no unit that wrote this result", "run the unit again")
-    if late := next((record for record in records if _has_late(record)), None):
-        what = f"{late.label} rejected rows that came late for the state {path}"
-        raise ConfigError(what, "wincli why explains units of a state that took all rows")
-    sources = [_open_files(request, record.inputs).source for record in records if record.inputs]
-    shifts = [record.ordinal * UNIT_DISTANCE for record in records if record.inputs]
-    return merge([SourceRange(source, shift) for source, shift in zip(sources, shifts, strict=True)])
-
-
-def _has_late(record: UnitRecord) -> bool:
-    return any(stage.counts["rejected"].get("late") for stage in record.stages)
-
-
-def _open_files(request: JobRequest, files: Sequence[InputFile]) -> RecordedInput:
+def open_files(request: JobRequest, files: Sequence[InputFile]) -> RecordedInput:
+    """Open files that were read. Raises `InputError` where one of them is gone or has changed."""
     bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in request.job.input)
     found = _opened(request, _folders_of_results(files), bases)
     if found is None or not same_inputs(found.source.files, files):

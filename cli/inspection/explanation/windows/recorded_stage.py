@@ -19,7 +19,8 @@ from ....planning.stage_plans import StagePlan, plan_stages
 from ....request.fingerprint import same_inputs
 from ....request.request import JobRequest, request_of
 from ...results.result import ResultFolder, open_result_folder
-from .recorded_input import open_input, open_units
+from .recorded_input import open_input
+from .recorded_units import check_marks_of_late, open_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ class RecordedStage:
     ``source``: what the stage has read.
     ``stage``: the stage, planned over ``source``.
     ``note``: what is to be said of its rows; None: nothing.
+    ``late``: rows of its input that units of a state rejected, since they came late; None: there are none.
     """
 
     source: Source
     stage: StagePlan
     note: str | None = None
+    late: Source | None = None
 
 
 @contextmanager
@@ -61,8 +64,10 @@ def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
         if own.enrichments:
             what = "this result is a unit on a state, of a job with --enrich"
             raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
-        units = open_units(request, manifest)
-        return RecordedStage(units, plan_stages(own, units)[0])
+        units = open_units(own, manifest)
+        stage = plan_stages(own, units.source)[0]
+        check_marks_of_late(units, stage)
+        return RecordedStage(units.source, stage, late=units.late)
     found = open_input(request, manifest)
     if not own.enrichments:
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
