@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from ..windowing.errors import ConfigError, SpecError
 from ..windowing.language.canonical import decimal_text
 from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_window
@@ -139,9 +140,15 @@ def without_units(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain_amounts(key: str, value: Any) -> Any:
-    """Return the value of a key of a job or a stage with its times as numbers of seconds: ``gap(ts, 60)``."""
-    if key == "window":
-        return str(parse_window(value))
-    if key == "enrich":
-        return [str(parse_enrichment(text)) for text in value]
-    return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value
+    """Return the value of a key of a job or a stage with its times as numbers of seconds: ``gap(ts, 60)``.
+
+    A text that this version cannot parse stays as it is.
+    """
+    try:
+        if key == "window":
+            return str(parse_window(value))
+        if key == "enrich":
+            return [str(parse_enrichment(text)) for text in value]
+        return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value
+    except (SpecError, ConfigError):
+        return value
