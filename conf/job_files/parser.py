@@ -19,8 +19,8 @@ from ...windowing.support.suggest import nearest, short
 from ..expectations import expectation_text
 from ..job import SHARED_KEYS, SINGLE_KEYS
 from ..problems import Location, Problem, location
-from .path_variables import expanded
 from .schema import file_schema, types_of
+from .variables import expanded
 from .yaml_nodes import describe, kind_of, read_root, text_of
 
 _TYPE_NAMES = {

@@ -12,7 +12,7 @@ import pytest
 from support.in_process import wincli_here
 from wincli.cli.arguments.environment import strange_variables
 from wincli.cli.request.request import parse_request
-from wincli.conf.job_files.path_variables import expanded
+from wincli.conf.job_files.variables import expanded
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
