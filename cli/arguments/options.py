@@ -21,6 +21,16 @@ ARGUMENTS = (
 """The parts of `Paths` for the help page: the last of several paths is OUT."""
 Paths = Annotated[list[str] | None, typer.Argument(metavar="[JOB.yaml] [IN]... [OUT]", show_default=False, hidden=True)]
 
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--var",
+        metavar="NAME=VALUE",
+        show_default=False,
+        help="What ${NAME} is in the job file (repeatable). Default: the environment variable.",
+        rich_help_panel=GROUPS[1],
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Errors only.", rich_help_panel=MESSAGES)]
 Verbose = Annotated[
     int,

@@ -14,9 +14,9 @@ def schema() -> None:
 
 def schema_text() -> str:
     """Return the JSON Schema of job files, indented."""
-    from ...conf.job_files.schema import file_schema  # noqa: PLC0415 - loads pydantic and yaml
+    from ...conf.job_files.schema import printed_schema  # noqa: PLC0415 - loads pydantic and yaml
 
-    return json.dumps(file_schema(), indent=2)
+    return json.dumps(printed_schema(), indent=2)
 
 
 def version() -> None:

@@ -54,6 +54,7 @@ def plan(
         bool,
         typer.Option("--effect", help="Compute a range in a scratch folder; say what changes.", rich_help_panel=_PLAN),
     ] = False,
+    var: options.Variables = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = 0,
     **given: Any,
@@ -63,4 +64,6 @@ def plan(
     from ..inspection.forecast.command import PlanOptions, plan_command  # noqa: PLC0415 - loads pyarrow and numba
 
     own = PlanOptions(as_json, tuple(only or ()), rows, effect)
-    return plan_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose, own)
+    return plan_command(
+        {"paths": paths, "var": var, **with_variables(given, os.environ)}, -1 if quiet else verbose, own
+    )

@@ -36,6 +36,7 @@ Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spar
 def run(
     paths: options.Paths = None,
     *,
+    var: options.Variables = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = 0,
     **given: Any,
@@ -44,7 +45,9 @@ def run(
     from ..arguments.environment import with_variables  # noqa: PLC0415 - only a run needs it
     from ..launch.run import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    return run_command({"paths": paths, **with_variables(given, os.environ)}, -1 if quiet else verbose, _confirm)
+    return run_command(
+        {"paths": paths, "var": var, **with_variables(given, os.environ)}, -1 if quiet else verbose, _confirm
+    )
 
 
 def _confirm(request: JobRequest, context: RunContext) -> None:

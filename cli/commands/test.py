@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
+from ..arguments import options
+
 
 def test(
     job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
     cases: Annotated[
         str | None, typer.Argument(metavar="[CASES]", help="The file of its cases. Default: JOB.test.yaml beside it.")
     ] = None,
+    var: options.Variables = None,
     only: Annotated[
         str | None, typer.Option("--only", "-k", metavar="TEXT", help="Only cases with this text in their name.")
     ] = None,
@@ -22,4 +25,4 @@ def test(
     """Run the cases of a job file: rows that are given, and the windows and rejects that are expected of them."""
     from ..inspection.cases.command import check_job  # noqa: PLC0415 - loads pyarrow and numba
 
-    return check_job(job, cases, only, junit)
+    return check_job(job, cases, only, junit, var or ())

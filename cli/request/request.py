@@ -9,6 +9,7 @@ from typing import Any
 from ...conf.job import PIPE, Job, Stage
 from ...conf.job_builder import make_job, pairs
 from ...conf.job_files.parser import read_job_file
+from ...conf.job_files.variables import given_variables
 from ...conf.option_values import window_value
 from ...conf.table_outputs import plain_path, with_table_outputs
 from ...readers.options import ReadOptions, parse_schema
@@ -108,8 +109,12 @@ def parse_request(options: Mapping[str, Any]) -> JobRequest:
     """
     flags = dict(options)
     path, named = _arguments(flags.pop("paths", None) or ())
+    variables = given_variables(flags.pop("var", None) or ())
+    if variables and path is None:
+        what = f"--var {next(iter(variables))} is for a job file, and none is named"
+        raise ConfigError(what, "name a job file before IN and OUT, or leave --var out")
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
-    request = request_of(make_job({**flags, **named}, read_job_file(path) if path else None, parse_schema))
+    request = request_of(make_job({**flags, **named}, read_job_file(path, variables) if path else None, parse_schema))
     return replace(request, notes=_notes(request.job))
 
 

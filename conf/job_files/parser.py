@@ -15,13 +15,14 @@ import yaml
 
 from ...windowing.errors import ConfigError
 from ...windowing.language.canonical import column_text
-from ...windowing.support.suggest import nearest, short
+from ...windowing.support.addresses.redaction import is_secret
+from ...windowing.support.suggest import did_you_mean, nearest, short
 from ..expectations import expectation_text
 from ..job import SHARED_KEYS, SINGLE_KEYS
 from ..problems import Location, Problem, location
 from .schema import file_schema, types_of
-from .variables import expanded
-from .yaml_nodes import describe, kind_of, read_root, text_of
+from .variables import Variables
+from .yaml_nodes import describe, kind_of, read_root, retyped, text_of
 
 _TYPE_NAMES = {
     "string": "text",
@@ -32,6 +33,8 @@ _TYPE_NAMES = {
     "boolean": "true or false",
 }
 _PATHS = ("input", "output", "state")
+_REDACTED = ("enrich", "master", "lineage")
+"""Keys besides paths of which results record what is not secret."""
 _SYNONYMS = {  # keys of other tools, and keys that people try first
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
     "keys": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
@@ -48,26 +51,36 @@ class JobFile:
     ``values``: key to value, in the form of the file. A wrong value is left out, a wrong item of a list is empty.
     ``lines``: location to line, from 1; wrong values have their lines, too.
     ``problems``: what is wrong in the file.
+    ``variables``: what its values may name.
     """
 
     path: str
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[Location, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    variables: Variables = field(default_factory=Variables)
 
     def line(self, at: Location) -> int:
         """Return the line of a location, or of the nearest one that contains it and has a line."""
         return next((self.lines[at[:count]] for count in range(len(at), 0, -1) if at[:count] in self.lines), 1)
 
 
-def read_job_file(path: str) -> JobFile:
-    """Read a job file and collect the problems of keys and values. Raises `ConfigError` where it is no mapping."""
-    return read_keys(path, read_root(path))
+def read_job_file(path: str, given: Mapping[str, str] | None = None) -> JobFile:
+    """Read a job file and collect the problems of keys and values. Raises `ConfigError` where it is no mapping.
+
+    ``given``: the variables of ``--var``; the file must name each of them.
+    """
+    file = read_keys(path, read_root(path), given)
+    for name in file.variables.given:
+        if name not in file.variables.used:
+            error = ConfigError(f"--var {name}: {path} has no ${{{name}}}", did_you_mean(name, file.variables.used))
+            file.problems.append(Problem(("var",), None, error, named=False))
+    return file
 
 
-def read_keys(path: str, root: yaml.MappingNode) -> JobFile:
+def read_keys(path: str, root: yaml.MappingNode, given: Mapping[str, str] | None = None) -> JobFile:
     """Read the keys of a job from a mapping of the file ``path``, and collect their problems."""
-    file = JobFile(path)
+    file = JobFile(path, variables=Variables(given or {}))
     schema = file_schema()
     keys = schema["properties"]
     for key, node in _keys(root, (), keys, file):
@@ -182,6 +195,12 @@ def _expectation(at: Location, node: yaml.Node, types: tuple[str, ...], file: Jo
 
 def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
     """Return text, a whole number or a boolean, or None after a problem. A number stays text where text is allowed."""
+    key = next(step for step in at if isinstance(step, str) and step != "stages")
+    try:
+        node = _expanded(key, at, node, types, file)
+    except ConfigError as error:
+        _wrong(at, node, file, error.what, error.do)
+        return None
     kind = kind_of(node)
     if kind == "null":
         _wrong(at, node, file, "has no value", "give it one, or leave it out")
@@ -191,7 +210,7 @@ def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: J
     elif kind == "boolean":
         return yaml.SafeLoader.bool_values[node.value.lower()]
     elif kind == "string" or types != ("integer",):
-        return _text(at, node, file)
+        return text_of(node)
     elif re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", node.value):
         return int(node.value)
     else:
@@ -201,16 +220,19 @@ def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: J
     return None
 
 
-def _text(at: Location, node: yaml.ScalarNode, file: JobFile) -> str | None:
-    """Return the text of a value; in a path, ``~`` and variables are expanded."""
-    key = next(step for step in reversed(at) if isinstance(step, str))
-    if key not in _PATHS:
-        return text_of(node)
-    try:
-        return expanded(text_of(node))
-    except ConfigError as error:
-        _wrong(at, node, file, error.what, error.do)
-        return None
+def _expanded(key: str, at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> yaml.ScalarNode:
+    """Return a value with its variables expanded, and in a path ``~``; its type is that of the text which results.
+
+    Raises `ConfigError` as `Variables.expand` does.
+    """
+    if key in _PATHS:
+        value = file.variables.expand_path(node.value) if kind_of(node) == "string" else node.value
+    elif "$" not in node.value:
+        return node
+    else:
+        is_masked = key in _REDACTED or (key == "spark_conf" and is_secret(str(at[-1])))
+        value = file.variables.expand(node.value, may_be_secret=is_masked)
+    return retyped(node, value, is_text="string" in types)
 
 
 def _quotes(types: tuple[str, ...]) -> str | None:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..job import SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
+from .variables import PATTERN
 
 
 @cache
@@ -40,6 +41,25 @@ def file_schema() -> dict[str, Any]:
             }
         },
     }
+
+
+def printed_schema() -> dict[str, Any]:
+    """Return the schema for editors: where a value is no text, or one of some words, it may also be a variable."""
+    schema = file_schema()
+    stage = schema["$defs"]["stage"]
+    own = {key: _or_variable(each) for key, each in stage["properties"].items()}
+    keys = {key: _or_variable(each) for key, each in schema["properties"].items()}
+    return {**schema, "properties": keys, "$defs": {"stage": {**stage, "properties": own}}}
+
+
+def _or_variable(schema: Mapping[str, Any]) -> dict[str, Any]:
+    variable = {"type": "string", "pattern": PATTERN}
+    if "enum" in schema:
+        kept = {name: value for name, value in schema.items() if name != "enum"}
+        return {**kept, "anyOf": [{"enum": schema["enum"]}, variable]}
+    if set(types_of(schema)) <= {"integer", "number", "boolean"}:
+        return {**schema, "type": [*types_of(schema), "string"], "pattern": PATTERN}
+    return dict(schema)
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:

@@ -45,6 +45,14 @@ def kind_of(node: yaml.ScalarNode) -> str:
     return _KINDS.get(name, name)
 
 
+def retyped(node: yaml.ScalarNode, value: str, is_text: bool) -> yaml.ScalarNode:
+    """Return a scalar with another value, of the type that YAML sees in it; ``is_text``: it is a text in any case."""
+    if value == node.value:
+        return node
+    tag = f"{_TAG}str" if is_text else yaml.SafeLoader("").resolve(yaml.ScalarNode, value, (True, False))
+    return yaml.ScalarNode(tag, value, node.start_mark, node.end_mark, node.style)
+
+
 def text_of(node: yaml.ScalarNode) -> str:
     """Return the text of a scalar as the file has it, in one line."""
     return str(node.value).rstrip("\n").replace("\n", " ") if "\n" in node.value else str(node.value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from ....conf.job_files.parser import read_job_file
+from ....conf.job_files.variables import given_variables
 from ....conf.problems import as_error
 from ....windowing.errors import ConfigError
 from ....windowing.support.suggest import few
@@ -20,13 +22,15 @@ from .run_cases import run_case
 from .text import closing_line, outcome_lines
 
 
-def check_job(path: str, cases: str | None, only: str | None, junit: str | None) -> int:
+def check_job(path: str, cases: str | None, only: str | None, junit: str | None, variables: Sequence[str] = ()) -> int:
     """Run the cases of the job file ``path``, print what came of each, and return the exit code: 1 where one fails.
 
     ``cases``: their file; None: that beside the job. ``only``: a text in the names of those to run. ``junit``: the file
-    of a report. Raises `ConfigError` and `SpecError` for a file that is wrong, `OutputError` for the report.
+    of a report. ``variables``: NAME=VALUE for each ``${NAME}`` of the job file that ``--var`` gives. Raises
+    `ConfigError` and `SpecError` for a file that is wrong, `OutputError` for the report.
     """
-    file, found = read_job_file(path), read_cases(_cases_of(path) if cases is None else cases)
+    file = read_job_file(path, given_variables(variables))
+    found = read_cases(_cases_of(path) if cases is None else cases)
     chosen = _chosen(found, only)
     if file.problems:
         raise as_error(file.problems, file.path)

@@ -63,7 +63,7 @@ def given(line: str, shell: str = "bash") -> list[str]:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_are_known_and_commands_complete(shell: str) -> None:
-    (line,) = given("wincli stat", shell)
+    (line,) = given("wincli statu", shell)
     assert "status" in line
 
 

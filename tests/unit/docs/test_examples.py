@@ -81,6 +81,8 @@ def job_files() -> dict[str, str]:
 def test_job_file_reads(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / name).write_text(job_files()[name])
     monkeypatch.chdir(tmp_path)
+    for variable in re.findall(r"\$\{(\w+)\}", job_files()[name]):
+        monkeypatch.setenv(variable, "20")
     of_range = {"start": "2026-01-05", "end": "2026-01-12"} if "{date" in job_files()[name] else {}
     check_job({"paths": [name], **of_range})
 

@@ -12,7 +12,7 @@ import pytest
 from support.in_process import wincli_here
 from wincli.cli.arguments.environment import strange_variables
 from wincli.cli.request.request import parse_request
-from wincli.conf.job_files.variables import expanded
+from wincli.conf.job_files.variables import Variables
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
@@ -153,7 +153,7 @@ def test_home_and_variables_are_put_into_paths(monkeypatch: pytest.MonkeyPatch) 
     assert job.input == ("/home/$me/a", "/data/~logs/b", "./~")
     assert job.output == "/data/~logs/out${LOGS}"
     assert job.state == "/home/$me"
-    assert expanded("part/{date}$5") == "part/{date}$5"
+    assert Variables().expand_path("part/{date}$5") == "part/{date}$5"
 
 
 def test_a_variable_that_is_not_set_is_an_error_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
