@@ -90,6 +90,21 @@ def test_rows_have_values_of_any_type(spark: SparkSession, kind: str) -> None:
     check(spark, columns, "count(3)", key="k", order_by="t", aggregates={"n": "count()", "v": "collect(v)"})
 
 
+WITHOUT_TYPE: dict[str, dict[str, Any]] = {
+    "count(3)": {"key": "k", "order_by": "t", "aggregates": {"n": "sum(v)", "m": "median(v)", "x": "max(v)"}},
+    "count(4)": {"key": "v", "order_by": "t", "aggregates": {"n": "count()"}},
+    "delta(v, 2)": {"key": "k", "order_by": "t", "aggregates": {"n": "count()"}},
+    "time(4)": {"key": "k", "order_by": "v", "aggregates": {"n": "count()"}},
+    "when(v)": {"key": "k", "order_by": "t", "aggregates": {"n": "count()"}},
+}
+
+
+@pytest.mark.parametrize("window", sample(WITHOUT_TYPE, "count(3)", "time(4)"))
+def test_a_column_of_void_is_a_column_without_values(spark: SparkSession, window: str) -> None:
+    columns = {"k": ("string", ["a", "b"]), "t": ("bigint", NUMBERS), "v": ("void", [None])}
+    check(spark, columns, window, rejected="drop", **WITHOUT_TYPE[window])
+
+
 @pytest.mark.parametrize("name", sample(NAMES, "a.b", "A`b", "__code"))
 def test_columns_have_any_name(spark: SparkSession, name: str) -> None:
     quoted = '"' + name.replace('"', '""') + '"'

@@ -221,6 +221,17 @@ def test_positions_may_be_moved_and_splits_divided_after_tables_are_read(is_larg
 
 
 @pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("how", ["on k", "on k asof t", "on k asof t within 5m", "on t asof k strict"])
+def test_columns_without_type_match_nothing(how: str, is_large: bool) -> None:
+    typed = pa.table({"k": pa.array([1, 2]), "t": pa.array([1, 2]), "v": ["a", "b"]})
+    left, right = (typed.set_column(at, name, pa.nulls(2)) for at, name in ((0, "k"), (1, "t")))
+    for one, other in ((left, typed), (typed, left), (left, left), (right, right), (left, right), (left, right[:0])):
+        found = read_all(enriched([f"p=x {how} take v"], one.drop("v"), [other], is_large=is_large))
+        texts = how == "on k" and one is right and other is right
+        assert found["p_v"].to_pylist() == (["a", "b"] if texts else [None, None])
+
+
+@pytest.mark.parametrize("is_large", [False, True])
 def test_a_column_without_any_match_is_null(is_large: bool) -> None:
     left, empty = pa.table({"k": ["a", None]}), pa.table({"k": pa.array([], pa.string()), "v": pa.array([], pa.int8())})
     found = read_all(enriched(["p=x on k"], left, [empty], is_large=is_large))

@@ -377,6 +377,16 @@ def test_other_columns_are_refused_with_the_difference(disk: Place) -> None:
     assert [(row["n"], row["m"]) for row in found] == [(1, None), (2, 1.5)]
 
 
+def test_column_without_type_takes_that_of_the_table(disk: Place) -> None:
+    quiet = SCHEMA.set(1, pa.field("n", pa.null())).set(2, pa.field("at", pa.null()))
+    with pytest.raises(ConfigError, match="cannot hold column 'n' of type null; no row has a value there"):
+        put(disk, DAY, quiet.empty_table(), schema=quiet)
+    put(disk, DAY, rows(1))
+    put(disk, NEXT, rows(2).set_column(1, "n", pa.nulls(1)).set_column(2, "at", pa.nulls(1)), schema=quiet)
+    assert disk.table().to_pyarrow_table().sort_by("n")["n"].to_pylist() == [1, None]
+    assert pa.schema(disk.table().schema().to_arrow()).field("n").type == pa.int64()
+
+
 def test_types_that_delta_lacks(disk: Place) -> None:
     for kind in (pa.duration("s"), pa.time64("us"), pa.decimal256(60)):
         schema = pa.schema([("x", kind)])

@@ -293,6 +293,16 @@ def test_new_column_is_added_with_evolve(disk: Lake) -> None:
     assert {row["n"]: row["place"] for row in disk.rows("clicks").to_pylist()} == {1: None, 2: "x"}
 
 
+def test_column_without_type_takes_that_of_the_table(disk: Lake) -> None:
+    quiet = SCHEMA.set(0, pa.field("user", pa.null()))
+    table = rows(2).set_column(0, "user", pa.nulls(1))
+    with pytest.raises(ConfigError, match="cannot hold column 'user' of type null; no row has a value there"):
+        put(disk, DAY, table, schema=quiet)
+    put(disk, DAY, rows(1))
+    put(disk, NEXT, table, schema=quiet)
+    assert {row["n"]: row["user"] for row in disk.rows("clicks").to_pylist()} == {1: "u1", 2: None}
+
+
 @pytest.mark.parametrize(
     ("partition", "says"),
     [
