@@ -32,6 +32,10 @@ from .source import FileSource
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
 
 
+class NoColumnError(InputError):
+    """An input without a column: its files have no bytes, or lines that say nothing."""
+
+
 def open_source(
     paths: Sequence[str],
     options: ReadOptions,
@@ -45,8 +49,8 @@ def open_source(
     ``known``: columns that earlier runs had, each schema with what messages call it: their types are joined as if they
     were those of a file before all others, and a column that no file has is null. ``named``: the columns that the job
     names; of these, and of an input without any column, the options may declare some that no file has: they are null.
-    Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, `ConfigError`
-    where the options do not fit the input.
+    Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, among these
+    `NoColumnError`, and `ConfigError` where the options do not fit the input.
     """
     _check(options)
     listing = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable, version=options.version)
@@ -228,7 +232,11 @@ def _source(
     unified = unify([*own, (first, folders), ("--schema", lacking)], fixed, known, is_text=not reader.columnar)
     schema = unified.schema
     if not schema.names:
-        raise InputError(f"{_all_of(found)} no column", "is the input empty, or of another format?")
+        raise NoColumnError(
+            f"{_all_of(found)} no column",
+            "is the input empty, or of another format? --schema says which columns an empty input has, as in "
+            "--schema 'ts:timestamp,user:string'",
+        )
     return FileSource(
         schema,
         ValueTable(InputFile, (places.column("shown"), found.column("size"), found.column("mtime"))),

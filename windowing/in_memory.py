@@ -16,7 +16,7 @@ from .planning.row_order import OrderBy
 from .planning.validation import check_marks
 from .streaming.batch_scan import BatchScan
 from .streaming.batch_signals import GivenSignals
-from .streaming.kept_state import KeptState, PriorState, check_arguments, form_of, kept_before
+from .streaming.kept_state import KeptState, PriorState, check_arguments, form_of, kept_before, with_known_columns
 from .streaming.row_rejects import Rejected
 
 
@@ -74,7 +74,7 @@ def aggregate(
     >>> aggregate(log, "delta(a, 2)", aggregates=["a=collect(a)"])["a"].to_pylist()
     [[0, 1, 2], [3, -50, 5], [6]]
     """
-    table = as_table(table)
+    table = as_table(with_known_columns(table, state))
     plan = plan_of_call(table.schema, locals(), table)
     if state is not None:
         check_arguments(plan, state, clock, since, watermarks)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ...conf.ranges.units import Unit
+from ...conf.ranges.units import Unit, unit_at
 from ...conf.recorded_job import recorded
+from ...windowing.errors import InputError
 from ..job.context import RunContext
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
@@ -19,6 +21,11 @@ from .rerun_choice import replacing
 from .unit_chain import NoChain
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
 from .unit_report import report_unit
+
+_FARTHEST = 62
+"""Units before a unit that are looked for: of days, those of two months."""
+_MOST = 31
+"""Units before a unit whose files are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ class PlainBackfill:
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
         """Run and commit a unit; yield its record. A result of this very job is replaced."""
         own = own_request(self.request, self.input_paths, unit, found)
-        run_job(own, PlainRun(time.perf_counter(), f"{unit.label}: "), self.context)
+        earlier = partial(earlier_jobs, self.request, self.input_paths, unit)
+        run_job(own, PlainRun(time.perf_counter(), f"{unit.label}: ", earlier), self.context)
         record = self._record(unit)
         assert record is not None
         report_unit(record, self.context.messages)
@@ -73,6 +81,25 @@ def own_request(request: JobRequest, input_paths: InputPaths, unit: Unit, found:
     own = unit_job(request, input_paths, unit, found)
     outputs = outputs_of(request, input_paths, unit)
     return replacing(own) if may_replace(outputs, recorded(request.job)) else own
+
+
+def earlier_jobs(request: JobRequest, input_paths: InputPaths, unit: Unit) -> Iterator[JobRequest]:
+    """Yield the jobs of units before a unit of a range that have an input, the nearest first.
+
+    They need not be of the range: so the types of a unit do not depend on where a range begins, nor on what has run.
+    """
+    found = 0
+    for ordinal in range(unit.ordinal - 1, unit.ordinal - 1 - _FARTHEST, -1):
+        before = unit_at(ordinal, request.job.unit)
+        try:
+            there = find_input(input_paths, before)
+        except InputError:  # one of several inputs is not there: such a unit cannot run
+            continue
+        if there is not None:
+            yield unit_job(request, input_paths, before, there)
+            found += 1
+        if found == _MOST:
+            return
 
 
 def finished_records(request: JobRequest, input_paths: InputPaths, units: Sequence[Unit]) -> list[ResultRecord]:

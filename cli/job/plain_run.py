@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ...readers.source import FileSource
 from ...windowing.engine.tasks.task import TaskContext
 from ...windowing.ports import Executor
+from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.journal import commit_all
-from ..planning.open_input import NOTHING_KNOWN, KnownColumns, open_input
+from ..planning.open_input import NOTHING_KNOWN, Earlier, KnownColumns, open_input, open_unit
 from ..planning.stage_plans import StagePlan
 from ..request.request import JobRequest
 from .context import RunContext
@@ -24,10 +25,12 @@ class PlainRun:
     ``began``: `time.perf_counter` when the command, or the unit of a range, began: the seconds in the manifest count
         from there.
     ``label``: the beginning of the labels of its progress: the unit of a range, or nothing.
+    ``earlier``: gives the jobs of the units before a unit of a range; None: it is no unit of a range.
     """
 
     began: float
     label: str = ""
+    earlier: Earlier | None = None
 
     def begin(self, request: JobRequest) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
         """Return this run; nothing is written."""
@@ -39,7 +42,9 @@ class PlainRun:
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource:
         """Open the input of the job."""
-        return open_input(request, context.spark)
+        if self.earlier is None:
+            return open_input(request, context.spark)
+        return open_unit(request, PendingExecutor(context.spark.session), self.earlier)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Accept all stages."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from ...readers.open import open_source
+import pyarrow as pa
+
+from ...readers.open import NoColumnError, open_source
 from ...readers.schema.unify import Named
 from ...readers.source import FileSource
+from ...windowing.columns.numeric import is_instant
+from ...windowing.errors import InputError
 from ...windowing.expressions.syntax import Expression
 from ...windowing.kinds.registry import kind_of
-from ...windowing.language.spec import AggregateCall, Column
+from ...windowing.language.options import sort_key
+from ...windowing.language.spec import HIDDEN, AggregateCall, Column
 from ...windowing.ports import Executor
+from ...windowing.projection.projection import VIRTUAL
 from ...windowing.spark.boot import PendingExecutor
 from ..request.request import JobRequest, StageRequest
 
@@ -40,6 +46,8 @@ class KnownColumns:
 
 
 NOTHING_KNOWN = KnownColumns()
+Earlier: TypeAlias = "Callable[[], Iterable[JobRequest]]"
+"""Gives the jobs of the units before a unit, the nearest first."""
 
 
 def open_input(
@@ -66,6 +74,102 @@ def open_with(
     return open_source(paths, request.reading, executor, known.input, named_columns(request))
 
 
+def open_unit(request: JobRequest, executor: Executor, earlier: Earlier) -> FileSource:
+    """Open the input of a unit of a range without a state: a column without a type has that of the unit before.
+
+    That is the nearest unit before it that knows one, by its files, whether it was run or not. Files are looked at only
+    where a column that the job names is missing or has no value. Raises what `open_source` raises.
+    """
+    source, failure = None, None
+    try:
+        source = open_with(request, executor)
+    except NoColumnError as error:
+        failure = error
+    lacking = _Lacking.of(request, source)
+    known: list[Named] = []
+    for own in earlier() if lacking else ():
+        before = _opened(own, executor)
+        if before is None:
+            continue
+        if found := lacking.found_in(before):
+            known.append((before.files[0].path, found))
+        if lacking.is_settled(before):
+            break
+    if known:
+        return open_with(request, executor, known=KnownColumns(tuple(known)))
+    if source is None:
+        assert failure is not None
+        raise failure
+    return source
+
+
+@dataclass(slots=True)
+class _Lacking:
+    """What the input of a unit does not say of the columns that its job names.
+
+    ``missing``: the columns that no file has.
+    ``untyped``: the columns without a value.
+    ``needs_clock``: whether the window needs a time that no column is.
+    ``needs_all``: whether there is no column at all.
+    """
+
+    missing: set[str]
+    untyped: set[str]
+    needs_clock: bool
+    needs_all: bool
+
+    @classmethod
+    def of(cls, request: JobRequest, source: FileSource | None) -> _Lacking:
+        one = request.stages[0]
+        schema = pa.schema([]) if source is None else source.schema
+        named = {name for name in named_columns(request) if not name.startswith(HIDDEN)} - {*VIRTUAL}
+        named -= {name for name, _ in one.options.let}
+        named -= {name for name in named if name not in schema.names and name.partition(".")[0] in schema.names}
+        for each in request.enrichments:
+            taken = {taken.name for taken in each.take or ()}
+            named -= {name for name in named if name in taken or name.startswith(f"{each.name}_")}
+        untyped = {name for name in named if name in schema.names and pa.types.is_null(schema.field(name).type)}
+        needs_clock = kind_of(one.spec).needs_clock and one.stage.order_by is None
+        needs_clock |= kind_of(one.spec).has_watermark and one.options.event_time is None
+        has_instant = any(is_instant(field.type) for field in schema)
+        return cls(named - {*schema.names}, untyped, needs_clock and not has_instant, source is None)
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.untyped or self.needs_clock or self.needs_all)
+
+    def found_in(self, source: FileSource) -> pa.Schema:
+        """Return the columns of an earlier input that say what is lacking, which is then lacking no more."""
+        wanted = {*self.missing, *self.untyped}
+        fields = [
+            field
+            for field in source.schema
+            if not pa.types.is_null(field.type)
+            and (self.needs_all or field.name in wanted or (self.needs_clock and is_instant(field.type)))
+        ]
+        found = {field.name for field in fields}
+        self.missing -= found
+        self.untyped -= found
+        self.needs_clock &= not any(is_instant(field.type) for field in fields)
+        self.needs_all &= not fields
+        return pa.schema(fields)
+
+    def is_settled(self, source: FileSource) -> bool:
+        """Whether no unit before an earlier one has to be looked at.
+
+        A column that is always there and never has a value is looked for in one unit with rows: text takes time.
+        """
+        has_rows = any(split.rows for split in source.splits)
+        return not (self.missing or self.needs_clock or self.needs_all or (self.untyped and not has_rows))
+
+
+def _opened(request: JobRequest, executor: Executor) -> FileSource | None:
+    """Open the input of an earlier unit; None where it says nothing, or cannot be read any more."""
+    try:
+        return open_with(request, executor)
+    except InputError:
+        return None
+
+
 def named_columns(request: JobRequest) -> frozenset[str]:
     """Return the names that the first stage of a job has for columns; some are those of expressions."""
     found = set(_named(request.stages[0]))
@@ -76,7 +180,9 @@ def named_columns(request: JobRequest) -> frozenset[str]:
 
 def _named(one: StageRequest) -> Iterator[str]:
     options, kind, stage = one.options, kind_of(one.spec), one.stage
-    yield from (*stage.key, *(stage.order_by or ()), *kind.attributes, *options.group_by, *options.sort_by)
+    order = () if stage.order_by == ("arrival",) else stage.order_by or ()
+    yield from (*stage.key, *order, *kind.attributes, *options.group_by)
+    yield from (sort_key(text, ()).name for text in options.sort_by)
     if options.event_time is not None:
         yield options.event_time
     if stage.marks not in _MARKS:

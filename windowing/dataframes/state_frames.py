@@ -15,10 +15,11 @@ from ..columns.arrays import ClockValue
 from ..errors import ConfigError
 from ..planning.identity import have_common_type
 from ..planning.plan import Plan
-from ..state.one_table import NO_KEY, PART, REGISTERS, STATE
+from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE
 from ..state.read_table import check_columns
 from ..streaming.kept_state import StateForm, check_arguments, form_of
 from ..streaming.restoring_scan import PART_OF, STATE_OF
+from ..support.column_types import common_type
 from .partition_scan import task_function
 from .partitions import keeps_sorts
 from .places import column
@@ -73,6 +74,24 @@ def _leaves(dtype: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
         return
     for field in dtype:
         yield from _leaves(field.type, f"{path}.{field.name}" if path else field.name)
+
+
+def in_known_types(rows: DataFrame, state: StateFrame | None) -> DataFrame:
+    """Return rows whose columns have the types that they have in common with those that a state holds."""
+    if not isinstance(state, DataFrame):
+        return rows
+    own, of_state = arrow_schema(rows.schema), arrow_schema(state.schema)
+    check_columns(of_state.names)
+    held = of_state.field(ROWS).type.value_type
+    known = {field.name: field.type for field in (*of_state, *(held if pa.types.is_struct(held) else ()))}
+    wide = {name: common_type(known[name], own.field(name).type) for name in own.names if name in known}
+    changed = [pa.field(name, kind) for name, kind in wide.items() if kind not in (None, own.field(name).type)]
+    types = {field.name: field.dataType for field in spark_schema(pa.schema(changed))}
+    if not types:
+        return rows
+    return rows.select(
+        *(column(name).cast(types[name]).alias(name) if name in types else column(name) for name in own.names)
+    )
 
 
 def all_registers(state: DataFrame) -> DataFrame:

@@ -54,9 +54,7 @@ class FirstRegisters:
         return self.form.registers(Progress(clock=self.since))
 
     def _found(self, batch: pa.RecordBatch) -> Registers:
-        registers = _registers_in(self.form, batch.column(FOUND).flatten())
-        self.form.check_job(registers.job)
-        return registers
+        return self.form.restored(_registers_in(self.form, batch.column(FOUND).flatten()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

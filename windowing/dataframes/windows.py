@@ -26,7 +26,7 @@ from .partitions import partition
 from .places import columns_of
 from .preparation import prepare, with_clock
 from .schemas import arrow_schema, as_spark_has, spark_schema
-from .state_frames import StateFrame, form_of_call, taken_apart, union_schema, with_state
+from .state_frames import StateFrame, form_of_call, in_known_types, taken_apart, union_schema, with_state
 from .state_scan import with_form
 
 
@@ -81,6 +81,7 @@ def windows(
     where it does not, a `PartitionWarning` says so. Other options and errors are those of `wincli.aggregate`; errors of
     rows end the Spark job, and `wincli.unwrap_errors` and `wincli.find_error` find them in what Spark raises.
     """
+    df = in_known_types(df, state)
     schema = arrow_schema(df.schema)
     check_rejected(rejected)
     _check_arrival(schema, arrival)

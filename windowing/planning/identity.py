@@ -66,15 +66,12 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
 def known_columns(identity: Mapping[str, Any], computed: Sequence[str] = ()) -> pa.Schema:
     """Return the columns of the input that a state knows; of types that have no text that can be read: none.
 
-    ``computed``: the columns that expressions compute. A state of an older version only has what it holds.
+    ``computed``: the columns that expressions compute now. A state of an older version only has what it holds.
     """
-    left_out = {*VIRTUAL, *computed}
-    found = identity.get("input") or {
-        name: kind
-        for name, kind in (identity.get("columns") or {}).items()
-        if name not in left_out and not name.startswith(HIDDEN)
-    }
-    types = {name: type_of_text(kind) for name, kind in found.items()}
+    found, left_out = identity.get("input"), {*VIRTUAL, *computed}
+    if found is None:
+        found = {name: kind for name, kind in (identity.get("columns") or {}).items() if not name.startswith(HIDDEN)}
+    types = {name: type_of_text(kind) for name, kind in found.items() if name not in left_out}
     return pa.schema([(name, kind) for name, kind in types.items() if kind is not None])
 
 

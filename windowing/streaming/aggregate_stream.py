@@ -18,7 +18,7 @@ from ..planning.validation import check_marks
 from .batch_scan import BatchScan
 from .batch_signals import GivenSignals
 from .batches import gather
-from .kept_state import KeptState, PriorState, check_arguments, form_of, kept_before
+from .kept_state import KeptState, PriorState, check_arguments, form_of, kept_before, with_known_columns
 from .row_rejects import Rejected
 
 
@@ -65,7 +65,7 @@ def aggregate_stream(
     >>> aggregate_stream(log.to_reader(2), "delta(a, 2)", aggregates=["a=collect(a)"]).read_all()["a"].to_pylist()
     [[0, 1, 2], [3, -50, 5], [6]]
     """
-    reader = as_reader(rows)
+    reader = as_reader(with_known_columns(as_reader(rows), state))
     schema = as_table(reader.schema.empty_table()).schema
     plan = plan_of_call(schema, locals())
     check_marks(plan.projection, marks)

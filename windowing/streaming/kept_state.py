@@ -13,21 +13,23 @@ from ..clock.advance_table import LEVEL, POS, advance_table, advances_of
 from ..columns.arrays import combined
 from ..columns.numeric import measure_type
 from ..errors import ConfigError
-from ..planning.identity import check_goes_on, check_types, differences, identity_of
+from ..planning.identity import check_goes_on, check_types, differences, identity_of, known_columns, state_types
 from ..planning.plan import Plan
 from ..projection.lag_columns import inputs_of
 from ..scan.lag_rows import NO_INPUT
+from ..scan.lateness import clock_column, retyped_watermark
 from ..state.one_table import NEXT, OF_STATE, PART, PARTS, REGISTERS, ROWS, STATE, Registers, conform, state_table
 from ..state.read_table import check_columns, job_of, keys_and_rows, no_registers, registers_of
 from ..state.state_tables import LAST, RANK, SHOWN, read_state
+from ..state.state_types import StateTypes
 from ..state.window_state import WindowState
+from ..support.column_types import common_type, plain
 from .batch_rows import Progress
 
 NEW = "new"
 PriorState: TypeAlias = Rows | Literal["new"]
 """A state that windows go on from: the table that the call before returned, or ``"new"`` for the first."""
-SHOWN_STATE = "the state"
-"""What messages call it."""
+_SHOWN = "the state"
 FORMAT = 1
 """The format of the table of a state; goes up when a column changes its meaning."""
 _BEGIN = f'give the job that made it, or begin with state="{NEW}"'
@@ -54,10 +56,12 @@ class StateForm:
 
     ``schema``: their columns (docs/state.md#as-one-table).
     ``job``: what decides the windows, as JSON.
+    ``plan``: the window.
     """
 
     schema: pa.Schema
     job: str
+    plan: Plan
 
     def table(self, kept: KeptState) -> pa.Table:
         """Return a state as the table that users keep."""
@@ -68,17 +72,26 @@ class StateForm:
         advances = None if progress.advances is None else advance_table(progress.advances)
         return Registers(self.job, progress.rows, progress.clock, progress.watermark, progress.position, advances)
 
-    def check_job(self, job: str | None) -> None:
-        """Raise `ConfigError`, with the differences, where a state is of another job. ``job``: as in `Registers`."""
+    def types_of(self, job: str | None) -> StateTypes:
+        """Return the types that a state gets. Raises `ConfigError`, with the differences, where it is of another job.
+
+        ``job``: as in `Registers`.
+        """
         if job is None:
             raise no_registers()
-        was = json.loads(job)
+        was, now = json.loads(job), json.loads(self.job)
         if was.get("format") != FORMAT:
             raise no_such_format(was.get("format"))
-        now = json.loads(self.job)
         if changes := list(differences(was, now)):
             raise ConfigError(f"the state is of another job: {'; '.join(changes)}", _BEGIN)
-        check_types(was, now, SHOWN_STATE)
+        check_types(was, now, _SHOWN)
+        return state_types(self.plan, was, _SHOWN)
+
+    def restored(self, found: Registers) -> Registers:
+        """Return registers of a state as those of the job of now. Raises as `types_of` does."""
+        types = self.types_of(found.job)
+        clock = types.measure(clock_column(self.plan), found.clock)
+        return replace(found, job=self.job, clock=clock, watermark=retyped_watermark(self.plan, types, found.watermark))
 
 
 def no_such_format(found: object) -> ConfigError:
@@ -88,7 +101,7 @@ def no_such_format(found: object) -> ConfigError:
 
 def form_of(plan: Plan) -> StateForm:
     """Return the form of the states of a window. Raises `ConfigError` where a key column has the name of one of it."""
-    return StateForm(_schema(plan), json.dumps({"format": FORMAT, **identity_of(plan)}))
+    return StateForm(_schema(plan), json.dumps({"format": FORMAT, **identity_of(plan)}), plan)
 
 
 def kept_before(plan: Plan, state: PriorState | None, since: Clock | None) -> KeptState:
@@ -118,10 +131,56 @@ def from_table(plan: Plan, form: StateForm, rows: Rows) -> KeptState:
     """Return the state that a table holds. Raises `ConfigError` where it is of another job, or not a whole state."""
     table = as_table(rows)
     check_columns(table.column_names)
-    form.check_job(job_of(table))
+    types = form.types_of(job_of(table))
     columns = {name: combined(table.column(name)) for name in table.column_names}
-    table = conform(columns, form.schema, table.num_rows)
-    return replace(keys_of(plan, table), progress=progress_of(registers_of(table)))
+    try:
+        table = conform(columns, form.schema, table.num_rows)
+    except pa.ArrowInvalid:  # look for the value that a type of now does not hold
+        found = keys_and_rows(pa.table(columns), plan.key)
+        types.retyped(found.keys)
+        types.retyped(found.rows)
+        raise
+    return replace(keys_of(plan, table), progress=progress_of(form.restored(registers_of(table))))
+
+
+def with_known_columns(rows: Rows, state: PriorState | None) -> Rows:
+    """Return rows in the types that a state knows, and with the columns of it that they lack, which are null.
+
+    ``rows``: a table, or a reader of batches. Raises `ConfigError` where a column has a type that has nothing in common
+    with that of the state, or a value that the type of both does not hold.
+    """
+    if state is None or isinstance(state, str):
+        return rows
+    table = as_table(state)
+    check_columns(table.column_names)
+    job = job_of(table)
+    known = pa.schema([]) if job is None else known_columns(json.loads(job))
+    if not isinstance(rows, pa.RecordBatchReader):
+        table = as_table(rows)
+        return _in(table, _joined(table.schema, known))
+    schema = _joined(as_table(rows.schema.empty_table()).schema, known)
+    batches = (each for batch in rows for each in _in(as_table(pa.table(batch)), schema).to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _joined(own: pa.Schema, known: pa.Schema) -> pa.Schema:
+    """Return the columns of rows and those that a state knows, each in the type of both."""
+    fields = []
+    for column in own:
+        before = known.field(column.name).type if column.name in known.names else pa.null()
+        wide = common_type(before, plain(column.type))
+        if wide is None:
+            what = f"column {column.name!r} is {before} in the state and {column.type} in the rows"
+            raise ConfigError(what, "cast it before, so that both are of one type")
+        fields.append(column if wide == plain(column.type) else column.with_type(wide))
+    return pa.schema([*fields, *(column for column in known if column.name not in own.names)])
+
+
+def _in(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    if rows.schema == schema:
+        return rows
+    types = StateTypes(schema, {}, "the rows")
+    return types.retyped(types.with_all(rows, schema.names)).select(schema.names)
 
 
 def keys_of(plan: Plan, table: pa.Table) -> KeptState:

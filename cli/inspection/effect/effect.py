@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ....writers.state.state import open_state
 from ...backfill.finished_results import ResultRecord, result_record
 from ...backfill.incremental_backfill import IncrementalBackfill
 from ...backfill.lost_outputs import RerunReason
-from ...backfill.plain_backfill import PlainBackfill
+from ...backfill.plain_backfill import PlainBackfill, earlier_jobs
 from ...backfill.range_run import BackfillOutcome, run_backfill
 from ...backfill.unit_chain import NoChain
 from ...backfill.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
@@ -137,7 +138,8 @@ class _ScratchBackfill:
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
         request, paths = self.scratch, self.published.input_paths
-        run_job(unit_job(request, paths, unit, found), PlainRun(self.published.context.started), self.published.context)
+        run = PlainRun(self.published.context.started, earlier=partial(earlier_jobs, request, paths, unit))
+        run_job(unit_job(request, paths, unit, found), run, self.published.context)
         record = result_record(unit, outputs_of(request, paths, unit), recorded(request.job))
         assert record is not None
         yield record

@@ -19,7 +19,7 @@ from ....writers.state.state import State, read_state, state_without_lock
 from ...backfill.finished_results import read_result
 from ...backfill.incremental_backfill import RangeOnState
 from ...backfill.parallel.independence import why_one_by_one
-from ...backfill.plain_backfill import own_request
+from ...backfill.plain_backfill import earlier_jobs, own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...console.progress import Show
 from ...launch.next_run import files_of, find_next_run, result_is_done
@@ -147,7 +147,9 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
     if found.first is None:
         return JobForecast(forecast)
     place = None if state is None else OnState(state, found.first.unit, found.first.previous)
-    return _with_job(replace(forecast, shown=found.first.unit.label), open_job(own_of(found.first), place, show))
+    earlier = partial(earlier_jobs, request, input_paths, found.first.unit) if state is None else None
+    job = open_job(own_of(found.first), place, show, earlier)
+    return _with_job(replace(forecast, shown=found.first.unit.label), job)
 
 
 def _own_request(

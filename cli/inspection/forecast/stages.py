@@ -16,7 +16,7 @@ from ...console.progress import Show
 from ...job.incremental_run import IncrementalRun
 from ...planning.enriched_input import AnySource, enriched_input
 from ...planning.job_plan import JobPlan, plan_job
-from ...planning.open_input import NOTHING_KNOWN, open_with
+from ...planning.open_input import NOTHING_KNOWN, Earlier, open_unit, open_with
 from ...planning.stage_plans import StagePlan
 from ...request.request import JobRequest
 from .column_origins import input_columns, result_columns
@@ -51,15 +51,18 @@ class OpenJob:
     stages: tuple[StageForecast, ...]
 
 
-def open_job(request: JobRequest, place: OnState | None, show: Show) -> OpenJob:
+def open_job(request: JobRequest, place: OnState | None, show: Show, earlier: Earlier | None = None) -> OpenJob:
     """Open the input of a job and plan its stages; write nothing. Raises what a run raises before it computes.
 
-    ``show``: shows the progress of reading text files.
+    ``show``: shows the progress of reading text files. ``earlier``: as `PlainRun` has it.
     """
     driver = replace(driver_of(request.job.master, request.job.spark_conf), show=show)
     mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.keep)
     known = NOTHING_KNOWN if mode is None else mode.known(request)
-    source = enriched_input(request, open_with(request, driver, known=known), driver, known)
+    if earlier is None:
+        source = enriched_input(request, open_with(request, driver, known=known), driver, known)
+    else:
+        source = enriched_input(request, open_unit(request, driver, earlier), driver)
     stage_outputs = (stage.stage.output for stage in request.stages[:-1])
     paths = [*stage_outputs, request.stdout or request.job.output]
     plan = plan_job(request, source, [_to_plan(path, request.job) if path else None for path in paths])
