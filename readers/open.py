@@ -231,7 +231,9 @@ def _source(
     lacking = pa.schema([(name, given[name].type) for name, _ in options.schema if name not in there])
     unified = unify([*own, (first, folders), ("--schema", lacking)], fixed, known, is_text=not reader.columnar)
     schema = unified.schema
-    if not schema.names:
+    is_bare = not any(layout.names for _, layout in own) and not found.numbers("size").sum()
+    lacks = any(name not in schema.names and name.partition(".")[0] not in schema.names for name in named)
+    if not schema.names or (is_bare and lacks):
         raise NoColumnError(
             f"{_all_of(found)} no column",
             "is the input empty, or of another format? --schema says which columns an empty input has, as in "

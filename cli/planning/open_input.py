@@ -122,12 +122,8 @@ class _Lacking:
     def of(cls, request: JobRequest, source: FileSource | None) -> _Lacking:
         one = request.stages[0]
         schema = pa.schema([]) if source is None else source.schema
-        named = {name for name in named_columns(request) if not name.startswith(HIDDEN)} - {*VIRTUAL}
-        named -= {name for name, _ in one.options.let}
-        named -= {name for name in named if name not in schema.names and name.partition(".")[0] in schema.names}
-        for each in request.enrichments:
-            taken = {taken.name for taken in each.take or ()}
-            named -= {name for name in named if name in taken or name.startswith(f"{each.name}_")}
+        named = {name for name in named_columns(request) if name.partition(".")[0] not in schema.names}
+        named |= {name for name in named_columns(request) if name in schema.names}
         untyped = {name for name in named if name in schema.names and pa.types.is_null(schema.field(name).type)}
         needs_clock = kind_of(one.spec).needs_clock and one.stage.order_by is None
         needs_clock |= kind_of(one.spec).has_watermark and one.options.event_time is None
@@ -171,11 +167,18 @@ def _opened(request: JobRequest, executor: Executor) -> FileSource | None:
 
 
 def named_columns(request: JobRequest) -> frozenset[str]:
-    """Return the names that the first stage of a job has for columns; some are those of expressions."""
+    """Return the columns of its input that a job names; not those that expressions or enrich tables give its rows.
+
+    A name with a dot may be that of a field of a column.
+    """
     found = set(_named(request.stages[0]))
     found |= {pair.left for each in request.enrichments for pair in each.keys}
     found |= {each.asof.order.left for each in request.enrichments if each.asof is not None}
-    return frozenset(found)
+    found -= {*VIRTUAL, *(name for name, _ in request.stages[0].options.let)}
+    for each in request.enrichments:
+        taken = {taken.name for taken in each.take or ()}
+        found -= {name for name in found if name in taken or name.startswith(f"{each.name}_")}
+    return frozenset(name for name in found if not name.startswith(HIDDEN))
 
 
 def _named(one: StageRequest) -> Iterator[str]:
@@ -198,6 +201,6 @@ def _named(one: StageRequest) -> Iterator[str]:
 def _named_by(call: AggregateCall) -> Iterator[str]:
     for each in (*call.arguments, call.where):
         if isinstance(each, Column):
-            yield from (each.name, each.name.partition(".")[0])
+            yield each.name
         elif isinstance(each, Expression):
             yield from each.columns

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,11 +21,13 @@ from ...windowing.planning.result_schema import MARK
 from ...windowing.planning.units import Epoch, Look, no_look
 from ...windowing.planning.validation import check_marks
 from ...windowing.ports import Source, StreamInfo
+from ...windowing.support.column_types import schema_entry
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
 from ...writers.output.file_rows import check_types
 from ..request.request import JobRequest, StageRequest
 from ..request.stage_names import naming_stage
+from .open_input import named_columns
 
 _DEEPEST = 60
 """How many levels a column may nest: Arrow sends 63, and an aggregate or a block adds some."""
@@ -100,7 +103,8 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     planned: list[StagePlan] = []
     for stage in request.stages:
         with naming_stage(request, stage.stage.name):
-            planned.append(_plan_stage(stage, stage_input, is_last=stage is request.stages[-1]))
+            with _offering_schema(request, source) if not planned else nullcontext():
+                planned.append(_plan_stage(stage, stage_input, is_last=stage is request.stages[-1]))
             if len(planned) < len(request.stages):
                 plan = planned[-1].plan
                 stage_input = _Input(
@@ -114,6 +118,21 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
     first = replace(planned[0], enrichments=texts, places=_type_places(source))
     return (_with_tables(first, source), *planned[1:])
+
+
+@contextmanager
+def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
+    """Add to a `ConfigError` about a column that no file has, unlike all others by its name, how to declare it."""
+    try:
+        yield
+    except ConfigError as error:
+        missing = [name for name in sorted(named_columns(request)) if f"no column {name!r}" in error.what]
+        if missing and missing[0] not in source.schema.names and (error.do or "").startswith("known: "):
+            entry = schema_entry(missing[0], "TYPE")
+            error.do = (
+                f"{error.do}; or declare it with {entry}: it is null where a file, as {source.files[0].path}, lacks it"
+            )
+        raise
 
 
 def _type_places(source: Source) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from support.in_process import wincli_here
 
 NIGHTS = [dt.date(2026, 11, day) for day in (1, 2, 3)]
 WINDOW = ("-w", "gap(ts, 2h)", "-k", "user", "--order-by", "ts")
-AGGREGATES = ("n=count()", "s=sum(amount)", "m=max(amount)", "l=collect(amount)", "w=wavg(amount, amount)")
-JOB = (*WINDOW, *(word for each in AGGREGATES for word in ("-a", each)))
+SUMS = ("s=sum(amount)", "w=wavg(amount, amount)")
+VALUES = ("n=count()", "m=max(amount)", "l=collect(amount)", "o=first(user)")
 HOURS = {"state": (0.5, 1, 9, 23.5), "apart": (3, 4, 9, 20)}
 """Hours of the rows of a night: those with a state make windows that go on over midnight, the others do not."""
 FORMATS = ("csv", "jsonl", "parquet", "orc")
@@ -31,15 +31,22 @@ WAYS = ("state", "no state", "jobs")
 PLACES = {"first": 0, "middle": 1, "last": 2}
 
 
+INT, UTC = pa.int64(), pa.timestamp("us", "UTC")
+
+
 @dataclass(frozen=True)
 class Night:
     """What a night holds. ``rows``: its rows, or a file without any. ``amount``, ``ts``: the types that they have."""
 
     rows: bool = True
-    amount: pa.DataType = pa.int64()
-    ts: pa.DataType = pa.timestamp("us", "UTC")
+    amount: pa.DataType = INT
+    ts: pa.DataType = UTC
     has_bytes: bool = True
     lacks: str | None = None
+
+    @property
+    def has_values(self) -> bool:
+        return self.rows and not pa.types.is_null(self.amount)
 
     def table(self, day: dt.date, hours: tuple[float, ...]) -> pa.Table:
         begin = dt.datetime.combine(day, dt.time(), dt.UTC)
@@ -107,7 +114,7 @@ def write_nights(folder: Path, form: str, case: str, place: int, way: str) -> No
             path.touch()
 
 
-def run_nights(folder: Path, way: str) -> list[str]:
+def run_nights(folder: Path, way: str, job: Sequence[str]) -> list[str]:
     """Run night after night, or the nights together; return the errors."""
     if way == "state":
         ranges = [(day, ("--state", "st", *(("--at-end", "flush") if day == NIGHTS[-1] else ()))) for day in NIGHTS]
@@ -115,27 +122,26 @@ def run_nights(folder: Path, way: str) -> list[str]:
     else:
         end = NIGHTS[-1] + dt.timedelta(1)
         commands = [("--start", f"{NIGHTS[0]}", "--end", f"{end}", *(("--jobs", "2") if way == "jobs" else ()))]
-    errors = []
-    for command in commands:
-        ran = wincli_here("run", *JOB, *command, "log", "out", cwd=folder)
-        assert ran.code in (0, 2, 3), ran.err
-        if ran.code:
-            errors.append(ran.err.splitlines()[-1])
-    return errors
+    return [error for command in commands if (error := run(folder, *job, *command, "log", "out"))]
 
 
-def windows(out: Path) -> list[tuple[Any, ...]]:
-    """Return the windows of a result, or of several, with numbers as floats and instants in UTC."""
-    rows = [
-        row
-        for part in sorted(out.rglob("part-*.parquet"))
-        for row in parquet.read_table(part, partitioning=None).to_pylist()
-    ]
-    names = ("user", "window_start", "window_end", "n", "s", "m", "l", "w")
-    return sorted(tuple(_plain(row[name]) for name in names) for row in rows)
+def run(folder: Path, *args: str) -> str | None:
+    """Run a command; return its error."""
+    ran = wincli_here("run", *args, cwd=folder)
+    assert (ran.code == 0) == ("wincli: error" not in ran.err), ran.err
+    assert ran.code in (0, 2, 3), ran.err
+    return ran.err.splitlines()[-1] if ran.code else None
+
+
+def windows(out: Path) -> list[tuple[str, ...]]:
+    """Return the windows of a result, or of several, without their numbers; see `_plain`."""
+    names = ("user", "window_start", "window_end", "n", "s", "m", "l", "w", "o")
+    parts = [parquet.read_table(part, partitioning=None) for part in sorted(out.rglob("part-*.parquet"))]
+    return sorted(tuple(_plain(row.get(name)) for name in names) for part in parts for row in part.to_pylist())
 
 
 def _plain(value: Any) -> str:
+    """Return a value as it is in every type that holds it: numbers as floats, instants in UTC."""
     if isinstance(value, list):
         return repr([_plain(each) for each in value])
     if isinstance(value, dt.datetime):
@@ -144,16 +150,43 @@ def _plain(value: Any) -> str:
     return repr(float(value)) if isinstance(value, int) else repr(value)
 
 
+def words_of_error(form: str, case: str, place: str, way: str) -> Sequence[str] | None:
+    """Return what each error of the nights has to say; None where there is none."""
+    file = f"a.{form}"
+    if case == "no zone" and way == "state":
+        return ("column 'ts' is timestamp[", "the state st at 2026-11-0", file, "--schema 'ts:timestamp")
+    if case == "no bytes" and form in ("parquet", "orc"):
+        return (f"{file} cannot be read as",)  # no empty file, but one that is cut short
+    if place != "first":
+        return None
+    if case == "no bytes" or (case == "no rows" and form == "jsonl"):
+        return (f"{file} has no column", "--schema 'ts:timestamp,user:string'")
+    return ("no column 'amount'", file, "--schema 'amount:TYPE'") if case == "a column is missing" else None
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("form", FORMATS)
-def test_nights(tmp_path: Path, form: str, case: str, place: str, way: str) -> None:
+def test_nights_give_the_answer_of_one_run_or_one_error(
+    tmp_path: Path, form: str, case: str, place: str, way: str
+) -> None:
     write_nights(tmp_path, form, case, PLACES[place], way)
-    errors = run_nights(tmp_path, way)
-    print(errors)
-    one = wincli_here("run", *JOB, "log", "one", cwd=tmp_path)
-    print(one.err)
-    assert not errors
-    assert one.code == 0
-    assert windows(tmp_path / "out") == windows(tmp_path / "one") != []
+    sums = SUMS if place != "first" or CASES[case][1].has_values else ()
+    job = (*WINDOW, *(word for each in (*VALUES, *sums) for word in ("-a", each)))
+    errors = run_nights(tmp_path, way, job)
+    words = words_of_error(form, case, place, way)
+    for error in errors:
+        assert words is not None, error
+        assert all(word in error for word in words), error
+        assert "another" not in error.replace("another format", "")
+    if words is not None:
+        assert errors
+        return
+    error = run(tmp_path, *job, "log", "one")
+    if case == "no zone":
+        assert error is not None
+        assert all(word in error for word in ("column 'ts' is timestamp[", f"a.{form}", "--schema 'ts:")), error
+    else:
+        assert error is None
+        assert windows(tmp_path / "out") == windows(tmp_path / "one") != []
