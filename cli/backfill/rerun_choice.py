@@ -21,9 +21,11 @@ def check_same_job(now: Mapping[str, Any], records: Sequence[UnitRecord]) -> Non
     """
     for record in records:
         if found := differences_of(record, now):
+            of_types = all(text.startswith("its schema is ") for text in found)
+            other = "begin the range after the units that are done" if of_types else "name another state"
             raise ConfigError(
                 f"{record.label} was done by a job that asks for something else: {'; '.join(found)}",
-                "run that job, redo the range with --redo, or name another state",
+                f"run that job, redo the range with --redo, or {other}",
             )
 
 

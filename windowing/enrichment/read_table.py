@@ -49,7 +49,9 @@ def as_seen(bound: BoundEnrichment, rows: pa.Table, schema: pa.Schema) -> pa.Tab
         return rows.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError) as error:
         what = f"--enrich {bound.enrichment.name}: its table has other columns or types than in the run before: {error}"
-        raise DataError(what, "give the columns the types that they had, or begin a new state") from error
+        raise DataError(
+            what, "give the columns of the table the types that they had, as --schema does for text"
+        ) from error
 
 
 def read_table(bound: BoundEnrichment, source: Source) -> EnrichTable:

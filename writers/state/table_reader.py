@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +25,7 @@ from ...windowing.state.one_table import (
 from ...windowing.state.state_tables import LAST, POS, RANK, SHOWN
 from ...windowing.state.state_tables import read_state as window_state
 from ...windowing.streaming.kept_state import FORMAT
+from ...windowing.support.column_types import type_of_text
 from ...windowing.support.suggest import did_you_mean
 from .stage_files import ParquetStateFiles
 from .state import read_state as view_of
@@ -94,7 +94,7 @@ def _read(files: ParquetStateFiles, kind: Any) -> pa.Table | None:
 
 def _no_rows(keys: pa.Table | None, key: Sequence[str], columns: Mapping[str, str]) -> pa.Table:
     """Return a table of rows without a row; its types are those of the identity of the job."""
-    types = {name: dtype for name, text in columns.items() if (dtype := type_of(text)) is not None}
+    types = {name: dtype for name, text in columns.items() if (dtype := type_of_text(text)) is not None}
     types |= {} if keys is None else {name: keys.schema.field(name).type for name in key}
     state = {POS: pa.int64(), RANK: pa.int64(), SHOWN: pa.bool_(), LAST: pa.bool_()}
     return pa.schema({**{name: types[name] for name in key if name in types}, **types, **state}).empty_table()
@@ -120,17 +120,3 @@ def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers
 
 def _measure(value: float | None) -> pa.DataType:
     return pa.float64() if isinstance(value, float) else pa.int64()
-
-
-def type_of(text: str) -> pa.DataType | None:
-    """Return the type that a text of it names; None for one that is made of others."""
-    if found := re.fullmatch(r"timestamp\[(\w+)(?:, tz=(.+))?\]", text):
-        return pa.timestamp(found[1], tz=found[2])
-    if found := re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", text):
-        return pa.decimal128(int(found[1]), int(found[2]))
-    if found := re.fullmatch(r"dictionary<values=(\w+), indices=\w+, ordered=\d>", text):
-        text = found[1]
-    try:
-        return pa.type_for_alias({"double": "float64", "float": "float32", "halffloat": "float16"}.get(text, text))
-    except ValueError:
-        return None

@@ -22,13 +22,13 @@ from ...windowing.state.one_table import Registers
 from ...windowing.state.read_table import StateRows, check_columns, job_of, keys_and_rows, no_registers, registers_of
 from ...windowing.state.state_tables import BASELINE, BEGIN, FULL, POS, ROWS, SHOWN, WINDOWS
 from ...windowing.streaming.kept_state import FORMAT, no_such_format
+from ...windowing.support.column_types import type_of_text
 from ..folders.lock import Owner
 from ..output.versions import versions
 from .journal import commit_together
 from .stage_files import ParquetStateFiles
 from .staging import StateStaging
 from .state import open_state
-from .table_reader import type_of
 from .unit_record import UNIT_DISTANCE, OpenWindows, StageRecord, UnitRecord
 
 _LABEL = "run-000001"
@@ -127,7 +127,7 @@ def _numbered(rows: pa.Table, advances: pa.Table | None) -> tuple[pa.Table, pa.T
 
 def _typed(held: StateRows, identity: Mapping[str, Any]) -> StateRows:
     """Return a state in the types of its job: other libraries have large text, and other time zones."""
-    types = {name: dtype for name, text in identity["columns"].items() if (dtype := type_of(text)) is not None}
+    types = {name: dtype for name, text in identity["columns"].items() if (dtype := type_of_text(text)) is not None}
     first = [*identity["key"], ROWS, BEGIN, WINDOWS, FULL, BASELINE]
     keys = held.keys.select([*first, *(name for name in held.keys.column_names if name not in first)])
     return StateRows(_cast(keys, types), _cast(held.rows, types), held.next_rows)

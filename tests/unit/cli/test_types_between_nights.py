@@ -19,7 +19,7 @@ SUMS = ("-a", "n=count()", "-a", "s=sum(x)", "-a", "l=collect(x)")
 SHOWN = ("n", "s", "l")
 
 WINDOWS: Mapping[str, Sequence[str]] = {
-    "gap": ("-w", "gap(ts, 3h)", *SUMS),
+    "gap": ("-w", "gap(ts, 3h)", "--order-by", "ts", *SUMS),
     "time": ("-w", "time(5h)", "--order-by", "ts", *SUMS),
     "delta": ("-w", "delta(x, 3)", "--order-by", "ts", *SUMS),
     "count": ("-w", "count(4)", "--order-by", "ts", *SUMS),
@@ -42,6 +42,8 @@ WINDOWS: Mapping[str, Sequence[str]] = {
     "filter": ("-w", "gap(ts, 3h)", "--where", "x > 1", *SUMS),
 }
 
+KEY = ("-k", "user")
+WITHOUT_KEY = [each for each in WINDOWS if each != "eviction"]
 US, NS, MS = pa.timestamp("us"), pa.timestamp("ns"), pa.timestamp("ms")
 Types = tuple[pa.DataType, pa.DataType, pa.DataType]
 """Of ``ts``, of ``x`` and of the key."""
@@ -106,13 +108,10 @@ def result(out: Path) -> list[str]:
     return sorted(repr({name: flat(value) for name, value in row.items() if name not in left_out}) for row in rows)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("drift", DRIFTS)
-@pytest.mark.parametrize("key", [(), ("-k", "user")], ids=["no key", "key"])
+@pytest.mark.parametrize(("window", "key"), [*((each, KEY) for each in WINDOWS), *((each, ()) for each in WITHOUT_KEY)])
 def test_nights_of_wider_types_are_one_run(tmp_path: Path, drift: str, window: str, key: Sequence[str]) -> None:
     job = [*WINDOWS[window], *key]
-    if window == "eviction" and not key:
-        pytest.skip("it evicts keys")
     if drift == "whole numbers as a clock":
         job = [word.replace("h)", "0800)").replace("h,", "0800,") for word in job]
     for number, types in enumerate(DRIFTS[drift]):
@@ -123,5 +122,51 @@ def test_nights_of_wider_types_are_one_run(tmp_path: Path, drift: str, window: s
         ran = wincli_here("run", *job, *end, "--state", "st", f"{number}.parquet", out, cwd=tmp_path)
         assert ran.code == 0, ran.err
     one = wincli_here("run", *job, "*.parquet", "one", cwd=tmp_path)
+    assert one.code == 0, one.err
+    assert result(tmp_path / "out") == result(tmp_path / "one") != []
+
+
+def day_file(folder: Path, day: dt.date, table: pa.Table) -> None:
+    (folder / "log" / f"dt={day}").mkdir(parents=True, exist_ok=True)
+    parquet.write_table(table, folder / "log" / f"dt={day}" / "a.parquet")
+
+
+def run_range(folder: Path, first: int, count: int, *more: str) -> None:
+    span = ("--start", f"{FIRST + first * DAY}", "--end", f"{FIRST + (first + count) * DAY}")
+    ran = wincli_here("run", *WINDOWS["gap"], "-k", "user", *span, "--state", "st", *more, "log", "out", cwd=folder)
+    assert ran.code == 0, ran.err
+
+
+LATE_DRIFTS = ("ms, us, ns", "ns, ms, us", "ints to floats", "decimals", "zones")
+
+
+@pytest.mark.parametrize("drift", LATE_DRIFTS)
+def test_late_rows_of_wider_types_move_to_units_before(tmp_path: Path, drift: str) -> None:
+    nights = [night(number, types) for number, types in enumerate(DRIFTS[drift])]
+    late = nights[2].slice(5, 4)
+    moved = {"ts": late["ts"].type, "x": late["x"].type}
+    ticks = late["ts"].cast(pa.int64()).to_numpy() - 2 * 86400 * 10 ** {"ms": 3, "us": 6, "ns": 9}[moved["ts"].unit]
+    late = late.set_column(0, "ts", pa.array(ticks).cast(moved["ts"]))
+    nights[2] = pa.concat_tables([nights[2], late])
+    for number, table in enumerate(nights):
+        day_file(tmp_path, FIRST + number * DAY, table)
+        end = ("--at-end", "flush") if number == 2 else ()
+        run_range(tmp_path, number, 1, "--late", "redo", *end)
+    one = wincli_here("run", *WINDOWS["gap"], "-k", "user", "log", "one", cwd=tmp_path)
+    assert one.code == 0, one.err
+    assert result(tmp_path / "out") == result(tmp_path / "one") != []
+
+
+@pytest.mark.parametrize("drift", LATE_DRIFTS)
+def test_a_correction_begins_from_the_types_of_the_unit_before(tmp_path: Path, drift: str) -> None:
+    nights = [night(number, types) for number, types in enumerate(DRIFTS[drift])]
+    for number, table in enumerate(nights):
+        day_file(tmp_path, FIRST + number * DAY, table)
+        run_range(tmp_path, number, 1)
+    day_file(tmp_path, FIRST, nights[0].slice(0, 20))
+    run_range(tmp_path, 0, 3)
+    run_range(tmp_path, 1, 1, "--redo")
+    run_range(tmp_path, 2, 1, "--redo", "--at-end", "flush")
+    one = wincli_here("run", *WINDOWS["gap"], "-k", "user", "--order-by", "ts", "log", "one", cwd=tmp_path)
     assert one.code == 0, one.err
     assert result(tmp_path / "out") == result(tmp_path / "one") != []

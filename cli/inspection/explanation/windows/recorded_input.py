@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from .....conf.ranges.path_templates import before_date, has_date
 from .....readers.files.listing import is_result
 from .....readers.files.walk import MANIFEST
@@ -15,6 +17,7 @@ from .....readers.source import FileSource
 from .....windowing.errors import ConfigError, InputError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile
+from ....planning.open_input import NOTHING_KNOWN, KnownColumns, named_columns
 from ....request.fingerprint import absolute, same_inputs
 from ....request.request import JobRequest
 
@@ -48,20 +51,24 @@ def open_input(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedInpu
     return open_files(request, files)
 
 
-def open_files(request: JobRequest, files: Sequence[InputFile]) -> RecordedInput:
-    """Open files that were read. Raises `InputError` where one of them is gone or has changed."""
+def open_files(request: JobRequest, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> RecordedInput:
+    """Open files that were read; ``known``: as they were then. Raises `InputError` where one is gone or has changed."""
     bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in request.job.input)
-    found = _opened(request, _folders_of_results(files), bases)
+    found = _opened(request, _folders_of_results(files), bases, known)
     if found is None or not same_inputs(found.source.files, files):
         do = "run the job again, or ask from the folder where it was run"
         raise InputError(_difference(files, None if found is None else found.source), do)
     return found
 
 
-def _opened(request: JobRequest, paths: Sequence[str], bases: Sequence[str]) -> RecordedInput | None:
-    """Open an input; None where it is gone."""
+def _opened(
+    request: JobRequest, paths: Sequence[str], bases: Sequence[str], known: KnownColumns = NOTHING_KNOWN
+) -> RecordedInput | None:
+    """Open an input; None where it is gone. A column that the job names and no file has is null, as the run knew."""
+    reading, named = replace(request.reading, bases=tuple(bases)), named_columns(request)
+    earlier = [*known.input, ("", pa.schema([(name, pa.null()) for name in sorted(named) if "." not in name]))]
     try:
-        source = open_source(paths, replace(request.reading, bases=tuple(bases)), LocalExecutor())
+        source = open_source(paths, reading, LocalExecutor(), earlier, named)
     except InputError:
         return None
     return RecordedInput(source, tuple(paths), tuple(bases))

@@ -25,6 +25,7 @@ from .....writers.state.layout import is_state
 from .....writers.state.state import StateView, read_state
 from .....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
 from ....backfill.late_rows import row_expressions
+from ....job.state_identity import known_by
 from ....planning.stage_plans import StagePlan, plan_stages
 from ....request.request import JobRequest
 from .recorded_input import open_files
@@ -63,7 +64,8 @@ def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedUnit
         if not record.inputs:
             continue
         shift = record.ordinal * UNIT_DISTANCE
-        own = SourceRange(open_files(request, record.inputs).source, shift, expressions=row_expressions(request))
+        source = open_files(request, record.inputs, known_by(record, path, request)).source
+        own = SourceRange(source, shift, expressions=row_expressions(request))
         last = _last_before(request, state, record, taken) if _has_late(record) else None
         taken.append(replace(own, after=last))
         late += [] if last is None else [replace(own, before=last)]
@@ -96,7 +98,8 @@ def _found_last(request: JobRequest, sources: Sequence[FileSource]) -> pa.Table 
         work = with_projection(TaskContext(stage.plan, source, nowhere, stage.marks))
         parts = [part for split in source.splits for part in source.parts_of(split)]
         found += [last for part in parts if (last := _last_of(work, part)) is not None]
-    return last_in_order(pa.concat_tables(found)) if found else None
+    # the types of a later unit may be wider
+    return last_in_order(pa.concat_tables(found, promote_options="permissive")) if found else None
 
 
 def _last_of(work: TaskContext, part: Split) -> pa.Table | None:
