@@ -51,6 +51,11 @@ def account_of(counts: Mapping[str, Any]) -> RowAccount:
     )
 
 
+def is_mostly_late(rejected: Mapping[str, int], rows_in: int) -> bool:
+    """Whether more than half of the rows that a stage read came late: the clock may have been moved by mistake."""
+    return 2 * rejected.get("late", 0) > rows_in
+
+
 def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Sum rejected rows by reason."""
     return {

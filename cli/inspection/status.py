@@ -62,6 +62,7 @@ def _as_json(status: Status) -> dict[str, Any]:
         "what": status.what,
         "units": units,
         "gaps": [unit.label for unit in status.gaps],
+        "mostly_late": [unit.label for unit in units_mostly_late(status)],
         "open": [{"stage": stage.name, **asdict(stage.open)} for stage in status.last_stages if stage.open],
         "accounts": [{"stage": name, **_account_as_json(account)} for name, account in status.accounts.items()],
         "at_work": asdict(status.at_work) if status.at_work else None,
@@ -98,7 +99,22 @@ def _lines(status: Status) -> list[str]:
     for name, account in status.accounts.items():
         which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
         lines.append(f"{which}: {_account(account)}" + ("" if account.balanced else "; this does not balance"))
-    return lines + _expectations(status) + _events(status) + _damage(status)
+    return lines + _late(status) + _expectations(status) + _events(status) + _damage(status)
+
+
+def units_mostly_late(status: Status) -> list[UnitStatus]:
+    """Return the units of which most rows came late."""
+    return [unit for unit in status.units if unit.is_mostly_late]
+
+
+def _late(status: Status) -> list[str]:
+    """Return a line on the units of which most rows came late."""
+    labels = [unit.label for unit in units_mostly_late(status)]
+    if not labels:
+        return []
+    which = "" if status.what == "result" else f" of {_few(labels)}"
+    what = f"late: more than half of the rows{which} came late, as behind one row from the future"
+    return [f"{what}; a run that rejects them names that row in a note"]
 
 
 def _expectations(status: Status) -> list[str]:

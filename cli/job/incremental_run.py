@@ -32,6 +32,7 @@ from ..request.fingerprint import absolute
 from ..request.request import JobRequest
 from .context import RunContext, now
 from .deciding_numbers import deciding_numbers
+from .reports.mostly_late import EarlierUnits
 from .staged_job import StagedJob, StageRun
 from .state_identity import identity_changes, known_by, place_of, state_identity
 
@@ -145,6 +146,11 @@ class UnitRun:
     def known(self, request: JobRequest) -> KnownColumns:
         """Return what the state says of the columns of the input and of its enrich tables."""
         return self.mode.known(request)
+
+    @property
+    def units_before(self) -> EarlierUnits:
+        """The units before it on the state."""
+        return EarlierUnits(self.mode.state, self.mode.before)
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
         """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""

@@ -23,6 +23,7 @@ from .reports.choices import announce
 from .reports.expectations import check_expectations
 from .reports.largest_window import announce_window
 from .reports.manifests import manifests_of
+from .reports.mostly_late import announce_late
 from .run_mode import RunMode
 from .stage_runs import run_stages
 from .staged_job import StagedJob, StageRun
@@ -73,6 +74,7 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
         job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
         record = run.commit(job, context.spark.session())
         committed(job)
+        announce_late(job, run.units_before, run.label, context.spark.session, context.messages)
         return CommittedJob(stage_runs, record, plan.cut_at)
 
 

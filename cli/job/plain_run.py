@@ -40,6 +40,10 @@ class PlainRun:
         """Return nothing: no run came before this one."""
         return NOTHING_KNOWN
 
+    @property
+    def units_before(self) -> None:
+        """None: there is no state."""
+
     def source(self, request: JobRequest, context: RunContext) -> FileSource:
         """Open the input of the job."""
         if self.earlier is None:

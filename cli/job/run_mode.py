@@ -15,6 +15,7 @@ from ..planning.open_input import KnownColumns
 from ..planning.stage_plans import StagePlan
 from ..request.request import JobRequest
 from .context import RunContext
+from .reports.mostly_late import EarlierUnits
 from .staged_job import StagedJob
 
 R_co = TypeVar("R_co", covariant=True)
@@ -36,6 +37,11 @@ class OpenRun(Protocol[R_co]):
 
     def known(self, request: JobRequest) -> KnownColumns:
         """Return what earlier runs say of the columns of the input and of its enrich tables."""
+        ...
+
+    @property
+    def units_before(self) -> EarlierUnits | None:
+        """The units before it on its state; None without a state."""
         ...
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:

@@ -94,12 +94,19 @@ def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: 
         yield from run_check("spark", partial(check_spark, master))
     for uri in stores:
         yield from run_check("store", partial(_check_store, uri))
+        yield from run_check("late rows", partial(_check_late, uri))
 
 
 def _check_store(uri: str) -> Check:
     from .store import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
 
     return check_store(uri)
+
+
+def _check_late(uri: str) -> Iterator[Check]:
+    from .store import check_late  # noqa: PLC0415 - as above
+
+    return check_late(uri)
 
 
 def check_lines(check: Check, is_coloured: bool, width: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -12,11 +12,15 @@ from pyarrow import fs
 from ....windowing.errors import ConfigError, WincliError
 from ....windowing.support.addresses.file_systems import STORES, reach, scheme_of
 from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....windowing.support.suggest import few
 from ....writers.folders.os_errors import reason
 from ....writers.folders.place import is_local, new_token, resolve
+from ....writers.state.layout import is_state
+from ....writers.state.state import read_state
 from ....writers.stores.conditional import ConditionalStore
 from ....writers.stores.open import open_store
 from ....writers.stores.probe import refuses_stale_puts
+from ...console.row_accounts import is_mostly_late
 from .check import Check
 
 _LONGEST = 300  # characters of what a store says
@@ -45,6 +49,21 @@ def check_store(uri: str) -> Check:
         words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
         return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", _help(uri))
     return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
+
+
+def check_late(uri: str) -> Iterator[Check]:
+    """Check, where a place is a state, whether most rows of one of its units came late."""
+    if not is_state(uri):
+        return
+    late = [
+        record.label
+        for record in read_state(uri).records
+        if any(is_mostly_late(stage.counts["rejected"], stage.counts["rows_in"]) for stage in record.stages)
+    ]
+    if late:
+        what = f"{redacted_path(uri)}: more than half of the rows of {few(late)} came late"
+        do = "a row of an earlier unit may be from the future: the run that rejects rows names it in a note"
+        yield Check("late rows", "warn", what, do)
 
 
 _Steps = Generator[tuple[str, Callable[[], None]]]

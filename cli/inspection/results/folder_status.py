@@ -19,7 +19,14 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import OpenWindows
 from ...backfill.lost_outputs import local_loss_of
-from ...console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent, sum_rejected
+from ...console.row_accounts import (
+    RowAccount,
+    account_of,
+    is_mostly_late,
+    sum_consecutive,
+    sum_independent,
+    sum_rejected,
+)
 from .result import label_of
 
 
@@ -58,6 +65,11 @@ class UnitStatus:
     def rows_in(self) -> int:
         """The rows that the first stage read."""
         return self.stages[0].account.rows_in
+
+    @property
+    def is_mostly_late(self) -> bool:
+        """Whether more than half of the rows that a stage read came late."""
+        return any(is_mostly_late(stage.account.rejected, stage.account.rows_in) for stage in self.stages)
 
     @property
     def held(self) -> int:

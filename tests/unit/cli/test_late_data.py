@@ -283,3 +283,93 @@ def test_folder_columns_of_earlier_runs_stay(tmp_path: Path) -> None:
         end = ("--at-end", "flush") if night == NIGHTS else ()
         done(run(tmp_path, *asked, *STATE, f"log/*={day(night)}", f"out/{night}", *end))
     check(tmp_path, asked)
+
+
+# A row from the future, behind which all others are late
+
+FUTURE = "2099-01-01T00:00:00"
+SESSIONS = ("-w", "gap(ts, 5m)", "-k", "user")
+PANES = ("-w", "timeInterval, intervalDuration(1h)", "--event-time", "ts", "-k", "user")
+LET = ("-w", "gap(at, 5m)", "-k", "user", "--let", "at=ts + INTERVAL 1 HOUR", "--where", "v > 0")
+MOST_LATE = "3 of 3 rows came late, behind {} 2099-01-01 0{}:00:00"
+
+
+def write_csv_nights(folder: Path, *future: int) -> None:
+    for night in range(1, 5):
+        at = f"2026-11-0{night}T"
+        lines = [f"{at}10:00:00,ann,1", f"{at}10:01:00,ann,2", f"{at}11:00:00,bob,3"]
+        lines[1:1] = [f"{FUTURE},cid,9"] * (night in future)
+        (folder / "log" / f"dt={day(night)}").mkdir(parents=True, exist_ok=True)
+        (folder / "log" / f"dt={day(night)}" / "a.csv").write_text("\n".join(["ts,user,v", *lines, ""]))
+
+
+@pytest.mark.parametrize("how", [SESSIONS, PANES, LET], ids=["sessions", "panes", "let"])
+def test_nights_behind_a_row_from_the_future_name_it_and_end_well_once_it_is_corrected(
+    tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    write_csv_nights(tmp_path, 2)
+    words = ("run", *how, "--state", "st", "log", "out")
+    ran = wincli_here(*words, *span(1, 4), cwd=tmp_path)
+    assert ran.code == 0
+    name, hour = ("at", 1) if how is LET else ("ts", 0)
+    place = f"{tmp_path}/log/dt={day(2)}/a.csv:3"
+    noted = [line for line in ran.err.splitlines() if "came late" in line]
+    start = MOST_LATE.format(name, hour) + f" at {place}; "
+    advice = f"correct the row and run the range again from {day(2)}: the units after it are run again, too"
+    assert all(
+        each.startswith(f"wincli: note: {day(night)}: {start}") for night, each in zip((3, 4), noted, strict=True)
+    )
+    assert all(advice in each and ("--late redo" in each) == (how is not PANES) for each in noted)
+
+    line = f"late: more than half of the rows of {day(3)}, {day(4)} came late"
+    assert line in wincli_here("status", "st", cwd=tmp_path).out
+    assert line in wincli_here("status", "out", cwd=tmp_path).out
+    found = wincli_here("doctor", "--no-spark", "--store", "st", cwd=tmp_path).out
+    assert f"warn  late rows   st: more than half of the rows of {day(3)}, {day(4)} came late" in found
+
+    write_csv_nights(tmp_path)
+    ran = wincli_here(*words, *span(2, 4), cwd=tmp_path)
+    assert "came late" not in ran.err
+    assert "late:" not in wincli_here("status", "st", cwd=tmp_path).out
+    assert wincli_here("run", *how, "--state", "one", "log", "once", *span(1, 4), cwd=tmp_path).code == 0
+    assert result(tmp_path / "out") == result(tmp_path / "once")
+
+
+def test_a_row_from_the_future_whose_files_are_gone_is_named_by_unit_and_time(tmp_path: Path) -> None:
+    write_csv_nights(tmp_path, 2)
+    words = ("run", *SESSIONS, "--state", "st", "log", "out")
+    assert wincli_here(*words, *span(1, 2), cwd=tmp_path).code == 0
+    (tmp_path / "log" / f"dt={day(2)}" / "a.csv").unlink()
+    ran = wincli_here(*words, *span(3, 3), cwd=tmp_path)
+    start = MOST_LATE.format("ts", 0) + f" of {day(2)}, whose files do not have it any more; "
+    assert f"wincli: note: {day(3)}: {start}" in ran.err
+
+
+def test_a_row_from_the_future_is_named_in_plain_runs_on_a_state(tmp_path: Path) -> None:
+    write_csv_nights(tmp_path, 1)
+    for night in (1, 2):
+        words = ("run", *SESSIONS, "--state", "st", f"log/dt={day(night)}", f"out-{night}")
+        ran = wincli_here(*words, cwd=tmp_path)
+        assert ran.code == 0
+        assert ("came late" in ran.err) == (night == 2)
+    assert MOST_LATE.format("ts", 0) + f" at {tmp_path}/log/dt={day(1)}/a.csv:3; " in ran.err
+    assert "run its input and what came after it again, on a new state" in ran.err
+
+
+@pytest.mark.parametrize("order", [(), ("--order-by", "ts")])
+def test_a_row_from_the_future_is_named_in_one_run_over_all(tmp_path: Path, order: tuple[str, ...]) -> None:
+    write_csv_nights(tmp_path, 2)
+    ran = wincli_here("run", *PANES, *order, "log", "out", cwd=tmp_path)
+    noted = "8 of 13 rows came late, behind ts 2099-01-01 00:00:00 at log/dt=2026-11-02/a.csv:3; if that is a mistake, "
+    noted += "correct the row, or leave it out with --where; with --order-by ts no row is late\n"
+    assert ran.err.count(noted) == (not order)
+    assert ran.err.count("came late") == (not order)
+
+
+def test_half_of_the_rows_late_get_no_note(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(
+        f"ts,user,v\n2026-11-01T10:00:00,a,1\n{FUTURE},a,1\n" + "2026-11-01T10:00:00,a,1\n" * 2
+    )
+    ran = wincli_here("run", *PANES, "log.csv", "out", cwd=tmp_path)
+    assert "2 rejected (late 2)" in ran.err
+    assert "came late" not in ran.err
