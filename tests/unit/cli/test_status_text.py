@@ -140,6 +140,7 @@ def test_a_state_as_json(capsys: pytest.CaptureFixture[str]) -> None:
             }
         ],
         "gaps": [],
+        "mostly_late": [],
         "open": [{"stage": "window", "windows": 3, "keys": 2, "oldest": "9"}],
         "accounts": [{"stage": "window", **account}],
         "at_work": None,
