@@ -328,3 +328,47 @@ def test_times_without_a_zone_get_a_note_where_the_window_has_one(
     assert ran.code == 0, ran.err
     assert ran.err.count("wincli: note: " + ZONE_NOTE) == is_noted
     assert ("zone" in ran.err) == is_noted
+
+
+# Times over numbers
+
+
+def write_epochs(path: Path, *times: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("ts,f,user\n" + "".join(f"{at},{at}.5,ann\n" for at in times))
+
+
+@pytest.mark.parametrize(("digits", "kind"), [(3, "unix_ms"), (6, "unix_us"), (9, "unix_ns"), (0, "unix")])
+def test_a_time_over_epochs_gets_the_schema_of_their_unit(digits: int, kind: str, tmp_path: Path) -> None:
+    begin = 1_793_523_600
+    write_epochs(Path("e.csv"), *(at * 10**digits for at in (begin, begin + 30, begin + 100)))
+    ran = wincli_here("run", "e.csv", "out", "-w", "gap(ts, 1m)", cwd=tmp_path)
+    assert ran.code == 2
+    assert "1m is a time, and column 'ts' is int64, numbers without a unit; " in ran.err
+    assert f'read it with --schema "ts:timestamp({kind})"; or say it without a unit: {60 * 10**digits}' in ran.err
+    assert not Path("out").exists()
+    words = ("-w", "gap(ts, 1m)", "--schema", f"ts:timestamp({kind})", "-a", "n=count()")
+    assert wincli_here("run", "e.csv", "out", *words, cwd=tmp_path).code == 0
+    assert pq.read_table("out")["n"].to_pylist() == [2, 1]
+    ran = wincli_here("run", "e.csv", "floats", "-w", "gap(f, 1m)", cwd=tmp_path)
+    assert ran.code == (0 if digits == 0 else 2)
+    assert ("whose numbers are no seconds" in ran.err) == (digits != 0)
+
+
+def test_a_state_that_was_made_with_a_time_over_integers_goes_on_with_the_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in (1, 2, 3):
+        write_epochs(Path(f"log/dt=2026-11-0{day}/a.csv"), day * 1000, day * 1000 + 30, day * 1000 + 100)
+    job = ("run", "-k", "user", "--order-by", "ts", "--state", "st", "--start", "2026-11-01", "log", "out")
+    with monkeypatch.context() as earlier:  # versions before took it as 60
+        earlier.setattr("wincli.windowing.planning.plan.check_units", lambda *_: None)
+        assert wincli_here(*job, "--end", "2026-11-03", "-w", "gap(ts, 1m)", cwd=tmp_path).code == 0
+    refused = wincli_here(*job, "--end", "2026-11-04", "-w", "gap(ts, 1m)", cwd=tmp_path)
+    assert refused.code == 2
+    assert "say it without a unit: 60, with which a state of earlier runs goes on" in refused.err
+    ran = wincli_here(*job, "--end", "2026-11-04", "-w", "gap(ts, 60)", cwd=tmp_path)
+    assert (ran.code, "1 unit done" in ran.err) == (0, True)
+    told = wincli_here("why", "out", "--unit", "2026-11-02", "--only", "user=ann", "--window", "2", cwd=tmp_path)
+    assert (told.code, told.err) == (0, "")
+    assert "gap is 60" in told.out
