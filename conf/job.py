@@ -93,7 +93,14 @@ class Job(_Job):
         """The version or snapshot of tables to read; None: the newest."""
         return self.input_version if self.input_snapshot is None else self.input_snapshot
 
+    def kept(self, units: int) -> int:
+        """How many units keep their window state, in a run of so many: each can be run again, the first from the last
+        before it, unless the job says how many are kept.
+        """
+        return self.keep or max(_LEAST_KEPT, units + 1)
 
+
+_LEAST_KEPT = 10
 PIPE = "-"
 """As input: stdin; as output: stdout."""
 

@@ -194,7 +194,12 @@ class JobKeys:
     state: str | None = option(
         None, "The folder that keeps open windows from run to run.", "Incremental runs", "path", decides_result=True
     )
-    keep: int = option(10, "How many versions of the state are kept.", "Incremental runs", minimum=1)
+    keep: int | None = option(
+        None,
+        "How many versions of the state are kept. Default: what the range needs, and at least 10.",
+        "Incremental runs",
+        minimum=1,
+    )
     late: Literal["reject", "redo"] = option(
         "reject",
         "What to do with rows that belong before those of the run before: reject them, or run again from there.",

@@ -28,7 +28,7 @@ from .rerun import with_same_end
 from .rerun_choice import check_same_job, replacing, rerun_of_finished, why_rerun
 from .unit_chain import StateChain, UnitRecords
 from .unit_paths import InputPaths, UnitInput, find_input, unit_job
-from .unit_report import recording_failure, report_unit
+from .unit_report import note_of_unit, recording_failure, report_unit
 
 
 def run_unit(
@@ -134,7 +134,7 @@ class IncrementalBackfill:
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
         """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
         request = unit_job(self.request, self.input_paths, unit, found)
-        late = LateBackfill(self.state, self.context, self.request.job.keep, self._job_of)
+        late = LateBackfill(self.state, self.context, self.request.job.kept(len(self.units)), self._job_of)
         for job in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
             report_unit(job.record, self.context.messages)
             yield job.record
@@ -145,7 +145,7 @@ class IncrementalBackfill:
 
     def note(self, text: str, **fields: Any) -> None:
         """Write a note."""
-        self.context.messages.note(text, **fields)
+        note_of_unit(self.context, text, **fields)
 
     def _job_of(self, record: UnitRecord) -> tuple[JobRequest, Sequence[str]]:
         """Return the job that reprocesses a unit for late rows, and the paths that it reads.

@@ -37,6 +37,7 @@ from ..planning.stage_plans import plan_stages
 from ..request.request import JobRequest
 from .lost_outputs import missing_unit_error
 from .unit_chain import UnitRecords
+from .unit_report import STALE, note_of_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[Com
         wanted = (*kept, late_rows) if record.label in found.rows else kept
         why = _why_rerun(record, prior, wanted, unit, found.rows)
         if why:
-            late.context.messages.note(f"{record.label} is run again: {why}")
+            note_of_unit(late.context, f"{record.label} is run again: {why}", unit=record.label, runs=True, why=why)
             yield _rerun(late, record, prior, wanted, sources)
         prior = late.state.record(record.label)
 
@@ -199,7 +200,7 @@ def _why_rerun(
         return f"it takes {count_of(rows[record.label], 'late row')} of {unit.label}"
     if tuple(wanted) != record.borrowed:
         return "late rows that it has read are no longer its own"
-    return None if starts_from(record, prior) else "the state before it is not the one that it began from"
+    return None if starts_from(record, prior) else STALE
 
 
 def _rerun(

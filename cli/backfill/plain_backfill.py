@@ -20,7 +20,7 @@ from .lost_outputs import RerunReason
 from .rerun_choice import replacing
 from .unit_chain import NoChain
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
-from .unit_report import report_unit
+from .unit_report import note_of_unit, report_unit
 
 _FARTHEST = 62
 """Units before a unit that are looked for: of days, those of two months."""
@@ -70,7 +70,7 @@ class PlainBackfill:
 
     def note(self, text: str, **fields: Any) -> None:
         """Write a note."""
-        self.context.messages.note(text, **fields)
+        note_of_unit(self.context, text, **fields)
 
     def _record(self, unit: Unit) -> ResultRecord | None:
         return finished_record(self.request, self.input_paths, unit)

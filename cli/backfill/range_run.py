@@ -20,6 +20,7 @@ from .lost_outputs import RerunReason
 from .parallel.runner import OneByOne, RunUnit, UnitRunner
 from .unit_chain import UnitChain
 from .unit_paths import UnitInput
+from .unit_report import REDO, STALE
 
 
 class BackfillMode(Protocol[R]):
@@ -137,9 +138,9 @@ def _input_to_run(
         return None
     found = _find(unit, mode)
     if stale:
-        why = "the state before it is not the one that it began from"
+        why = STALE
     elif redo:
-        why = "redo was requested"
+        why = REDO
     elif found is not None and not _is_same(found, record):
         why = "its input is not what it was"
     elif reason := mode.why_rerun(record):

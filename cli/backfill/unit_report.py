@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ...conf.ranges.units import Unit
 from ...windowing.errors import WincliError
@@ -13,6 +14,11 @@ from ..console.messages import Messages
 from ..console.row_accounts import sum_rejected
 from ..job.context import RunContext, now
 from ..request.fingerprint import UnitSummary
+
+STALE = "the state before it is not the one that it began from"
+REDO = "redo was requested"
+"""Reasons to run a unit again that units after it may have, too."""
+_REASON = "why the unit before runs again"
 
 
 def report_unit(record: UnitSummary, messages: Messages) -> None:
@@ -34,6 +40,17 @@ def report_unit(record: UnitSummary, messages: Messages) -> None:
         rejected=rejected,
         held=held,
     )
+
+
+def note_of_unit(context: RunContext, text: str, **fields: Any) -> None:
+    """Write a note of a backfill; where units run again one after the other for one reason, only that of the first.
+
+    The others are details: the reason is a correction before them, or what the user asked for.
+    """
+    reason = fields.get("why")
+    is_repeated = reason in (STALE, REDO) and context.announced.get(_REASON) == reason
+    context.announced[_REASON] = reason
+    (context.messages.detail if is_repeated else context.messages.note)(text, **fields)
 
 
 @contextmanager

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from ...conf.ranges.path_templates import partitions
+from ...conf.ranges.units import Kind, check_kind
 from ...conf.recorded_job import recorded
 from ...conf.table_outputs import plain_path
+from ...readers.files.listing import list_folders
+from ...windowing.errors import ConfigError, WincliError
 from ...windowing.ports import InputFile
 from ...windowing.support.addresses.redaction import redacted_path
 from ...writers.state.state import State
@@ -16,6 +21,8 @@ from ..backfill.rerun_choice import differences_of, rerun_of_finished, why_rerun
 from ..backfill.unit_paths import list_inputs
 from ..request.fingerprint import already_done
 from ..request.request import JobRequest
+
+_PARTITIONS: tuple[Kind, ...] = ("day", "hour")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,31 @@ def result_is_done(request: JobRequest) -> bool:
     outputs = request.outputs
     is_there = all(read_result(path) for path in outputs)
     return is_there and is_done(outputs, recorded(request.job), (*files_of(request), *_table_files(request)))
+
+
+def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
+    """Raise `ConfigError` where a run on a state needs a range: units are dated, in its state or in the input.
+
+    A first run over folders of days would be one unit without a date, and no range could go on from it. ``records``:
+    those of the state.
+    """
+    check_kind([(record.label, record.ordinal) for record in records], None)
+    for path in request.job.input if not records else ():
+        found = _dated_folder(path, request)
+        if found is not None:
+            what = f"{path} holds folders of {found[0]}s such as {found[1]}, and on a state these are units of a range"
+            raise ConfigError(f"{what}; nothing was written", f"say --start and --end, or for one run say {path}/*")
+
+
+def _dated_folder(path: str, request: JobRequest) -> tuple[Kind, str] | None:
+    """Return the kind of the partitions below a path and the first of them; None where there are none."""
+    with suppress(WincliError):  # a glob or a file has no folders, and what is missing is told where it is read
+        folders = list_folders(path, skip_unreadable=True, version=request.job.table_version)
+        for kind in dict.fromkeys((request.job.unit, *_PARTITIONS)):
+            found = partitions(folders, kind, path)
+            if found is not None:
+                return kind, min(name for names in found.folders.values() for name in names)
+    return None
 
 
 def find_next_run(request: JobRequest, state: State) -> NextRun:

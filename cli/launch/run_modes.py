@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ...conf.ranges.units import Unit, check_kind, unit_of_plain_run, units
+from ...conf.ranges.units import Unit, unit_of_plain_run, units
 from ...conf.recorded_job import paths_of
-from ...writers.state.state import State, open_state
+from ...writers.state.state import State, open_state, state_without_lock
 from ...writers.state.unit_record import UnitRecord
 from ..backfill.incremental_backfill import IncrementalBackfill, run_unit
 from ..backfill.late_rows import LateBackfill
@@ -18,6 +18,7 @@ from ..backfill.plain_backfill import PlainBackfill
 from ..backfill.range_run import run_backfill
 from ..backfill.range_summary import report_backfill
 from ..backfill.rerun import rerun_request
+from ..backfill.state_report import Kept, report_kept, report_rejected
 from ..backfill.unit_paths import InputPaths, find_input_paths
 from ..backfill.unit_report import report_unit
 from ..console.messages import OK
@@ -27,7 +28,7 @@ from ..job.plain_run import PlainRun
 from ..job.reports.summary import report_outcome
 from ..job.staged_job import StageRun
 from ..request.request import JobRequest
-from .next_run import find_next_run, result_is_done
+from .next_run import check_undated, find_next_run, result_is_done
 
 Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
@@ -58,22 +59,25 @@ def _run_alone(request: JobRequest, context: RunContext) -> Finish:
 
 def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
     """Run a job as the next incremental run of a state."""
+    check_undated(request, state_without_lock(path).records)
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
-        check_kind([(record.label, record.ordinal) for record in state.records], None)
+        check_undated(request, state.records)
         found = find_next_run(request, state)
         if found.why is not None:
             context.messages.note(found.why)
         if found.done is not None and not found.is_again:
             return partial(_nothing_to_do, request, context, f"{found.done.label} of {path} has read this input")
+        before = Kept.of(state)
         stage_runs = _run_unit(found.request, state, found.before, context)
+        report_kept(before, state, context.messages)
     return partial(_report_run, found.request, stage_runs, context)
 
 
 def _run_unit(request: JobRequest, state: State, before: UnitRecord | None, context: RunContext) -> Sequence[StageRun]:
     """Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages."""
     unit = unit_of_plain_run(before.ordinal if before else None)
-    late = LateBackfill(state, context, request.job.keep, partial(rerun_request, paths_of(request.job)))
+    late = LateBackfill(state, context, request.job.kept(1), partial(rerun_request, paths_of(request.job)))
     for job in run_unit(late, request, request, unit, before.label if before else None):
         if job.record.label != unit.label:  # the summary at the end is about the unit itself
             report_unit(job.record, context.messages)
@@ -126,7 +130,11 @@ def _run_on_state(
         mode = IncrementalBackfill(request, context, input_paths, state, in_range)
         mode.range.check_same_job()
         check()
+        before = Kept.of(state)
         outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
+        report_kept(before, state, context.messages)
+        if request.job.late == "redo":
+            report_rejected(state.records, in_range, context.messages)
     _pass_over(context, len(outcome.skipped), len(outcome.gaps))
     report = partial(report_backfill, outcome, request.shown_output, True)
     return partial(_report_backfill, request, context, bool(outcome.done), report)

@@ -95,7 +95,8 @@ def check_kind(records: Iterable[tuple[str, int]], kind: Kind | None) -> None:
     for label, ordinal in records:
         if (found := kind_of(label, ordinal)) != kind:
             has, wants = (f"{each}s" if each else "plain runs" for each in (found, kind))
-            raise ConfigError(f"the state holds {has} ({label}), and this run adds {wants}", "use another --state")
+            do = "use another --state" if kind else f"say --start and --end for {has}, or use another --state"
+            raise ConfigError(f"the state holds {has} ({label}), and this run adds {wants}", do)
 
 
 def compact(found: Iterable[Unit]) -> str:

@@ -75,7 +75,7 @@ class Log:
 
     def is_that_of_one_run(self, but: Sequence[str] = ()) -> bool:
         """Whether the days together are one run over all that the log holds now; ``but``: columns that may differ."""
-        more = ("log", "one", "--state", "st-one", "--mode", "overwrite", "-q")
+        more = ("log/*", "one", "--state", "st-one", "--mode", "overwrite", "-q")
         shutil.rmtree(self.folder / "st-one", ignore_errors=True)
         assert wincli_here("run", *SESSIONS, *more, cwd=self.folder).code == 0
         found = as_one(in_order(self.outputs()), list(records(self.state).values())).drop_columns([*but])

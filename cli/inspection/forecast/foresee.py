@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from ....conf.job import PIPE
-from ....conf.ranges.units import Unit, check_kind, unit_of_plain_run, units
+from ....conf.ranges.units import Unit, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError
 from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
@@ -22,7 +22,7 @@ from ...backfill.parallel.independence import why_one_by_one
 from ...backfill.plain_backfill import earlier_jobs, own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...console.progress import Show
-from ...launch.next_run import files_of, find_next_run, result_is_done
+from ...launch.next_run import check_undated, files_of, find_next_run, result_is_done
 from ...request.request import JobRequest
 from .forecast import Forecast, UnitForecast
 from .stages import OnState, OpenJob, open_job, output_name
@@ -73,7 +73,7 @@ def _foresee_alone(request: JobRequest, show: Show) -> JobForecast:
 
 def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
     state = state_without_lock(path)
-    check_kind([(record.label, record.ordinal) for record in state.records], None)
+    check_undated(request, state.records)
     files = files_of(request)
     size, runs = size_of(files), runs_on_state(request, state.records)
     found = find_next_run(request, state)

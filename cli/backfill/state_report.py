@@ -1,0 +1,89 @@
+"""What is written at the end of a run on a state: which units can be corrected no more, and what stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...conf.ranges.units import Unit, compact, kind_of, unit_at
+from ...writers.state.state import State
+from ...writers.state.unit_record import UnitRecord
+from ..console.counts import count_of
+from ..console.messages import Messages
+from .late_rows import unit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a state held before a run.
+
+    ``runs``: label to the run of each unit.
+    ``data``: the labels of the units with their window state.
+    """
+
+    runs: dict[str, str]
+    data: frozenset[str]
+
+    @classmethod
+    def of(cls, state: State) -> Kept:
+        """Return what a state holds now."""
+        with_data = frozenset(record.label for record in state.records if state.has_data(record.label))
+        return cls({record.label: record.run for record in state.records}, with_data)
+
+
+def report_kept(before: Kept, state: State, messages: Messages) -> None:
+    """Write notes on units whose window state is dropped, and on units that keep older numbers of windows."""
+    ran = {record.label for record in state.records if before.runs.get(record.label) != record.run}
+    dropped = [
+        record for record in state.records if record.label in before.data | ran and not state.has_data(record.label)
+    ]
+    if dropped and dropped[-1].start:  # a plain run is never run again by itself
+        kept = next(record for record in state.records if record.ordinal > dropped[-1].ordinal)
+        messages.note(
+            f"the window state of {compact(map(unit_of, dropped))} is no longer kept: a correction can begin with "
+            f"{_after(kept)} or later, or with all from {state.records[0].label} on; a higher --keep keeps more",
+            dropped=[record.label for record in dropped],
+        )
+    for one, other in pairwise(state.records):
+        if one.label in ran and other.label not in ran and not other.counts_on(one):
+            first, last = other, state.records[-1]
+            how = f"; --start {first.label} --end {_after(last)} --redo numbers them anew" if first.start else ""
+            messages.note(f"windows of {first.label} and later keep their numbers{how}", unit=first.label)
+
+
+def report_rejected(records: Sequence[UnitRecord], in_range: Sequence[Unit], messages: Messages) -> None:
+    """Write a note on rows that earlier units have rejected as late: ``--late redo`` takes up rows of units that run.
+
+    It is about units of the range, and those before it where the newest of them has rejected late rows.
+    """
+    first, last = in_range[0].ordinal, in_range[-1].ordinal
+    earlier = [record for record in records if record.ordinal < first]
+    switched = bool(earlier) and earlier[-1].job["late"] == "reject"
+    found = [
+        record
+        for record in records
+        if record.job["late"] == "reject" and _late(record) and (switched or first <= record.ordinal <= last)
+    ]
+    if not found:
+        return
+    rows = sum(map(_late, found))
+    messages.note(
+        f"{count_of(rows, 'row')} that {compact(map(unit_of, found))} rejected as late under --late reject "
+        f"{'stays' if rows == 1 else 'stay'} rejected; --start {found[0].label} --end {_after(found[-1])} --late redo "
+        "--redo takes up what belongs to earlier units",
+        late=rows,
+        units=[record.label for record in found],
+    )
+
+
+def _late(record: UnitRecord) -> int:
+    """Return how many rows of its input a unit has rejected as late."""
+    return int(record.stages[0].counts["rejected"].get("late", 0))
+
+
+def _after(record: UnitRecord) -> str:
+    """Return the label of the day, hour or week after a unit."""
+    kind = kind_of(record.label, record.ordinal)
+    assert kind is not None
+    return unit_at(record.ordinal + 1, kind).label
