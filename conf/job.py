@@ -93,11 +93,13 @@ class Job(_Job):
         """The version or snapshot of tables to read; None: the newest."""
         return self.input_version if self.input_snapshot is None else self.input_snapshot
 
-    def kept(self, units: int) -> int:
-        """How many units keep their window state, in a run of so many: each can be run again, the first from the last
-        before it, unless the job says how many are kept.
+    def kept(self, units: int, there: int) -> int:
+        """How many units keep their window state where a run of so many begins, and ``there`` have it by then.
+
+        Unless the job says how many, each unit of the run can be run again, the first from the last before it, and a
+        run of fewer units drops none that a longer one has kept.
         """
-        return self.keep or max(_LEAST_KEPT, units + 1)
+        return self.keep or max(_LEAST_KEPT, units + 1, there)
 
 
 _LEAST_KEPT = 10

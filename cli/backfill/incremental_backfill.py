@@ -109,6 +109,7 @@ class IncrementalBackfill:
     ``input_paths``: where the inputs of units are.
     ``state``: the state, which is open and locked.
     ``units``: the units of the range, at least one.
+    ``keep``: how many units keep their window state.
     """
 
     request: JobRequest
@@ -116,6 +117,7 @@ class IncrementalBackfill:
     input_paths: InputPaths
     state: State
     units: Sequence[Unit]
+    keep: int
 
     @property
     def chain(self) -> StateChain[UnitRecord]:
@@ -134,7 +136,7 @@ class IncrementalBackfill:
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
         """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
         request = unit_job(self.request, self.input_paths, unit, found)
-        late = LateBackfill(self.state, self.context, self.request.job.kept(len(self.units)), self._job_of)
+        late = LateBackfill(self.state, self.context, self.keep, self._job_of)
         for job in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
             report_unit(job.record, self.context.messages)
             yield job.record

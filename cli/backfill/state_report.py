@@ -47,9 +47,20 @@ def report_kept(before: Kept, state: State, messages: Messages) -> None:
         )
     for one, other in pairwise(state.records):
         if one.label in ran and other.label not in ran and not other.counts_on(one):
-            first, last = other, state.records[-1]
-            how = f"; --start {first.label} --end {_after(last)} --redo numbers them anew" if first.start else ""
-            messages.note(f"windows of {first.label} and later keep their numbers{how}", unit=first.label)
+            how = _renumbering(other, state.records)
+            messages.note(f"windows of {other.label} and later keep their numbers{how}", unit=other.label)
+
+
+def _renumbering(first: UnitRecord, records: Sequence[UnitRecord]) -> str:
+    """Say how the windows of a unit and those after it get new numbers; nothing where a redo does not give them.
+
+    Where a later unit has lent late rows to a unit before, a redo takes them back first, and then moves them again.
+    """
+    earlier = {record.label for record in records if record.ordinal < first.ordinal}
+    is_lent = any(not earlier.isdisjoint(record.lent) for record in records if record.ordinal >= first.ordinal)
+    if is_lent or not first.start:
+        return ""
+    return f"; --start {first.label} --end {_after(records[-1])} --redo numbers them anew"
 
 
 def report_rejected(records: Sequence[UnitRecord], in_range: Sequence[Unit], messages: Messages) -> None:

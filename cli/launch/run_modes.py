@@ -69,15 +69,18 @@ def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
         if found.done is not None and not found.is_again:
             return partial(_nothing_to_do, request, context, f"{found.done.label} of {path} has read this input")
         before = Kept.of(state)
-        stage_runs = _run_unit(found.request, state, found.before, context)
+        keep = request.job.kept(1, len(before.data))
+        stage_runs = _run_unit(found.request, state, found.before, context, keep)
         report_kept(before, state, context.messages)
     return partial(_report_run, found.request, stage_runs, context)
 
 
-def _run_unit(request: JobRequest, state: State, before: UnitRecord | None, context: RunContext) -> Sequence[StageRun]:
+def _run_unit(
+    request: JobRequest, state: State, before: UnitRecord | None, context: RunContext, keep: int
+) -> Sequence[StageRun]:
     """Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages."""
     unit = unit_of_plain_run(before.ordinal if before else None)
-    late = LateBackfill(state, context, request.job.kept(1), partial(rerun_request, paths_of(request.job)))
+    late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(request.job)))
     for job in run_unit(late, request, request, unit, before.label if before else None):
         if job.record.label != unit.label:  # the summary at the end is about the unit itself
             report_unit(job.record, context.messages)
@@ -127,10 +130,11 @@ def _run_on_state(
         _report_notes(state, context)
         if request.job.jobs > 1:
             context.messages.note(f"units run one after the other: {why_one_by_one(request)}")
-        mode = IncrementalBackfill(request, context, input_paths, state, in_range)
+        before = Kept.of(state)
+        keep = request.job.kept(len(in_range), len(before.data))
+        mode = IncrementalBackfill(request, context, input_paths, state, in_range, keep)
         mode.range.check_same_job()
         check()
-        before = Kept.of(state)
         outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
         report_kept(before, state, context.messages)
         if request.job.late == "redo":

@@ -113,7 +113,8 @@ def _run(
         plain = PlainBackfill(request, context, paths)
         return run_backfill(in_range, job.unit, plain.records(in_range), _ScratchBackfill(plain, scratch), job.redo)
     with open_state(job.state, owner(), paths_of(request.job)) as state:
-        mode = IncrementalBackfill(scratch, context, paths, state, in_range)
+        keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
+        mode = IncrementalBackfill(scratch, context, paths, state, in_range, keep)
         mode.range.check_same_job()
         return run_backfill(in_range, job.unit, state.records, mode, job.redo)
 

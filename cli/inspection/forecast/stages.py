@@ -57,7 +57,7 @@ def open_job(request: JobRequest, place: OnState | None, show: Show, earlier: Ea
     ``show``: shows the progress of reading text files. ``earlier``: as `PlainRun` has it.
     """
     driver = replace(driver_of(request.job.master, request.job.spark_conf), show=show)
-    mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.kept(1))
+    mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.kept(1, 0))
     known = NOTHING_KNOWN if mode is None else mode.known(request)
     if earlier is None:
         source = enriched_input(request, open_with(request, driver, known=known), driver, known)

@@ -92,6 +92,7 @@ def test_a_redo_runs_its_days_and_leaves_the_others(month: Log) -> None:
     before = Seen.of(month)
     ran = month.run(*span(10, 11), "--redo", "--keep", "30")
     assert before.touched(month) == [10, 11]
+    assert [note for note in ran.notes if "is run again" in note] == [f"{day(10)} is run again: redo was requested"]
     assert corrections(ran) == [f"the correction reached {day(11)}; {day(12)}..{day(30)} stay as they were"]
     assert month.is_that_of_one_run()
 

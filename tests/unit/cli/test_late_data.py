@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wincli.cli.job.incremental_run
-from support.day_results import day, records, span, total
+from support.day_results import day, kept, records, span, total
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, tree
 from wincli.writers.state.journal import commit_together
@@ -373,3 +373,97 @@ def test_half_of_the_rows_late_get_no_note(tmp_path: Path) -> None:
     ran = wincli_here("run", *PANES, "log.csv", "out", cwd=tmp_path)
     assert "2 rejected (late 2)" in ran.err
     assert "came late" not in ran.err
+
+
+# A month of nights, and one row that belongs to the second
+
+
+GAPS = ("-w", "gap(ts, 2)", "-k", "u", "--order-by", "ts")
+
+
+def write_month(folder: Path) -> None:
+    for night in range(1, 31):
+        write_seconds(folder, night, [night * 20 + second for second in (0, 1, 9, 15, 16)])
+
+
+def write_seconds(folder: Path, night: int, seconds: Sequence[int], name: str = "a") -> None:
+    place = folder / "log" / f"dt={day(night)}"
+    place.mkdir(parents=True, exist_ok=True)
+    log = pa.table({"ts": pa.array([at * 10**6 for at in seconds], pa.timestamp("us")), "u": ["a"] * len(seconds)})
+    pq.write_table(log, place / f"{name}.parquet")
+
+
+def test_one_late_row_in_a_month_runs_its_night_again_and_no_other(tmp_path: Path) -> None:
+    write_month(tmp_path)
+    command = (*GAPS, *STATE, "log", "out")
+    first = done(run(tmp_path, *command, *span(1, 30)))
+    assert not any("no longer kept" in note for note in first.notes)
+    before = {label: record["run"] for label, record in records(tmp_path / "st").items()}
+    write_seconds(tmp_path, 30, [2 * 20 + 12], "late")
+    planned = wincli_here("plan", *command, *span(30, 30), "--effect", cwd=tmp_path)
+    assert f"2 units would run again: {day(2)}, {day(30)}" in planned.out
+    assert "1 window would differ: 0 changed, 0 gone, 1 new" in planned.out
+    ran = done(run(tmp_path, *command, *span(1, 30)))
+    after = {label: record["run"] for label, record in records(tmp_path / "st").items()}
+    assert [label for label in after if after[label] != before[label]] == [day(2), day(30)]
+    assert f"windows of {day(3)} and later keep their numbers" in ran.notes
+    assert "nothing to do" in run(tmp_path, *command, *span(1, 30)).err
+    done(run(tmp_path, *GAPS, "--at-end", "hold", "--state", "st-one", "log/*", "one"))
+    assert result(tmp_path / "out") == result(tmp_path / "one")
+
+
+def test_a_window_more_leaves_later_numbers_until_the_rest_is_redone(tmp_path: Path) -> None:
+    write_month(tmp_path)
+    command = (*GAPS, "--state", "st", "log", "out")
+    done(run(tmp_path, *command, *span(1, 30)))
+    write_seconds(tmp_path, 2, [2 * 20 + 12], "more")
+    ran = done(run(tmp_path, *command, *span(1, 30)))
+    how = f"--start {day(3)} --end 2026-12-01 --redo numbers them anew"
+    assert f"windows of {day(3)} and later keep their numbers; {how}" in ran.notes
+    again = done(run(tmp_path, *command, *span(3, 30), "--redo"))
+    assert not any("keep their numbers" in note for note in again.notes)
+    numbers = sorted(ds.dataset(tmp_path / "out", format="parquet").to_table(columns=["window"])["window"].to_pylist())
+    assert numbers == list(range(len(numbers)))
+
+
+def test_states_that_are_dropped_and_what_that_means_are_named(tmp_path: Path) -> None:
+    write_month(tmp_path)
+    command = (*GAPS, *STATE, "log", "out")
+    few = done(run(tmp_path, *command, *span(1, 12), "--keep", "10"))
+    earliest = (
+        f"a correction can begin with {day(4)} or later, or with all from {day(1)} on; a higher --keep keeps more"
+    )
+    assert f"the window state of {day(1)}..{day(2)} is no longer kept: {earliest}" in few.notes
+    many = done(run(tmp_path, *command, *span(13, 30)))
+    assert any(f"the window state of {day(3)}..{day(11)} is no longer kept" in note for note in many.notes)
+    done(run(tmp_path, *command, *span(30, 30), "--redo"))
+    assert kept(tmp_path / "st") == [day(night) for night in range(12, 31)]
+
+
+def test_late_rows_that_were_rejected_are_named_and_taken_up_by_redo(tmp_path: Path) -> None:
+    write_month(tmp_path)
+    write_seconds(tmp_path, 6, [3 * 20 + 12, 4 * 20 + 12], "late")
+    command = (*GAPS, "--state", "st", "log", "out")
+    done(run(tmp_path, *command, *span(1, 6)))
+    ran = done(run(tmp_path, *command, "--late", "redo", *span(7, 7)))
+    how = f"--start {day(6)} --end {day(7)} --late redo --redo"
+    told = f"2 rows that {day(6)} rejected as late under --late reject stay rejected; {how} takes up what belongs"
+    assert any(note.startswith(told) for note in ran.notes)
+    done(run(tmp_path, *command, "--late", "redo", "--redo", *span(6, 6)))
+    assert total(tmp_path / "st")["rejected"] == {}
+    assert not any("rejected as late" in note for note in run(tmp_path, *command, "--late", "redo", *span(6, 6)).notes)
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_run_on_a_state_over_folders_of_days_asks_for_the_range(tmp_path: Path, command: str) -> None:
+    write_month(tmp_path)
+    before = tree(tmp_path)
+    ran = wincli_here(command, "-q", *GAPS, "--state", "st", "log", "out", cwd=tmp_path)
+    what = (
+        f"log holds folders of days such as dt={day(1)}, and on a state these are units of a range; nothing was written"
+    )
+    assert (ran.code, ran.err) == (2, f"wincli: error: {what}; say --start and --end, or for one run say log/*\n")
+    assert tree(tmp_path) == before
+    done(run(tmp_path, *GAPS, "--state", "st", "log", "out", *span(1, 2)))
+    ran = run(tmp_path, "-q", *GAPS, "--state", "st", "log", "out")
+    assert (ran.code, "say --start and --end for days" in ran.err) == (2, True)

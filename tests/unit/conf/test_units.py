@@ -135,7 +135,8 @@ def test_kinds_do_not_mix_in_a_state() -> None:
         "the state holds days (2026-11-02), and this run adds weeks; use another --state"
     )
     assert refused(check_kind, days, None) == (
-        "the state holds days (2026-11-02), and this run adds plain runs; use another --state"
+        "the state holds days (2026-11-02), and this run adds plain runs; "
+        "say --start and --end for days, or use another --state"
     )
     assert refused(check_kind, [("run-000001", 0)], "hour") == (
         "the state holds plain runs (run-000001), and this run adds hours; use another --state"
