@@ -14,6 +14,7 @@ from ...windowing.errors import ConfigError, OutputError
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ..commit.contract import Content, Table, TableCommit
 from ..commit.delta.table import DeltaTable
+from ..commit.folder_swap import FolderTable
 from ..commit.run_result import PARTITIONS
 from ..commit.tables import table_of
 from ..folders.lock import Owner
@@ -21,7 +22,7 @@ from ..folders.make_folders import remove_empty
 from ..folders.os_errors import output_errors, reason
 from ..folders.place import Place, new_token
 from .file_rows import check_types
-from .overlap import refuse_overlap
+from .overlap import refuse_inside_result, refuse_overlap, result_below
 from .partitioning import Partitioning
 from .sink import FileSink
 
@@ -153,6 +154,7 @@ def check_output(path: str, mode: Mode, inputs: Sequence[str]) -> None:
     """
     table = table_of(path)
     refuse_overlap(table.place, inputs)
+    refuse_inside_result(table.place)
     _refuse_content(table, mode)
 
 
@@ -231,8 +233,14 @@ def _refuse_content(table: Table, mode: Mode) -> None:
     shown = table.place.shown
     with output_errors(shown):
         content = table.content()
+        # A swap of folders would delete the units of a range beside the result that it replaces.
+        would_delete = content is Content.RESULT and mode == "overwrite" and isinstance(table, FolderTable)
+        other = result_below(table.place) if content is Content.OTHER or would_delete else None
     if content is Content.NO_FOLDER:
         raise ConfigError(f"output {shown} is not a folder", "name a folder")
+    if other is not None:
+        what = f"output {shown} holds other results in its folders, such as {other}; nothing was touched"
+        raise ConfigError(what, "choose another output, or say --start and --end if these are units of a range")
     if content is Content.OTHER:
         what = f"output {shown} is not empty and was not written by wincli; nothing was touched"
         raise ConfigError(what, "choose another output, or empty that folder yourself")

@@ -1,4 +1,7 @@
-"""Refuse an output that overlaps an input or another output: a run must not read what it writes."""
+"""Refuse an output that overlaps an input, another output or another result.
+
+A run must not read what it writes, and who reads a result must not read another one with it.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.tables.iceberg.address import is_address
 from ..commit.tables import table_of
 from ..folders.os_errors import reason
-from ..folders.place import Place, is_local, resolve
+from ..folders.place import MANIFEST, Place, is_local, resolve
 
 _REMEDY = "choose an output folder apart from the inputs"
+_DEEPEST = 8
+_MOST = 100
 _REMEDY_EACH = "give each stage an output folder of its own"
 
 
@@ -58,6 +63,46 @@ def refuse_each_other(outputs: Sequence[str]) -> None:
             raise ConfigError(f"{one.shown} and {other.shown} are the same output, of two stages", _REMEDY_EACH)
         if _within(one.path, other.path):
             raise ConfigError(f"output {one.shown} is inside output {other.shown}", _REMEDY_EACH)
+
+
+def refuse_inside_result(out: Place) -> None:
+    """Raise `ConfigError` where a folder above an output holds a result: who reads that would read both.
+
+    So units of a range never get beside the parts of a plain result. What a user may not look at above an output is not
+    looked at.
+    """
+    names = out.path.split("/")
+    above = ["/".join(names[:depth]) for depth in range(len(names) - 1, 0, -1)]
+    with suppress(OSError):
+        for folder, info in zip(above, out.fs.get_file_info([f"{each}/{MANIFEST}" for each in above]), strict=True):
+            if info.type == fs.FileType.File:
+                below = out.path.removeprefix(folder)
+                shown = out.shown.removesuffix(below) if out.shown.endswith(below) else folder
+                what = f"output {out.shown} is inside {shown}, which holds a result of its own: who reads {shown} would"
+                raise ConfigError(
+                    f"{what} read both; nothing was touched", f"choose another output, or move {shown} away"
+                )
+
+
+def result_below(out: Place) -> str | None:
+    """Return the path, relative to an output, of a folder in it that holds a result; None where none is found.
+
+    Units of a range are such folders, as deep as ``{date}`` puts them. Of each level at most a hundred folders are
+    looked at, and only the first is descended into, so that a large folder costs no more than a small one.
+    """
+    folder = out.path
+    for _ in range(_DEEPEST):
+        infos = out.fs.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        inner = sorted(info.path for info in infos if info.type == fs.FileType.Directory)
+        inner = [path for path in inner if not path.rpartition("/")[2].startswith(("_", "."))][:_MOST]
+        if not inner:
+            return None
+        found = out.fs.get_file_info([posixpath.dirname(f"{path}/{MANIFEST}") for path in inner])
+        for path, info in zip(inner, found, strict=True):
+            if info.type == fs.FileType.Directory:  # in a table by version its manifest has another name
+                return path.removeprefix(f"{out.path}/")
+        folder = inner[0]
+    return None
 
 
 def are_nested(one: Place, other: Place) -> bool:

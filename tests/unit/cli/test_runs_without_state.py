@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows, tree, write
@@ -51,6 +53,81 @@ def test_another_job_input_or_a_result_that_is_not_whole_is_refused(tmp_path: Pa
     (tmp_path / "in/b.csv").unlink()
     (tmp_path / "out/part-00000.parquet").unlink()
     assert error(tmp_path, 2, *COUNTS, "in", "out") == refused
+
+
+# A result and units of a range in one folder, which a glob would read together
+
+INTO_RESULT = (
+    "output {out}{below} is inside {out}, which holds a result of its own: who reads {out} would read both; "
+    "nothing was touched; choose another output, or move {out} away"
+)
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    for n in (1, 2):
+        write(tmp_path / f"in/dt={day(n)}", a__csv=f"id\n{n}\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("out", "below"),
+    [("out", f"/dt={day(1)}"), ("out/{date}", f"/{day(1)}"), ("out/{date:%Y/%m/%d}", "/2026/11/01")],
+)
+@pytest.mark.parametrize("more", [(), ("--jobs", "2"), ("--late", "redo")])
+def test_a_range_into_a_plain_result_is_refused(days: Path, out: str, below: str, more: tuple[str, ...]) -> None:
+    run(days, *COUNTS, "in", "out")
+    refused = f"{day(1)}: {INTO_RESULT.format(out='out', below=below)}"
+    given = (*COUNTS, *span(1, 2), *more, "in", out)
+    if "--late" in more:
+        given = (*given, "--state", "state")
+        assert run(days, "-q", *given, code=2).err == f"wincli: error: {refused}\n"
+        assert not list((days / "state").glob("*/unit.json"))
+    else:
+        assert error(days, 2, *given) == refused
+    assert not [path for path in tree(days / "out") if "dt=" in path or "2026" in path]
+    plan = wincli_here("plan", "-q", *given, cwd=days)
+    assert (plan.code, plan.err) == (2, f"wincli: error: {refused}\n")
+
+
+def test_a_range_into_the_folders_of_a_partitioned_result_is_refused(days: Path) -> None:
+    run(days, *COUNTS, "--partition-by", "dt=date '2026-11-01'", "in", "out")
+    assert error(days, 2, *COUNTS, *span(1, 2), "in", "out") == f"{day(1)}: " + INTO_RESULT.format(
+        out="out", below=f"/dt={day(1)}"
+    )
+
+
+@pytest.mark.parametrize("out", ["out", "out/{date:%Y/%m/%d}"])
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_a_plain_run_into_the_units_of_a_range_is_refused_and_names_one(days: Path, out: str, mode: str) -> None:
+    run(days, *COUNTS, *span(1, 2), "in", out)
+    unit = "2026/11/01" if "date" in out else f"dt={day(1)}"
+    refused = (
+        f"output out holds other results in its folders, such as {unit}; nothing was touched; "
+        "choose another output, or say --start and --end if these are units of a range"
+    )
+    given = (*COUNTS, "--mode", mode, "in", "out")
+    assert error(days, 2, *given) == refused
+    plan = wincli_here("plan", "-q", *given, cwd=days)
+    assert (plan.code, plan.err) == (2, f"wincli: error: {refused}\n")
+
+
+def test_a_result_among_units_is_not_replaced_with_them(days: Path) -> None:
+    """Up to version 0.12 a range wrote its units into a plain result; to replace that would delete them."""
+    run(days, *COUNTS, "in", "out")
+    run(days, *COUNTS, *span(1, 2), "in", "units")
+    (days / f"units/dt={day(1)}").rename(days / f"out/dt={day(1)}")
+    assert f"such as dt={day(1)}" in error(days, 2, *COUNTS, "--mode", "overwrite", "in", "out")
+
+
+def test_a_range_and_a_plain_result_of_a_delta_table_do_not_mix(days: Path) -> None:
+    form = ("--output-format", "delta")
+    run(days, *COUNTS, *form, "in", "one")
+    run(days, *COUNTS, *form, *span(1, 2), "in", "units")
+    said = error(days, 3, *COUNTS, *form, *span(1, 2), "in", "one")
+    assert f"the table one/dt={day(1)} has no column 'dt', so it has no partition dt={day(1)}" in said
+    said = error(days, 2, *COUNTS, *form, "--mode", "overwrite", "in", "units")
+    assert said.startswith("the table units is partitioned by dt, and this result by nothing")
 
 
 # Ranges

@@ -72,6 +72,19 @@ def test_a_flipped_bit_of_an_object_is_found(log: Path, s3: S3Bucket, form: tupl
     assert "all as it was written" in said(log, "verify", f"{s3.uri}/res/out")
 
 
+def test_units_of_a_range_and_a_plain_result_do_not_mix_in_a_store(log: Path, s3: S3Bucket) -> None:
+    s3.client.put_object(Bucket=s3.name, Key="days/dt=2026-11-01/a.csv", Body=ROWS.encode())
+    days, units = f"{s3.uri}/days", ("--start", "2026-11-01", "--end", "2026-11-02")
+    said(log, *RUN, days, f"{s3.uri}/res/one")
+    said(log, *RUN, *units, days, f"{s3.uri}/res/units")
+    before = s3.names()
+    into_result = said(log, *RUN, *units, "-q", days, f"{s3.uri}/res/one", code=2)
+    assert "output s3://lake/res/one/dt=2026-11-01 is inside s3://lake/res/one, which holds a result" in into_result
+    into_units = said(log, *RUN, days, f"{s3.uri}/res/units", code=2)
+    assert "s3://lake/res/units holds other results in its folders, such as dt=2026-11-01; nothing was" in into_units
+    assert s3.names() == before
+
+
 def test_parts_of_a_run_that_has_not_committed_are_no_input(log: Path, s3: S3Bucket) -> None:
     said(log, *RUN, "in.csv", f"{s3.uri}/res/out")
     put = s3.client.put_object

@@ -23,6 +23,7 @@ from wincli.windowing.columns.row_hashes import RowHasher
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.windowing.ports import Part, ResultPart, Sink
+from wincli.windowing.support.checksum import checksum
 from wincli.windowing.support.formats import FORMATS
 from wincli.writers.commit import folder_swap
 from wincli.writers.folders import atomic_swap
@@ -81,8 +82,8 @@ def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None
     assert windows_in(out) == [1, 2, 3]
     assert json.loads((out / "_wincli/manifest.json").read_text())["spec"] == "count(1)"
     digest = str(RowHasher(SCHEMA).digest(rows(2, 3)))
-    size = (out / "part-00001.parquet").stat().st_size
-    assert parts[0] == ResultPart("part-00001.parquet", 2, size, digest=digest)
+    content = (out / "part-00001.parquet").read_bytes()
+    assert parts[0] == ResultPart("part-00001.parquet", 2, len(content), checksum(content), digest)
     assert (out / "_rejected/rejects-00000.ndjson").read_text() == (
         '{"reason":"late","file":null,"line":7,"detail":null,"text":null,"row":{"user":"ann"}}\n'
     )

@@ -153,7 +153,8 @@ def _is_date(value: str | None) -> bool:
 
 def _canonical(name: str, value: str | None, schema: pa.Schema, shown: str) -> str | None:
     if name not in schema.names:
-        raise InputError(f"the table {shown} has no column {name!r}", f"it has {', '.join(schema.names)}")
+        what = f"the table {shown} has no column {name!r}, so it has no partition {name}={value}"
+        raise InputError(what, f"it has {', '.join(schema.names)}")
     kind = schema.field(name).type
     if value is None or pa.types.is_string(kind):
         return value

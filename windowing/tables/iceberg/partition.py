@@ -54,7 +54,8 @@ def values_of(address: TableAddress, columns: pa.Schema) -> dict[str, pa.Scalar]
 
 def _value(address: TableAddress, name: str, text: str | None, columns: pa.Schema) -> pa.Scalar:
     if name not in columns.names:
-        raise ConfigError(f"{address.whole} has no column {name!r}", did_you_mean(name, columns.names))
+        what = f"{address.whole} has no column {name!r}, so it has no partition {name}={text}"
+        raise ConfigError(what, did_you_mean(name, columns.names))
     kind = columns.field(name).type
     try:
         return pa.scalar(text, pa.string()).cast(kind)

@@ -164,8 +164,9 @@ class DeltaTable(VersionTable):
             words = " and ".join(there) or "nothing"
             what = f"the table {self._shown_root} is partitioned by {words}, and this result by "
             what += " and ".join(names) or "nothing"
-            do = f"name them as in {'/'.join([self._shown_root, *(f'{name}=VALUE' for name in there)])}"
-            raise ConfigError(what, f"{do}, or in --partition-by")
+            example = "/".join([self._shown_root, *(f"{name}=VALUE" for name in there)])
+            named = f"name them as in {example}, or in --partition-by"
+            raise ConfigError(what, named if there else "write the whole table, or choose another output")
 
     def _content_of(self, table: Library, live: Sequence[Mapping[str, Any]]) -> Content:
         if self._manifest(table, live) is not None:
