@@ -163,6 +163,11 @@ def shown(text: str) -> str:
     return _ONE.sub(_escape, text)
 
 
+def install_extra(extra: str) -> str:
+    """Return what to do where a package of an extra is missing; on no index, wincli is installed from its folder."""
+    return f"in the folder of wincli, run: pip install '.[{extra}]'"
+
+
 def printable(path: str) -> str:
     r"""Return the name of a file with bytes that are no UTF-8 as ``\xe9``; any other name as it is."""
     return path if path.isascii() else _HALF.sub(_escape, path)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
-from ..errors import ConfigError, PartitionWarning
+from ..errors import ConfigError, PartitionWarning, install_extra
 from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
@@ -92,6 +93,7 @@ def windows(
     result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
     if plan:
         return layout
+    _check_pandas()
     _warn_of_one_partition(bound, layout)
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
     new, moved, bound = prepare(df, schema, bound, layout, rejected)
@@ -113,6 +115,14 @@ def windows(
 def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], DataFrame]:
     """Return `windows` with its options, for ``df.transform(windowed("delta(ts, 60)", key="user"))``."""
     return functools.partial(windows, window=window, **options)
+
+
+def _check_pandas() -> None:
+    """Raise `ConfigError` where there is no pandas, which PySpark asks for before it takes a function over batches."""
+    try:
+        import_module("pandas")
+    except ModuleNotFoundError as error:
+        raise ConfigError("wincli.windows needs pandas, which is not installed", install_extra("dataframes")) from error
 
 
 def _check_arrival(schema: pa.Schema, arrival: str | None) -> None:
