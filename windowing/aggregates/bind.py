@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import ConfigError
+from ..errors import ConfigError, install_extra
 from ..language.canonical import decimal_text
 from ..language.spec import AggregateCall, Column
 from ..support.suggest import did_you_mean
@@ -77,7 +77,7 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
         else:
             _check_column(aggregate, parameter.kind, argument, types, text)
     if call.function in NEEDS_SKETCHES and find_spec("datasketches") is None:
-        raise ConfigError(f"{text}: the package datasketches is not installed", "pip install 'wincli[sketch]'")
+        raise ConfigError(f"{text}: the package datasketches is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
     return Bound(call.name, aggregate.result(*given), columns_of(call), call)
 

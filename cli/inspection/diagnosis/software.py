@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from ....windowing.errors import install_extra
 from ....writers.output.versions import version_of
 from .check import Check, warn_of
 
@@ -51,7 +52,7 @@ def check_packages() -> Iterator[Check]:
     try:
         texts = metadata.requires("wincli") or []
     except metadata.PackageNotFoundError:
-        yield Check("packages", "warn", "wincli is not installed as a package", "install it: pip install wincli")
+        yield Check("packages", "warn", "wincli is not installed as a package", "in its folder, run: pip install .")
         return
     required = [found for text in texts if (found := read_requirement(text)) is not None]
     own = [each for each in required if not each.extra]
@@ -112,7 +113,7 @@ def _extras(required: list[Requirement]) -> Iterator[Check]:
     for extra, purpose in _EXTRAS.items():
         needed = [each.name for each in required if each.extra == extra]
         found = [f"{name} {version}" for name in needed if (version := version_of(name))]
-        missing = f"{extra} is not installed: {purpose}; pip install 'wincli[{extra}]'"
+        missing = f"{extra} is not installed: {purpose}; {install_extra(extra)}"
         is_there = found and len(found) == len(needed)
         yield Check("extras", "ok", f"{extra}: {', '.join(found)}" if is_there else missing)
 

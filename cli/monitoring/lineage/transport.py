@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ....windowing.errors import ConfigError, shown
+from ....windowing.errors import ConfigError, install_extra, shown
 from ....windowing.support.addresses.redaction import redacted
 from ..target_file import check_file
 
@@ -24,7 +24,7 @@ _RETRIES = {"total": 2, "read": 1, "connect": 1}
 def check_target(target: str) -> None:
     """Raise `ConfigError` where events cannot be sent to ``target``: before the run, and without a network."""
     if find_spec("openlineage") is None or find_spec("openlineage.client") is None:
-        raise ConfigError("--lineage needs openlineage-python, which is not installed", 'pip install "wincli[lineage]"')
+        raise ConfigError("--lineage needs openlineage-python, which is not installed", install_extra("lineage"))
     if target == FROM_ENVIRONMENT:
         _check_environment(os.environ)
     elif "://" in target:

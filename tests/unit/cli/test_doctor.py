@@ -263,7 +263,7 @@ def test_without_java_the_advice_is_to_install_it(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("JAVA_HOME", raising=False)
     ran = wincli_here("doctor", "--no-spark", cwd=tmp_path)
     assert ran.code == 1
-    assert "-> run: pip install 'wincli[java]'" in ran.out
+    assert "-> in the folder of wincli, run: pip install '.[java]'" in ran.out
 
 
 # Stores

@@ -350,7 +350,8 @@ def test_a_missing_package_is_named(log: Path, monkeypatch: pytest.MonkeyPatch) 
     ran = run(log)
     assert (ran.code, ran.err) == (
         2,
-        'wincli: error: --lineage needs openlineage-python, which is not installed; pip install "wincli[lineage]"\n',
+        "wincli: error: --lineage needs openlineage-python, which is not installed; "
+        "in the folder of wincli, run: pip install '.[lineage]'\n",
     )
 
 

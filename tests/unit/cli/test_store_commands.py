@@ -179,9 +179,8 @@ def test_address_that_makes_no_sense(log: Path, uri: str) -> None:
 def test_missing_extra_is_named(log: Path, s3: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, f"{stores.__package__}.objects", None)
     told = said(log, *RUN, "in.csv", f"{s3.uri}/out", code=2)
-    assert (
-        told == 'wincli: error: a result or a state on s3:// needs the package obstore; pip install "wincli[cloud]"\n'
-    )
+    its = "a result or a state on s3:// needs the package obstore"
+    assert told == f"wincli: error: {its}; in the folder of wincli, run: pip install '.[cloud]'\n"
     assert "20 rows in" in said(log, *RUN, f"{s3.uri}/in/", "out")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 
-from support.docs_pages import DOCS, ROOT, fences, missing_from, rows_of, text_of
+from support.docs_pages import DOCS, PAGES, README, ROOT, fences, missing_from, place_of, rows_of, text_of
 from support.in_process import wincli_here
 from wincli.cli import main
 from wincli.cli.arguments.options import OPTIONS
@@ -36,6 +37,7 @@ from wincli.windowing.state import state_tables
 from wincli.writers.output.manifest import build_manifest
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 
+TOP = ("cli", "conf", "readers", "windowing", "writers")
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]
 
 
@@ -302,3 +304,23 @@ def test_every_key_of_the_record_is_documented() -> None:
     stages = next(line for line in below.splitlines() if line.startswith("| `stages`"))
     kinds = (StageRecord, OpenWindows)
     assert [field.name for kind in kinds for field in fields(kind) if f"`{field.name}`" not in stages] == []
+
+
+# Installing
+
+
+def test_one_name_installs_wincli_in_docs_and_messages() -> None:
+    """There is no such package on an index: it is installed from its folder, with ``.`` as its name."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]
+    modules = [path for top in TOP for path in (ROOT / top).rglob("*.py")]
+    found = {path: path.read_text(encoding="utf-8") for path in (*pages, *modules, *(ROOT / "scripts").glob("*.sh"))}
+    by_name = r"wincli\[[a-z]|(?:pip|pipx|tool) install (?:-\S+ )*['\"]?wincli\b"
+    assert [place_of(path) for path, text in found.items() if re.search(by_name, text)] == []
+    lists = [each for text in found.values() for each in re.findall(r"'\.\[([a-z,]+)\]'", text)]
+    named = {name for each in lists for name in each.split(",")}
+    asked = {name for text in found.values() for name in re.findall(r"install_extra\(\"(\w+)\"\)", text)}
+    assert asked == {"cloud", "dataframes", "delta", "iceberg", "java", "lineage", "sketch"}
+    assert {*asked, *named} <= extras.keys()
+    in_readme = README.read_text(encoding="utf-8").partition("## Install")[2].partition("\n## ")[0]
+    assert [name for name in asked if f"`{name}`" not in in_readme] == []

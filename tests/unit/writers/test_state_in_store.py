@@ -124,7 +124,7 @@ def test_a_machine_without_the_extra(root: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "wincli.writers.stores.objects", None)
     with pytest.raises(ConfigError, match="needs the package obstore") as error:
         open_state(root, ME).__enter__()
-    assert error.value.do == 'pip install "wincli[cloud]"'
+    assert error.value.do == "in the folder of wincli, run: pip install '.[cloud]'"
 
 
 # Laws, over a store that is quick

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
-from ...errors import ConfigError, InputError
+from ...errors import ConfigError, InputError, install_extra
 from ...support.addresses.file_systems import StoreAddress, endpoint, file_system_of, reach, with_plain_scheme
 from ...support.addresses.redaction import redacted_path
 from ...support.addresses.store_errors import store_trouble
@@ -58,7 +58,7 @@ def import_library() -> Any:
         import deltalake.exceptions  # noqa: PLC0415
     except ImportError as error:
         what = "Delta tables need the package deltalake, which is not installed"
-        raise ConfigError(what, 'pip install "wincli[delta]"') from error
+        raise ConfigError(what, install_extra("delta")) from error
     return deltalake
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...errors import ConfigError, WincliError
+from ...errors import ConfigError, WincliError, install_extra
 from ...support.addresses.redaction import redacted
 from ...support.suggest import did_you_mean
 from .address import TableAddress
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-INSTALL = 'pip install "wincli[iceberg]"'
 _SECONDS = 5.0  # to connect to the service of a catalog, which pyiceberg would wait for without end
 _LONGEST = 300  # characters of a reason
 _FIXED = {
@@ -61,7 +60,7 @@ def open_catalog(name: str) -> Catalog:
     try:
         from pyiceberg.utils.config import Config  # noqa: PLC0415 - heavy
     except ImportError as error:
-        raise ConfigError("Iceberg tables need pyiceberg, which is not installed", INSTALL) from error
+        raise ConfigError("Iceberg tables need pyiceberg, which is not installed", install_extra("iceberg")) from error
     config = Config()  # read anew: pyiceberg keeps what it was when it was imported
     known = config.get_catalog_config(name)
     if known is None:
