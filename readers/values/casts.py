@@ -30,6 +30,8 @@ _SHAPES = (
     (pa.types.is_date, r"^\d{4}-\d\d-\d\d$"),
     (pa.types.is_timestamp, r"^\d{4}-\d\d-\d\d"),
 )
+_FAR_TIME = r"^(?P<year>-\d{4,5}|\d{5})(?P<rest>-\d\d-\d\d.*)$"
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRIMMED = (
     pa.types.is_integer,
     pa.types.is_floating,
@@ -60,7 +62,31 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
         bad = _numpy(pc.is_valid(prepared))
         return pa.chunked_array([pa.nulls(len(column), want.type)]), bad if bad.any() else None
     cleared = pc.if_else(pa.array(bad), pa.scalar(None, prepared.type), prepared)
-    return cast(cleared), bad
+    found = cast(cleared)
+    if pa.types.is_string(prepared.type) and (pa.types.is_timestamp(want.type) or pa.types.is_date32(want.type)):
+        far = _far_times(pc.if_else(pa.array(bad), prepared, pa.scalar(None, prepared.type)), want)
+        found, bad = pc.coalesce(found, far), bad & ~_numpy(far.is_valid())
+    return found, bad if bad.any() else None
+
+
+def _far_times(texts: pa.ChunkedArray, want: ColumnType) -> pa.ChunkedArray:
+    """Return the times of texts whose year has a sign or five digits, as results have them; null for all others.
+
+    Arrow reads years of four digits. Dates come again after 400 years, so the year is moved into these and back.
+    """
+    if pa.types.is_timestamp(want.type) and want.type.unit == "ns":  # 64 bits hold no such year
+        return pa.chunked_array([pa.nulls(len(texts), want.type)])
+    parts = pc.extract_regex(texts, _FAR_TIME)
+    year = pc.struct_field(parts, "year").cast(pa.int64())
+    cycles = pc.floor(pc.divide(year.cast(pa.float64()), 400)).cast(pa.int64())
+    near = pc.add(pc.subtract(year, pc.multiply(cycles, 400)), 2000).cast(pa.string())
+    times, bad = convert(pc.binary_join_element_wise(near, pc.struct_field(parts, "rest"), ""), want)
+    known = pc.and_(times.is_valid(), pa.array(~bad)) if bad is not None else times.is_valid()
+    size = 1 if pa.types.is_date32(want.type) else 86_400 * _PER_SECOND[want.type.unit]
+    ticks = times.cast(pa.int32() if pa.types.is_date32(want.type) else pa.int64()).cast(pa.int64())
+    moved = pc.add(ticks, pc.multiply(pc.subtract(cycles, 5), 146_097 * size))
+    whole = moved.cast(pa.int32()) if pa.types.is_date32(want.type) else moved
+    return pc.if_else(known, whole.cast(want.type), pa.scalar(None, want.type))
 
 
 def _by_format(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:

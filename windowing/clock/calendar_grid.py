@@ -29,9 +29,12 @@ from ..support.suggest import nearest
 from .tick_grid import ticks_array
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_DAY, _SECOND = dt.timedelta(days=1), dt.timedelta(seconds=1)
+_SECOND = dt.timedelta(seconds=1)
+_DAY, _CYCLE = 86_400, 146_097 * 86_400  # seconds of a day, of 400 years
+_EDGE = 60 * 366 * _DAY  # longer than any unit, and than cron looks back
 _EPOCH = dt.datetime(1970, 1, 1)
-_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the first and the last second of the years 1 to 9999 in UTC
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""The first and the last second of the years 1 to 9999 in UTC: windows with dates hold no other instants."""
 _NO_BEGINNINGS = (np.empty(0, np.int64), np.empty(0, np.bool_))
 _BEYOND = ("a calendar window reaches beyond the years 1 to 9999", "leave such rows out")
 
@@ -147,7 +150,7 @@ def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
     """Return the whole second of a clock value. Raises `DataError` beyond the years 1 to 9999."""
     per_second = scale_of(dtype).per_second
     instant = float(value) if per_second is None else int(value) / per_second
-    if not _FIRST <= instant < _LAST + 1:
+    if not FIRST <= instant < LAST + 1:
         raise DataError(*_BEYOND)
     return instant.__floor__()
 
@@ -198,49 +201,70 @@ def _unit(spec: Calendar, date: dt.date) -> int:
     return date.year
 
 
-def _first_reading(spec: Calendar, unit: int) -> dt.datetime:
-    """Return the local time at which a unit begins, if the clocks show it."""
+# A reading of the clocks is a number of seconds since they would have shown 1970: units begin and end in the years 0
+# and 10000, too, which `datetime` lacks.
+
+
+def _first_reading(spec: Calendar, unit: int) -> int:
+    """Return the reading at which a unit begins, if the clocks show it."""
     match spec.unit:
         case "day":
-            date = dt.date.fromordinal(unit)
+            ordinal = unit
         case "week":
-            date = dt.date.fromordinal(unit * 7 + 1 + _WEEKDAYS.index(spec.start))
+            ordinal = unit * 7 + 1 + _WEEKDAYS.index(spec.start)
         case "month":
-            date = dt.date(unit // 12, unit % 12 + 1, 1)
+            ordinal = _ordinal(unit // 12, unit % 12 + 1)
         case "quarter":
-            date = dt.date(unit // 4, unit % 4 * 3 + 1, 1)
+            ordinal = _ordinal(unit // 4, unit % 4 * 3 + 1)
         case _:
-            date = dt.date(unit, 1, 1)
-    return dt.datetime.combine(date, spec.at)
+            ordinal = _ordinal(unit, 1)
+    at = dt.datetime.combine(_EPOCH, spec.at) - _EPOCH
+    return (ordinal - _EPOCH.toordinal()) * _DAY + at // _SECOND
 
 
-def _begin(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> int:
+def _ordinal(year: int, month: int) -> int:
+    """Return the day on which a month begins, as `datetime.date.toordinal` counts them."""
+    cycles, rest = divmod(year - 1, 400)
+    return dt.date(rest + 1, month, 1).toordinal() + cycles * (_CYCLE // _DAY)
+
+
+def _begin(zone: zoneinfo.ZoneInfo, reading: int) -> int:
     """Return the first instant at which the clocks of a zone show a reading or jump over it, in epoch seconds."""
     before, after = _offsets(zone, reading)
-    instant = (reading - before - _EPOCH) // _SECOND
+    instant = reading - before
     if before >= after:
         return instant  # shown once, or first in the offset before they were put back
-    early = (reading - after - _EPOCH) // _SECOND  # the clocks jump between ``early`` and ``instant``
+    early = reading - after  # the clocks jump between ``early`` and ``instant``
     while instant - early > 1:
         middle = (early + instant) // 2
         early, instant = (middle, instant) if _shown(zone, middle) < reading else (early, middle)
-    if _shown(zone, early).date() < reading.date() < _shown(zone, instant).date():
+    if _shown(zone, early) // _DAY < reading // _DAY < _shown(zone, instant) // _DAY:
         return _begin(zone, reading + _DAY)  # a date left out
     return instant
 
 
-def _offsets(zone: zoneinfo.ZoneInfo, reading: dt.datetime) -> tuple[dt.timedelta, dt.timedelta]:
+def _offsets(zone: zoneinfo.ZoneInfo, reading: int) -> tuple[int, int]:
     """Return the offsets of a reading before and after the change that repeats or skips it; else its offset twice."""
-    before, after = zone.utcoffset(reading), zone.utcoffset(reading.replace(fold=1))
+    shown = _EPOCH + dt.timedelta(seconds=reading + cycles_to(reading))
+    before, after = zone.utcoffset(shown), zone.utcoffset(shown.replace(fold=1))
     assert before is not None
     assert after is not None
-    return before, after
+    return before // _SECOND, after // _SECOND
 
 
-def _shown(zone: zoneinfo.ZoneInfo, instant: int) -> dt.datetime:
+def _shown(zone: zoneinfo.ZoneInfo, instant: int) -> int:
     """Return what the clocks of a zone show at an instant."""
-    utc = (_EPOCH + dt.timedelta(seconds=instant)).replace(tzinfo=zone)
-    return zone.fromutc(utc).replace(tzinfo=None, fold=0)
+    moved = cycles_to(instant)
+    utc = (_EPOCH + dt.timedelta(seconds=instant + moved)).replace(tzinfo=zone)
+    return (zone.fromutc(utc).replace(tzinfo=None, fold=0) - _EPOCH) // _SECOND - moved
+
+
+def cycles_to(second: int) -> int:
+    """Return how far a second of the first or the last years is from one with the same date and the same rules.
+
+    After 400 years dates have their weekdays again; no zone had changed in 1700, and no rule changes after 2200.
+    """
+    return _CYCLE if second < FIRST + _EDGE else -_CYCLE if second > LAST - _EDGE else 0
 
 
 @kernel

@@ -127,6 +127,11 @@ class WindowKind(ABC):
         """The time zones in whose local time windows begin."""
         return ()
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether windows begin at dates, so that rows beyond the years 1 to 9999 are in none."""
+        return False
+
     @abstractmethod
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         """Raise `ConfigError` where an attribute cannot have this type."""

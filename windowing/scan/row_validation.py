@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..clock.calendar_grid import FIRST, LAST
 from ..columns.amounts import is_negative
 from ..columns.arrays import Ints, Mask, combined
-from ..columns.numeric import has_nan, measures, overflows
+from ..columns.numeric import has_nan, measures, overflows, scale_of
 from ..planning.plan import Plan
 
 Reasons = npt.NDArray[np.object_]
@@ -23,7 +24,8 @@ def validate_rows(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
 
     The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``,
     ``negative_amount`` and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are
-    computed, or an infinite clock. Columns with ``lag`` are not there yet.
+    computed, an infinite clock, or in windows with dates one beyond the years 1 to 9999. Columns with ``lag`` are not
+    there yet.
     """
     late = {column.name for column in plan.lag_columns}
     return _first_reasons(rows, _violations(plan, rows, lambda name: name not in late))
@@ -83,6 +85,8 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
             yield "type_overflow", is_overflow
     for name in filter(asked, clock):
         yield from _infinite(combined(rows.column(name)))
+        if plan.kind.is_dated:
+            yield from _undated(combined(rows.column(name)))
 
 
 def _null(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
@@ -100,3 +104,18 @@ def _infinite(column: pa.Array) -> Iterator[tuple[str, Mask]]:
     """Yield infinite clock values: they lie in no window of a grid."""
     if pa.types.is_floating(column.type) and bool(np.isinf(measures(column)).any()):
         yield "type_overflow", np.isinf(measures(column))
+
+
+def _undated(column: pa.Array) -> Iterator[tuple[str, Mask]]:
+    """Yield clock values beyond the years 1 to 9999, in which dates are known."""
+    values, per_second = measures(column), scale_of(column.type).per_second or 1
+    low, high = (second * per_second for second in (FIRST, LAST + 1))
+    if pa.types.is_uint64(column.type):  # measures are shifted down
+        low, high = low - 2**63, high - 2**63
+    if values.dtype == np.int64:
+        low, high = max(low.__ceil__(), -(2**63)), min(high.__ceil__() - 1, 2**63 - 1)
+        is_far = (values < low) | (values > high)
+    else:
+        is_far = (values < float(low)) | (values >= float(high))
+    if is_far.any():
+        yield "type_overflow", is_far

@@ -27,7 +27,7 @@ _HEADER = 1 << 24  # bytes: more than any header has
 
 @contextmanager
 def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
-    """Write the header to ``file``, then rows. Raises `DataError` for a time outside the years 1 to 9999."""
+    """Write the header to ``file``, then rows. Raises `DataError` for a time outside the years -32767 to 32767."""
     target = plain(schema)
     cells = pa.schema([pa.field(field.name, _cells(pa.array([], field.type), field.name).type) for field in target])
     with csv.CSVWriter(file, cells) as writer:

@@ -22,8 +22,8 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
     Floats that JSON lacks are then the texts ``NaN``, ``Infinity`` and ``-Infinity``, times outside the years 1 to 9999
     are counts such as ``-9 us since 1970-01-01``, maps are lists of objects with ``key`` and ``value``, and `readable`
     escapes texts that are not UTF-8.
-    Without ``exact``, raises `DataError` for such a time, and `pyarrow.ArrowNotImplementedError` for a type that has no
-    form in JSON.
+    Without ``exact``, raises `DataError` for a time outside the years -32767 to 32767, and
+    `pyarrow.ArrowNotImplementedError` for a type that has no form in JSON.
     """
     if exact:
         array = _simplify(array)
@@ -67,6 +67,8 @@ def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
         check_years(array, name)
     text = in_utc(array).cast(pa.string())
     if pa.types.is_timestamp(kind):  # ISO 8601 has a T where Arrow has a space
+        if far_ticks(array) is not None:  # years may have more than four digits
+            return pc.replace_substring(text, " ", "T")
         return pc.binary_replace_slice(text.cast(pa.binary()), 10, 11, b"T").cast(pa.string())
     return text
 

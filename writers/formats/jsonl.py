@@ -22,7 +22,7 @@ from .types import plain
 
 @contextmanager
 def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]:
-    """Write rows to ``file``. Raises `DataError` for a date or timestamp outside the years 1 to 9999."""
+    """Write rows to ``file``. Raises `DataError` for a date or timestamp outside the years -32767 to 32767."""
     target = plain(schema)
     yield lambda table: write_lines(target.names, (batch.cast(target) for batch in batches(table)), file)
 

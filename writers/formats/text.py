@@ -14,6 +14,7 @@ from ...windowing.errors import DataError
 _BATCH_ROWS = 1 << 16  # a dozen columns of so many rows fit the cache
 _BATCH_BYTES = 1 << 26  # far below the 2 GiB of text that one array can hold
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
+_FIRST_SHOWN, _LAST_SHOWN = -1_096_193_779_200, 971_890_963_199  # of the years -32767 and 32767: Arrow writes no others
 _INT64 = -(2**63), 2**63 - 1
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -79,7 +80,7 @@ def far_ticks(array: pa.Array) -> pa.Array | None:
 
 
 def check_years(array: pa.Array, name: str) -> None:
-    """Raise `DataError` naming the column for a date or timestamp outside the years 1 to 9999."""
+    """Raise `DataError` naming the column for a date or timestamp outside the years -32767 to 32767."""
     kind = array.type
     if pa.types.is_timestamp(kind):
         ends, second = pc.min_max(array.cast(pa.int64())), _TICKS[kind.unit]
@@ -88,6 +89,6 @@ def check_years(array: pa.Array, name: str) -> None:
     else:
         return
     low, high = ends["min"].as_py(), ends["max"].as_py()
-    if low is not None and not _FIRST_SECOND <= low // second <= high // second <= _LAST_SECOND:
-        what = f"column {name!r} holds a {kind} outside the years 1 to 9999, which has no form as text"
+    if low is not None and not _FIRST_SHOWN <= low // second <= high // second <= _LAST_SHOWN:
+        what = f"column {name!r} holds a {kind} outside the years -32767 to 32767, which has no form as text"
         raise DataError(what, "write Parquet with --output-format parquet")

@@ -20,7 +20,14 @@ from hypothesis import strategies as st
 
 from references import calendar as reference_calendar
 from references import tumbling as reference
-from wincli.windowing.clock.calendar_grid import CalendarGrid, calendar_beginnings, calendar_type, make_calendar_grid
+from wincli.windowing.clock.calendar_grid import (
+    FIRST,
+    LAST,
+    CalendarGrid,
+    calendar_beginnings,
+    calendar_type,
+    make_calendar_grid,
+)
 from wincli.windowing.clock.values import clock_values
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import Calendar
@@ -223,9 +230,23 @@ def test_unknown_time_zone_is_an_error_with_a_suggestion() -> None:
         make_calendar_grid(pa.int64(), calendar_beginnings(Calendar("day", "Europe/Pariss")), 0, 0)
 
 
-@pytest.mark.parametrize("text", ["0001-01-01 00:00", "9999-12-31 23:59:59"])
-def test_years_beyond_1_to_9999_are_an_error(text: str) -> None:
-    second = seconds_of(text)
+@pytest.mark.parametrize("tz", ["UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+@pytest.mark.parametrize("second", [FIRST, LAST])
+def test_units_of_the_first_and_the_last_year_have_both_bounds(unit: Any, tz: str, second: int) -> None:
+    cycle = 146_097 * DAY  # the same dates and weekdays 400 years later, or before
+    moved = second + (cycle if second < 0 else -cycle)
+    for kind, size in ((pa.int64(), 1), (pa.timestamp("us"), 10**6)):
+        far, near = (
+            make_calendar_grid(kind, calendar_beginnings(Calendar(unit, tz, dt.time(1))), at * size, at * size)
+            for at in (second, moved)
+        )
+        assert (far.begins - second).tolist() == (near.begins - moved).tolist()
+        assert far.begins[0] <= second < far.begins[-1]
+
+
+@pytest.mark.parametrize("second", [FIRST - 1, LAST + 1])
+def test_instants_beyond_the_years_1_to_9999_are_an_error(second: int) -> None:
     for kind, value in ((pa.int64(), second), (pa.float64(), float(second)), (pa.timestamp("us"), second * 10**6)):
         with pytest.raises(DataError, match="beyond the years 1 to 9999"):
             make_calendar_grid(kind, calendar_beginnings(Calendar("year", at=dt.time(1))), value, value)

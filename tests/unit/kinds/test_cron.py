@@ -18,7 +18,7 @@ from references import calendar as reference_calendar
 from references import cron as reference_cron
 from references import tumbling as reference
 from support.strategies import examples
-from wincli.windowing.errors import DataError, SpecError
+from wincli.windowing.errors import SpecError
 from wincli.windowing.language.parser import parse_window
 
 DAY, HOUR = 86_400, 3_600
@@ -122,10 +122,29 @@ def test_working_days_and_leap_days() -> None:
     assert bounds('cron("0 0 29 2 *")', "2100-06-01") == ["2096-02-29 00:00", "2104-02-29 00:00"]
 
 
-def test_instants_beyond_the_calendar_are_errors() -> None:
-    table = pa.table({"t": pa.array([dt.datetime(1, 1, 1, 12)])})
-    with pytest.raises(DataError, match="years 1 to 9999"):
-        wincli.aggregate(table, 'cron("0 0 * * *", "Europe/Paris")')
+@pytest.mark.parametrize("tz", ["UTC", "Europe/Paris", "Asia/Tokyo"])
+@pytest.mark.parametrize("expression", ["0 0 * * *", "30 2 1 * 1-5", "0 0 29 2 *", "59 23 31 12 *"])
+@pytest.mark.parametrize("instant", [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59)])
+def test_windows_of_the_first_and_the_last_year_have_both_bounds(
+    expression: str, tz: str, instant: dt.datetime
+) -> None:
+    # the same dates and weekdays 400 years later, or before
+    other = instant.replace(year=401 if instant.year == 1 else 9599)
+    far, near = (
+        wincli.aggregate(pa.table({"t": pa.array([at])}), f'cron("{expression}", "{tz}")') for at in (instant, other)
+    )
+    for name in ("window_start", "window_end"):
+        one, two = (each[name].cast(pa.int64())[0].as_py() for each in (far, near))
+        assert abs(one - two) == 146_097 * 86_400 * 10**6
+
+
+@pytest.mark.parametrize("window", ['cron("0 0 * * *", "Europe/Paris")', "calendar(year)", "calendar(day) or count(9)"])
+@pytest.mark.parametrize("kind", [pa.timestamp("s"), pa.int64(), pa.float64(), pa.decimal128(38, 2), pa.uint64()])
+def test_rows_beyond_the_years_1_to_9999_are_rejected(window: str, kind: pa.DataType) -> None:
+    far = [253_402_300_800, 2**50] if kind == pa.uint64() else [-62_135_596_801, 253_402_300_800, -(2**50)]
+    table = pa.table({"t": pa.array([100, *far], pa.int64()).cast(kind)})
+    kept = wincli.aggregate(table, window, order_by="t", rejected="drop")
+    assert kept["count"].to_pylist() == [1]
 
 
 @pytest.mark.parametrize(

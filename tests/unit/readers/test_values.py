@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +115,41 @@ def test_folder_values_of_many_digits_are_text(tmp_path: Path) -> None:
     (tmp_path / f"x={'1' * 19}" / "a.csv").write_text("y\n1\n")
     found, _ = read(tmp_path)
     assert found == ["1" * 19]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("year", [-32_767, -5, -1, 0, 1, 9_999, 10_000, 10_400, 32_767])
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [("timestamp", pa.timestamp("us")), ("timestamptz", pa.timestamp("us", "UTC")), ("date", pa.date32())],
+)
+def test_years_of_any_number_of_digits_read_back_as_results_have_them(
+    tmp_path: Path, form: str, year: int, schema: str, kind: pa.DataType
+) -> None:
+    days = [int(np.datetime64(f"{year:04}-{rest}", "D").astype(np.int64)) for rest in ("01-01", "02-28", "12-31")]
+    ticks = days if kind == pa.date32() else [day * 86_400 * 10**6 + 3_600_000_001 for day in [*days, 0]]
+    column = pa.array(ticks, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    encoder = import_module(f"wincli.writers.formats.{form}").ENCODER
+    with (tmp_path / f"a.{form}").open("wb") as file:
+        encoder.encode([pa.table({"x": column})], pa.schema([("x", kind)]), file)
+    source = open_source(
+        [str(tmp_path / f"a.{form}")], ReadOptions(schema=parse_schema(f"x:{schema}")), LocalExecutor()
+    )
+    batch = source.read(source.splits[0], ["x"])
+    assert batch.rejects is None
+    assert batch.rows["x"].combine_chunks().equals(column)
+
+
+@pytest.mark.parametrize("value", ["10000-02-30", "-0005-01-32", "10000-1-1", "-12345", "100000-01-01", "10000-01-01x"])
+def test_other_texts_with_many_digits_are_no_times(tmp_path: Path, value: str) -> None:
+    (tmp_path / "a.csv").write_text(f"x\n{value}\n10000-01-02\n")
+    for schema in ("x:date", "x:timestamp"):
+        rows = open_source([str(tmp_path / "a.csv")], ReadOptions(schema=parse_schema(schema)), LocalExecutor())
+        batch = rows.read(rows.splits[0], ["x"])
+        assert (len(batch.rows), batch.rejects.num_rows) == (1, 1)
+
+
+def test_a_year_that_nanoseconds_do_not_hold_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n10000-01-01 00:00:00\n")
+    found, rejects = read(tmp_path / "a.csv", "x:timestamp_ns")
+    assert (found, rejects.num_rows if rejects is not None else 0) == ([], 1)

@@ -9,6 +9,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -129,16 +130,31 @@ def test_column_names_are_escaped() -> None:
     assert json.loads(as_jsonl(table)) == {'a "b",\\': 1}
 
 
+def of_year(year: int, kind: pa.DataType) -> pa.Array:
+    """The beginning of a year of any number of digits."""
+    day = int(np.datetime64(f"{year:04}-01-01", "D").astype(np.int64))
+    return pa.array([day], pa.int32()).cast(pa.date32()).cast(kind) if kind == pa.date32() else stamps(day, kind)
+
+
+def stamps(day: int, kind: pa.DataType) -> pa.Array:
+    return pa.array([day * 86_400], pa.timestamp("s")).cast(pa.timestamp(kind.unit)).cast(kind)
+
+
+@pytest.mark.parametrize(("year", "shown"), [(0, "0000"), (-5, "-0005"), (10_000, "10000"), (32_767, "32767")])
+def test_years_of_more_or_less_than_four_digits_are_written_as_they_are(year: int, shown: str) -> None:
+    kinds = {"t": pa.timestamp("us"), "z": pa.timestamp("s", "UTC"), "d": pa.date32()}
+    table = pa.table({name: of_year(year, kind) for name, kind in kinds.items()})
+    line = f"{shown}-01-01 00:00:00.000000,{shown}-01-01 00:00:00Z,{shown}-01-01"
+    assert as_csv(table).splitlines()[1] == line
+    assert list(json.loads(as_jsonl(table)).values()) == line.replace(" ", "T").split(",")
+
+
 @pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("s", "UTC"), pa.date32()], ids=str)
 @pytest.mark.parametrize("write", [as_csv, as_jsonl])
-def test_years_beyond_four_digits_are_an_error(kind: pa.DataType, write: Any) -> None:
-    far = (
-        pa.array([253_402_300_800], pa.timestamp("s")).cast(kind)
-        if pa.types.is_timestamp(kind)
-        else pa.array([3_000_000], kind)
-    )
-    with pytest.raises(DataError, match=r"column 'seen' holds a .* outside the years 1 to 9999"):
-        write(pa.table({"seen": far}))
+@pytest.mark.parametrize("year", [32_768, -32_768])
+def test_years_that_have_no_text_are_an_error(kind: pa.DataType, write: Any, year: int) -> None:
+    with pytest.raises(DataError, match=r"column 'seen' holds a .* outside the years -32767 to 32767"):
+        write(pa.table({"seen": of_year(year, kind)}))
 
 
 @pytest.mark.parametrize("write", [as_csv, as_jsonl])

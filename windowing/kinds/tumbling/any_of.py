@@ -61,6 +61,11 @@ class AnyOfPolicy(TumblingPolicy):
         return any(policy.needs_clock for policy in self.policies)
 
     @property
+    def is_dated(self) -> bool:
+        """Whether one of the policies has dates."""
+        return any(policy.is_dated for policy in self.policies)
+
+    @property
     def options(self) -> frozenset[Option]:  # type: ignore[override]
         """A grid of ticks where time is one of the policies; windows without rows have no bounds."""
         return frozenset().union(*(policy.options for policy in self.policies)) - {"empty"}

@@ -109,6 +109,11 @@ class DatedPolicy(ClockPolicy):
 
     __slots__ = ()
 
+    @property
+    def is_dated(self) -> bool:
+        """Yes."""
+        return True
+
     @abstractmethod
     def beginnings(self) -> Beginnings:
         """Return the function that finds them."""

@@ -108,6 +108,11 @@ class TumblingKind(WindowKind):
         """Those of the policy."""
         return self.spec.policy.zones
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether a policy has dates."""
+        return self.policy.is_dated
+
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         """Raise `ConfigError` where an attribute cannot have this type."""
         self.policy.check_attribute(name, dtype, explain)

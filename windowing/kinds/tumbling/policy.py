@@ -64,6 +64,11 @@ class TumblingPolicy(ABC):
     """Which options windows with this policy take."""
 
     @property
+    def is_dated(self) -> bool:
+        """Whether windows begin at dates, of the years 1 to 9999."""
+        return False
+
+    @property
     def takes_marks(self) -> bool:
         """Whether window marks end windows."""
         return False

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from itertools import takewhile
 from typing import ClassVar
 
-from ....clock.calendar_grid import Beginnings, zone_of
+from ....clock.calendar_grid import Beginnings, cycles_to, zone_of
 from ....errors import DataError
 from ....language.clock_policies import Cron
 from ..clock_policy import DatedPolicy
@@ -66,9 +66,15 @@ def _after(value: Cron, instant: int) -> Iterator[int]:
     """Yield the instants after one, each once, ascending."""
     from cronsim import CronSim  # noqa: PLC0415 - few windows need it
 
-    start = (_EPOCH + dt.timedelta(seconds=instant)).astimezone(zone_of(value.tz))
-    for local in CronSim(value.expression, start):
-        found = (local - _EPOCH) // _SECOND
-        if found > instant:  # where the clocks jump, the instants they leave out are one
-            instant = found
-            yield found
+    while True:
+        moved = cycles_to(instant)
+        start = (_EPOCH + dt.timedelta(seconds=instant + moved)).astimezone(zone_of(value.tz))
+        for local in CronSim(value.expression, start):
+            found = (local - _EPOCH) // _SECOND - moved
+            if found > instant:  # where the clocks jump, the instants they leave out are one
+                instant = found
+                yield found
+            if cycles_to(instant) != moved:
+                break
+        else:
+            return
