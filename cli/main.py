@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.module_path import leave_out_working_folder
-from ..windowing.support.suggest import nearest, short
+from ..windowing.support.suggest import did_you_mean, nearest, short
 from .arguments.help_page import GroupedCommand
 from .commands.about import schema, version
 from .commands.diff import diff
@@ -42,6 +44,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+_NUMBER_FAULT = re.compile(r"valid integer|greater than or equal to (\d+)")
 _LONGEST = 300  # characters of a message that repeats the command line
 _FILTERS = ("--filter", "--select", "--query")  # what users of other tools look for
 
@@ -113,7 +116,7 @@ def _call_app(arguments: list[str], messages: Messages) -> Any:
         return _app_command()(args=arguments, prog_name="wincli", standalone_mode=False)
     except Exception as error:
         if hasattr(error, "format_message"):
-            return _usage(error, messages)
+            return _usage(error, arguments, messages)
         raise
 
 
@@ -123,14 +126,45 @@ def _app_command() -> Any:
     return typer.main.get_command(app)
 
 
-def _usage(error: Any, messages: Messages) -> int:
+def _usage(error: Any, arguments: list[str], messages: Messages) -> int:
     """Report an error of the command line itself in one line; a bare ``wincli`` shows the help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(error.format_message())
         return USAGE
-    text = error.format_message().partition(" (Possible options")[0].rstrip(".")
-    messages.error(ConfigError(short(text[:1].lower() + text[1:], _LONGEST), _hint(error)))
+    messages.error(_told(error, arguments))
     return USAGE
+
+
+def _told(error: Any, arguments: list[str]) -> ConfigError:
+    """Return what the parser of the command line found, in words of our own where it means one of four things."""
+    kind, context, parameter = type(error).__name__, getattr(error, "ctx", None), getattr(error, "param", None)
+    if kind == "MissingParameter" and context is not None and parameter is not None:
+        name = parameter.metavar or parameter.opts[0]
+        usage = " ".join([context.command_path, *_usage_words(context)])
+        return ConfigError(f"{context.command_path} needs {name}, and it is not there", f"write {usage}")
+    if kind == "BadParameter" and parameter is not None and (number := _NUMBER_FAULT.search(error.format_message())):
+        given = [after for flag, after in pairwise(arguments) if flag in parameter.opts]
+        given += [
+            each.partition("=")[2] for each in arguments if each.partition("=")[0] in parameter.opts and "=" in each
+        ]
+        found = short(repr(given[-1])) if given else "its value"
+        what = f"{parameter.opts[0]}: {found} is no whole number" + (f" of {number[1]} or more" if number[1] else "")
+        return ConfigError(what, f"write for example {parameter.opts[0]} 10")
+    text = error.format_message().partition(" (Possible options")[0].rstrip(".")
+    if kind in ("NoSuchCommand", "UsageError") and (command := re.match(r"No such command '([^']*)'", text)):
+        names = list(context.command.commands) if context is not None else []
+        what = f"{context.command_path if context is not None else 'wincli'} has no command {command[1]!r}"
+        return ConfigError(what, did_you_mean(command[1], names))
+    if needs := re.match(r"Option '([^']*)' requires an argument", text):
+        return ConfigError(f"{needs[1]} stands last, and needs a value", f"write the value behind {needs[1]}")
+    return ConfigError(short(text[:1].lower() + text[1:], _LONGEST), _hint(error))
+
+
+def _usage_words(context: Any) -> list[str]:
+    """Return the words behind a command in its usage line; what need not be given stands in brackets."""
+    named = [each for each in context.command.params if each.param_type_name == "argument"]
+    words = [(each.metavar or each.name.upper()).strip("[]") for each in named]
+    return ["[OPTIONS]", *(word if each.required else f"[{word}]" for each, word in zip(named, words, strict=True))]
 
 
 def _hint(error: Any) -> str:
@@ -140,7 +174,7 @@ def _hint(error: Any) -> str:
     flags = _flags(error.ctx.command.params) if name and error.ctx else []
     if near := nearest(name, flags) if name else None:
         return f"did you mean {near}?"
-    if name in {flag for flags in app_options() for flag in flags}:
+    if error.ctx and name in {flag for flags in app_options() for flag in flags}:
         return f"that is an option of wincli run; see {error.ctx.command_path} --help"
     return "see wincli --help"
 

@@ -99,6 +99,9 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
         return ConfigError(f"no {found['loc'][-1]} is given"), False
     if found["type"] == "too_short":
         return ConfigError("is empty", "name at least one"), True
+    if found["type"] in ("greater_than_equal", "less_than_equal"):
+        bound = "at least" if found["type"] == "greater_than_equal" else "at most"
+        return ConfigError(f"cannot be {shown}", f"it is {bound} {next(iter(found['ctx'].values())):,}"), True
     return ConfigError(f"cannot be {shown}", found["msg"][:1].lower() + found["msg"][1:]), True
 
 

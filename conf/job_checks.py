@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..windowing.errors import ConfigError
+from ..windowing.support.addresses.redaction import redacted
 from ..windowing.support.formats import TABLE_FORMATS
+from ..windowing.support.suggest import nearest, short
 from .job import PIPE
 from .problems import Location, Problem
 from .ranges.path_templates import has_date
@@ -14,6 +17,10 @@ from .ranges.units import units
 
 Values = Mapping[str, Any]
 _PYTHON = "spark.pyspark.python"
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9][0-9]*)(,\s*[0-9]+)?\])?|local-cluster\[\s*[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+\s*\]"
+    r"|yarn|spark://\S+:[0-9]+|k8s://\S+"
+)
 
 
 def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
@@ -41,6 +48,7 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
         yield _problem(("ship_environment",), what, "leave out one of them")
     if job.get("input_version") is not None and job.get("input_snapshot") is not None:
         yield _problem(("input_snapshot",), "is the version of an Iceberg table, and input_version is given", "say one")
+    yield from _master(job.get("master"))
     if job.get("limit") is not None:
         yield from _limit(job)
     if job.get("late") == "redo" and not job.get("state"):
@@ -99,6 +107,20 @@ def _pipe(at: Location, job: Values, inputs: int) -> Iterator[Problem]:
     elif job.get("state") or job.get("start"):
         other = "state" if job.get("state") else "range"
         yield _problem(at, f"- is {name}, which is there once and does not go with a {other}", "name files and folders")
+
+
+def _master(master: Any) -> Iterator[Problem]:
+    """Yield a problem for a master that Spark would refuse once Java has started.
+
+    Schemes that are like none of Spark's own may be those of a cluster manager that Spark loads.
+    """
+    if not isinstance(master, str) or _MASTER.fullmatch(master):
+        return
+    scheme, sign, _ = master.partition("://")
+    if sign and nearest(scheme, ("spark", "k8s", "local", "yarn")) is None:
+        return
+    do = "say local[*], local[4], yarn, spark://HOST:7077 or k8s://URL"
+    yield _problem(("master",), f"{short(redacted(master))!r} is no master that Spark knows", do)
 
 
 def _limit(job: Values) -> Iterator[Problem]:

@@ -86,6 +86,15 @@ def _duration(text: str) -> None:
         raise ConfigError(f"{short(text)!r} is no duration: {error.what}", "write it as 10, 1.5s or 5m") from None
 
 
+def _character(text: Any) -> Any:
+    r"""Return a character; ``\t``, as shells hand it on, is a tab. Raises `ConfigError` for a longer text."""
+    if text == "\\t":
+        return "\t"
+    if isinstance(text, str) and len(text) != 1:
+        raise ConfigError(f"{short(repr(text))} is not one character", "write one, such as ';', or '\\t' for a tab")
+    return text
+
+
 def _name(text: str) -> None:
     if not _NAME.fullmatch(text):
         do = "use letters, digits, '-', '_' and '.', and begin with a letter or digit"
@@ -168,7 +177,7 @@ Settings = Annotated[
 
 _MODEL_TYPES: Mapping[Kind, Any] = {
     "calls": Calls,
-    "character": Annotated[str, Field(min_length=1, max_length=1)],
+    "character": Annotated[str, BeforeValidator(converted_by(_character)), Field(min_length=1, max_length=1)],
     "duration": Seconds,
     "enrichments": Enrichments,
     "expectations": Expectations,

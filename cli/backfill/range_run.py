@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol
 
 from ...conf.ranges.units import Kind, Unit, compact, unit_at
 from ...windowing.errors import InputError, WincliError
+from ..console.messages import Stopped
 from ..request.fingerprint import R, UnitSummary, same_inputs
 from .lost_outputs import RerunReason
 from .parallel.runner import OneByOne, RunUnit, UnitRunner
@@ -113,10 +114,13 @@ def run_backfill(
                 elif record is None:
                     gaps.append(unit)
                 before = record or before
-    except BaseException:
+    except BaseException as error:
         if new_records:
             kept = compact(unit_at(ordinal, kind) for ordinal in sorted(new_records))
-            mode.note(f"done before that, and kept: {kept}")
+            if isinstance(error, Stopped):
+                error.kept = kept
+            else:
+                mode.note(f"done before that, and kept: {kept}")
         raise
     return _outcome(in_range, known, new_records, gaps, kind)
 

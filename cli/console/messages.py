@@ -55,11 +55,12 @@ class Stopped(BaseException):
     """A signal to stop has arrived. It is no `Exception`, like `KeyboardInterrupt`.
 
     ``code``: the exit code.
+    ``kept``: the units that were done before it, and stay; None: nothing was written.
     """
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, kept: str | None = None) -> None:
         super().__init__(code)
-        self.code = code
+        self.code, self.kept = code, kept
 
 
 def exit_code(error: BaseException) -> int:
@@ -162,7 +163,9 @@ def _store_trouble(error: BaseException) -> StoreTrouble | None:
 
 def _text(error: BaseException) -> str:
     if isinstance(error, Stopped):
-        return f"{_STOPPED[error.code]}; nothing was written"
+        if error.kept is None:
+            return f"{_STOPPED[error.code]}; nothing was written"
+        return f"{_STOPPED[error.code]}; done before that, and kept: {error.kept}; the same command runs the rest"
     if isinstance(error, WincliError):
         return str(error)
     if trouble := _store_trouble(error):

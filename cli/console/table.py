@@ -76,12 +76,15 @@ def row_lines(layout: TableLayout, rows: pa.Table) -> list[str]:
 def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return values as texts of one line, string (n,): null is ``-``, floats have at most ten digits.
 
+    The text ``-`` itself is in quotes.
+
     Control characters, and what else a terminal could take for more than text, are escaped.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    return _safe(_as_text(array)).fill_null("-")
+    texts = _safe(_as_text(array))
+    return pc.if_else(pc.equal(texts, "-"), '"-"', texts).fill_null("-")
 
 
 def is_number(kind: pa.DataType) -> bool:

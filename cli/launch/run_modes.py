@@ -21,7 +21,7 @@ from ..backfill.rerun import rerun_request
 from ..backfill.state_report import Kept, report_kept, report_rejected
 from ..backfill.unit_paths import InputPaths, find_input_paths
 from ..backfill.unit_report import report_unit
-from ..console.messages import OK
+from ..console.messages import OK, Stopped
 from ..job.context import RunContext, owner
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
@@ -81,9 +81,15 @@ def _run_unit(
     """Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages."""
     unit = unit_of_plain_run(before.ordinal if before else None)
     late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(request.job)))
-    for job in run_unit(late, request, request, unit, before.label if before else None):
-        if job.record.label != unit.label:  # the summary at the end is about the unit itself
-            report_unit(job.record, context.messages)
+    again: list[str] = []
+    try:
+        for job in run_unit(late, request, request, unit, before.label if before else None):
+            if job.record.label != unit.label:  # the summary at the end is about the unit itself
+                again.append(job.record.label)
+                report_unit(job.record, context.messages)
+    except Stopped as error:
+        error.kept = ", ".join(again) or None
+        raise
     return job.stage_runs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from ...readers.merged_source import columns_of_folders
 from ...windowing.columns.conditions import is_condition
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource
-from ...windowing.errors import ClockError, ConfigError
+from ...windowing.errors import ClockError, ConfigError, SpecError
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
 from ...windowing.planning.units import Epoch, Look, no_look
@@ -29,6 +30,8 @@ from ..request.request import JobRequest, StageRequest
 from ..request.stage_names import naming_stage
 from .open_input import named_columns
 
+_DELIMITERS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
+"""What text files have between columns in place of a comma, and how a shell takes it."""
 _DEEPEST = 60
 """How many levels a column may nest: Arrow sends 63, and an aggregate or a block adds some."""
 
@@ -78,6 +81,7 @@ class _Input:
     ``explain``: column to the reason for its type, None where there is none to give.
     ``advise``: column to the advice where it lacks a clock, None where there is none to give.
     ``look``: column to what its values look like.
+    ``delimit``: the advice where a text file has another delimiter than it is read with; None where it has not.
     ``is_stage``: whether it is the result of the stage before.
     ``of_folders``: the columns whose values are in names of folders.
     """
@@ -87,6 +91,7 @@ class _Input:
     explain: Callable[[str], str | None]
     advise: Callable[[str | None], str | None]
     look: Look
+    delimit: Callable[[], str | None]
     is_stage: bool
     of_folders: frozenset[str] = frozenset()
 
@@ -97,9 +102,9 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
     where the next stage could not read a column of its result.
     """
-    advise, look = _adviser(request, source), _looker(request, source)
+    advise, delimit, look = _adviser(request, source), partial(_other_delimiter, source), _looker(request, source)
     dates = columns_of_folders(source.base if isinstance(source, EnrichedSource) else source)
-    stage_input = _Input(source.schema, source.stream, source.explain_type, advise, look, False, dates)
+    stage_input = _Input(source.schema, source.stream, source.explain_type, advise, look, delimit, False, dates)
     planned: list[StagePlan] = []
     for stage in request.stages:
         with naming_stage(request, stage.stage.name):
@@ -113,6 +118,7 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                     _unexplained,
                     _unexplained,
                     no_look,
+                    _unsaid,
                     is_stage=True,
                 )
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
@@ -184,7 +190,10 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
     except ClockError as error:
         because = stage_input.explain(error.column) if error.column is not None else None
         what = error.what if because is None or because in error.what else f"{error.what}: {because}"
-        raise ConfigError(what, stage_input.advise(error.column) or error.do) from error
+        raise ConfigError(what, stage_input.delimit() or stage_input.advise(error.column) or error.do) from error
+    except (ConfigError, SpecError) as error:
+        error.do = stage_input.delimit() or error.do
+        raise
     schema = plan.projection.schema
     _check_levels(plan, schema)
     return StagePlan(request, schema, plan, _result_schema(plan, stage.plain), _marks(request, stage_input, plan))
@@ -258,6 +267,21 @@ def _looker(request: JobRequest, source: Source) -> Look:
         return Epoch(guess.epoch_unit, reading(guess, request.reading.schema)) if guess and guess.types else None
 
     return look
+
+
+def _other_delimiter(source: Source) -> str | None:
+    """Return the advice where all files have one column, in whose name there is the character that divides it."""
+    read = source.base if isinstance(source, EnrichedSource) else source
+    own = [name for name in read.schema.names if any(mark in name for mark in _DELIMITERS)]
+    is_csv = getattr(getattr(read, "reader", None), "delimiter", None) == ","
+    if len(own) != 1 or not is_csv:
+        return None
+    mark = max(_DELIMITERS, key=own[0].count)
+    return f"the columns stand between other characters than commas: say --delimiter {_DELIMITERS[mark]}"
+
+
+def _unsaid() -> None:
+    return None
 
 
 def _unexplained(_: str | None) -> str | None:

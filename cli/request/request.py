@@ -154,7 +154,8 @@ def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
     if late := next((path for path in named if _is_job_file(path)), None):
         raise ConfigError(f"{late} is not the first path", "name the job file before IN and OUT")
     if not has_file and len(named) < 2:
-        raise ConfigError(f"missing argument '{'OUT' if named else 'IN'}'", "see wincli --help")
+        what = f"there is no OUT behind {named[0]}" if named else "neither IN nor OUT is named"
+        raise ConfigError(what, "write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml")
     output = {"output": named.pop()} if len(named) > 1 else {}
     return paths[0] if has_file else None, {**({"input": named} if named else {}), **output}
 

@@ -32,6 +32,7 @@ _TYPE_NAMES = {
     "number": "a number",
     "boolean": "true or false",
 }
+_REQUIRED = ("window", "stages", "input", "output")
 _PATHS = ("input", "output", "state")
 _REDACTED = ("enrich", "master", "lineage")
 """Keys besides paths of which results record what is not secret."""
@@ -39,7 +40,7 @@ _SYNONYMS = {  # keys of other tools, and keys that people try first
     "aggregate": "agg", "aggregates": "agg", "aggregations": "agg", "columns": "schema", "types": "schema",
     "keys": "key", "order": "order_by", "sort": "sort_by", "group": "group_by",
     "in": "input", "inputs": "input", "source": "input", "out": "output", "outputs": "output", "spec": "window",
-    "windows": "stages", "steps": "stages", "from": "start", "to": "end", "until": "end", "spark": "spark_conf",
+    "steps": "stages", "from": "start", "to": "end", "until": "end", "spark": "spark_conf",
 }  # fmt: skip
 
 
@@ -104,20 +105,27 @@ def _keys(
             error = ConfigError(f"key {key!r} is in line {seen[key]}, too", "write it once")
             file.problems.append(Problem((*at, key), line, error, named=False))
         elif key not in known:
-            file.problems.append(Problem((*at, key), line, _unknown(key, at, known), named=False))
+            error, meant = _unknown(key, at, known, node)
+            if meant in _REQUIRED and meant not in {str(each.value) for each, _ in root.value}:
+                key = "window" if meant == "stages" else meant  # a second problem would say that it is missing
+            file.problems.append(Problem((*at, key), line, error, named=False))
         else:
             yield key, node
         seen.setdefault(key, line)
 
 
-def _unknown(key: str, at: Location, known: Mapping[str, Any]) -> ConfigError:
+def _unknown(key: str, at: Location, known: Mapping[str, Any], node: yaml.Node) -> tuple[ConfigError, str]:
+    """Return the error for a key, and the known key that was meant; the same where nobody can tell."""
     where = f" in {location(at)}" if at else ""
     if at and key in file_schema()["properties"]:
-        return ConfigError(f"key {key!r}{where} is of the whole job", "say it beside stages")
+        return ConfigError(f"key {key!r}{where} is of the whole job", "say it beside stages"), key
     near = nearest(key, [*known, *_SYNONYMS])
     meant = _SYNONYMS.get(near, near) if near else None
-    do = f"did you mean {meant!r}?" if meant in known else "wincli schema prints all keys"
-    return ConfigError(f"unknown key {key!r}{where}", do)
+    if meant == "window" and isinstance(node, yaml.SequenceNode):
+        meant = "stages"
+    if meant is None or meant not in known:
+        return ConfigError(f"unknown key {key!r}{where}", "wincli schema prints all keys"), key
+    return ConfigError(f"unknown key {key!r}{where}", f"did you mean {meant!r}?"), meant
 
 
 def _stages(node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> list[dict[str, Any]]:

@@ -68,6 +68,33 @@ def test_a_stopped_run_leaves_nothing(
     assert tree(tmp_path / "out") == old
 
 
+WAITING = """
+import pathlib, time
+
+def wait(ts):
+    if max(ts.to_pylist()) >= 100:
+        pathlib.Path("started").touch()
+        time.sleep(60)
+    return len(ts)
+"""
+
+
+@pytest.mark.parametrize("state", [[], ["--state", "st"]], ids=["without a state", "with a state"])
+def test_a_range_that_is_stopped_says_which_units_are_kept(tmp_path: Path, state: list[str]) -> None:
+    write(tmp_path, waiting__py=WAITING)
+    write(tmp_path / "log", **{"2026-11-01__csv": "ts\n1\n99\n", "2026-11-02__csv": "ts\n100\n200\n"})
+    days = ("--start", "2026-11-01", "--end", "2026-11-03")
+    words = ["-q", "-w", "count(1)", "-a", "x=waiting:wait(ts)", *days, *state, "log/{date}.csv", "out/{date}"]
+    process = start(run_args(words), tmp_path)
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None, ended(process)
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    text = "interrupted; done before that, and kept: 2026-11-01; the same command runs the rest"
+    assert ended(process) == Ran(130, "", f"wincli: error: {text}\n")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")) == ["2026-11-01"]
+
+
 def test_a_run_under_nohup_is_not_stopped_by_a_hang_up(tmp_path: Path) -> None:
     blocked = block(tmp_path, before=["nohup"])
     os.killpg(blocked.process.pid, signal.SIGHUP)

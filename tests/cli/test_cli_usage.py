@@ -53,7 +53,7 @@ OPTIONS = {
     ),
     "fewer rejects than none": (
         ("--max-rejects", "-1"),
-        "--max-rejects cannot be -1; input should be greater than or equal to 0",
+        "--max-rejects cannot be -1; it is at least 0",
     ),
     "a setting without a value": (
         ("--spark-conf", "spark.ui"),
@@ -280,7 +280,10 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     text = "unknown window 'dleta'; did you mean 'delta'?\n  dleta(ts, 60)\n  ^^^^^"
     assert (ran.code, ran.out, ran.err) == (2, "", f"wincli: error: {text}\n")
     missing = wincli("run", "-w", "count(2)", cwd=tmp_path)
-    assert (missing.code, missing.err) == (2, "wincli: error: missing argument 'IN'; see wincli --help\n")
+    assert (missing.code, missing.err) == (
+        2,
+        "wincli: error: neither IN nor OUT is named; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml\n",
+    )
     unknown = wincli("rnu", cwd=tmp_path)
     assert unknown.code == 2
     assert unknown.err.startswith("wincli: error: no such command 'rnu'")

@@ -81,6 +81,26 @@ def choose_event_time(spec: WindowSpec, schema: pa.Schema, name: str | None, tim
     return name
 
 
+def instead_of(schema: pa.Schema, name: str, otherwise: str) -> str:
+    """Return the advice where a column that has no order is named: of a struct its fields; ``otherwise``: of others."""
+    kind = schema.field(name).type
+    fields = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_struct(kind) else []
+    named = [field.name for field in fields if is_sortable(field.type)]
+    return _field_advice(name, named) if named else otherwise
+
+
+def field_advice(schema: pa.Schema, name: str) -> str | None:
+    """Return the advice where a name that is no column leads to a field of a struct, such as ``u.id``; else None."""
+    of, _, field = name.partition(".")
+    is_struct = of in schema.names and pa.types.is_struct(schema.field(of).type)
+    return _field_advice(of, [field]) if is_struct and schema.field(of).type.get_field_index(field) >= 0 else None
+
+
+def _field_advice(name: str, fields: Sequence[str]) -> str:
+    each = f"{name}.{fields[0]}" if len(fields) == 1 else f"one of its fields, {name}.{f', {name}.'.join(fields[:5])}"
+    return f"make {each} a column: --let {name}_{fields[0]}={name}.{fields[0]}, and name {name}_{fields[0]}"
+
+
 def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
     if order_by == "arrival":
         return Order((), "asked for")
@@ -88,9 +108,11 @@ def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
         order_by = (order_by,)
     for name in order_by:
         if name not in schema.names:
-            raise ConfigError(f"there is no column {name!r} to order by", did_you_mean(name, schema.names))
+            do = field_advice(schema, name) or did_you_mean(name, schema.names)
+            raise ConfigError(f"there is no column {name!r} to order by", do)
         if not is_sortable(schema.field(name).type):
-            raise ConfigError(f"column {name!r} is {schema.field(name).type}, which has no order", "order by another")
+            do = instead_of(schema, name, "order by another")
+            raise ConfigError(f"column {name!r} is {schema.field(name).type}, which has no order", do)
     return Order(tuple(order_by), "asked for")
 
 

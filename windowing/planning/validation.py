@@ -17,7 +17,7 @@ from ..language.spec import HIDDEN, WindowSpec
 from ..projection.lag_columns import LagColumn
 from ..projection.projection import Projection, no_order
 from ..support.suggest import did_you_mean
-from .row_order import Order
+from .row_order import Order, field_advice, instead_of
 
 
 def check_order_known(
@@ -95,7 +95,8 @@ def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
     if name not in schema.names:
         raise ConfigError(
             f"there is no column {name!r} for {role}",
-            did_you_mean(name, [each for each in schema.names if not each.startswith(HIDDEN)]),
+            field_advice(schema, name)
+            or did_you_mean(name, [each for each in schema.names if not each.startswith(HIDDEN)]),
         )
     return schema.field(name)
 
@@ -140,7 +141,9 @@ def _check_key(spec: WindowSpec, schema: pa.Schema, key: Sequence[str]) -> None:
     for name in key:
         dtype = field_of(schema, name, "the key").type
         if not is_sortable(dtype):
-            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", "a key must")
+            raise ConfigError(
+                f"column {name!r} is {dtype}, which does not sort", instead_of(schema, name, "a key must")
+            )
 
 
 def _check_once(names: Sequence[str], what: str) -> None:
@@ -155,14 +158,16 @@ def _check_groups(schema: pa.Schema, key: Sequence[str], options: Options) -> No
             raise ConfigError(f"column {name!r} is in the key, so each pane is one group of it", "group by others")
         dtype = field_of(schema, name, "--group-by").type
         if not is_sortable(dtype):
-            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", "group by another")
+            do = instead_of(schema, name, "group by another")
+            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", do)
 
 
 def _check_sort(schema: pa.Schema, options: Options) -> None:
     for text in options.sort_by:
         field = field_of(schema, sort_key(text, schema.names).name, "--sort-by")
         if not is_sortable(field.type):
-            raise ConfigError(f"column {field.name!r} is {field.type}, which does not sort", "sort by another")
+            do = instead_of(schema, field.name, "sort by another")
+            raise ConfigError(f"column {field.name!r} is {field.type}, which does not sort", do)
 
 
 def _check_rows(options: Options, calls: int) -> None:

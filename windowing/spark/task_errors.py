@@ -106,7 +106,7 @@ _CAUSES = (
     (
         r"Could not parse Master URL|Master must either be",
         "Spark does not know this master: {master}",
-        "say --master 'local[*]', spark://HOST:PORT, yarn or k8s://URL",
+        "say --master 'local[*]', spark://HOST:7077, yarn or k8s://URL",
     ),
     (
         r"All masters are unresponsive|Failed to connect to (?:master )?\S+:\d+|Connection refused",

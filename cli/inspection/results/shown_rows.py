@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from ....conf.ranges.units import instant_of
+from ....readers.files.listed import ListedFile
 from ....readers.files.listing import list_files
+from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import ConfigError, InputError
 from ....windowing.expressions.syntax import Expression
 from ....windowing.projection.projection import RowExpressions, make_projection, project
-from ....windowing.support.suggest import did_you_mean
+from ....windowing.support.suggest import did_you_mean, few
 from ....writers.state.layout import is_state
+from ...request.fingerprint import same_job
 from .result import ResultFolder, label_of, open_result_folder, rejects_of
 
 UNIT = "unit"
@@ -109,10 +113,34 @@ def results_at(path: str, unit: str | None) -> list[tuple[str, ResultFolder]]:
             raise ConfigError(f"--unit: {path} is a single result", "leave it out")
         return [("", open_result_folder(path))]
     base = path.rstrip("/")
+    _check_related(path, manifests)
     folders = {label_of(each): f"{base}/{each.below.removesuffix(MANIFEST).rstrip('/')}" for each in manifests}
     if unit is not None and unit not in folders:
         raise ConfigError(f"{path} has no unit {unit!r}", did_you_mean(unit, list(folders)))
     return [(label, open_result_folder(folder)) for label, folder in folders.items() if unit in (None, label)]
+
+
+def _check_related(path: str, manifests: Sequence[ListedFile]) -> None:
+    """Raise `ConfigError` where results are not those of one range: neither of dated units, nor of one job."""
+    labels = [label_of(each) for each in manifests]
+    if len(set(labels)) == len(labels):
+        if all(instant_of(label) for label in labels):
+            return
+        jobs = [_job_of(each) for each in manifests]
+        if all(job is None or same_job(jobs[0] or {}, job) for job in jobs):
+            return
+    names = [each.below.removesuffix(MANIFEST).rstrip("/") for each in manifests]
+    what = f"{path} holds {len(names)} results that do not belong together: {few(names)}"
+    raise ConfigError(what, "name one of them, or the folder of one range")
+
+
+def _job_of(manifest: ListedFile) -> Mapping[str, Any] | None:
+    """Return the job of a result; None where its manifest is damaged, which is told when it is opened."""
+    try:
+        found: Mapping[str, Any] = read_manifest(manifest.place)["job"]
+    except (ValueError, KeyError):
+        return None
+    return found
 
 
 def _rows_of(result: ResultFolder, rejects: bool) -> ShownRows | None:

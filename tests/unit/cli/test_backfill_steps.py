@@ -14,6 +14,7 @@ from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.backfill.range_run import BackfillOutcome, run_backfill
 from wincli.cli.backfill.unit_chain import NoChain, StateChain, UnitChain
 from wincli.cli.backfill.unit_paths import UnitInput
+from wincli.cli.console.messages import INTERRUPTED, Stopped
 from wincli.conf.ranges.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile
@@ -346,6 +347,22 @@ def test_the_first_unit_that_fails_ends_the_range_and_is_named(error: type[DataE
     assert str(caught.value) == "1970-01-03: the sum of x overflows; use a float"
     assert model.outputs() == {0: "a", 1: "ab"}
     assert model.notes == ["done before that, and kept: 1970-01-01..1970-01-02"]
+
+
+def test_a_signal_after_units_that_are_done_says_which_are_kept() -> None:
+    model = days("abcd")
+    run_unit = model.run_unit
+
+    def stop_in_third(unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
+        if unit.ordinal == 2:
+            raise Stopped(INTERRUPTED)
+        return run_unit(unit, found, previous)
+
+    model.run_unit = stop_in_third  # type: ignore[method-assign]
+    with pytest.raises(Stopped) as caught:
+        model.backfill()
+    assert caught.value.kept == "1970-01-01..1970-01-02"
+    assert model.notes == []
 
 
 # Laws

@@ -243,7 +243,7 @@ MISTAKES = {
     "a word that is none of those": (ONE + "emit: row", "j.yaml:4: emit cannot be 'row'; did you mean 'rows'?"),
     "a number out of range": (
         ONE + "keep: 0",
-        "j.yaml:4: keep cannot be 0; input should be greater than or equal to 1",
+        "j.yaml:4: keep cannot be 0; it is at least 1",
     ),
     "a window that does not read": (
         HEAD + "window: delta(ts",

@@ -21,7 +21,7 @@ expected '(', found 'amount'; write it as [NAME=]FUNCTION(COLUMN, ..)
   sum amount
       ^^^^^^
 
-expected the end, found 'b'; give one aggregate at a time
+expected the end, found 'b'; a name stands before: write b=sum(a)
   sum(a) b
          ^
 

@@ -7,6 +7,7 @@ call reaches to the parenthesis that the call stands in, or to the end; SQL's ha
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,8 +72,16 @@ def _plain(cursor: Cursor) -> spec.AggregateCall:
             f"there is no aggregate {call.function}", named.span, did_you_mean(call.function, AGGREGATES)
         )
     if rest.kind != "end":
-        raise cursor.error(f"expected the end, found {rest}", rest.span, "give one aggregate at a time")
+        raise cursor.error(f"expected the end, found {rest}", rest.span, _advice(cursor, rest))
     return call
+
+
+def _advice(cursor: Cursor, rest: Token) -> str:
+    """Return what to write where something stands behind an aggregate, such as the ``as n`` of SQL."""
+    before, after = cursor.source[: rest.span.start].strip(), cursor.source[rest.span.stop :].strip()
+    name = after if rest.text.lower() == "as" else f"{rest.text}{after}"
+    is_name = re.fullmatch(r'\w+|"[^"]+"', name) is not None
+    return f"a name stands before: write {name}={before}" if is_name else "give one aggregate at a time"
 
 
 def _name(tokens: Sequence[Token]) -> tuple[str | None, int]:
