@@ -152,26 +152,29 @@ class _GzipStream:
             return next(self._rest, b"")
         try:
             found = self._stream.read(size)
-        except OSError:
-            self._rest = self._again()
+        except OSError as error:
+            self._rest = self._again(error)
             return next(self._rest, b"")
         self._given += len(found)
         return found
 
-    def _again(self) -> Iterator[bytes]:
-        """Yield what comes after the bytes that were read already."""
+    def _again(self, error: OSError) -> Iterator[bytes]:
+        """Yield what comes after the bytes that were read already. Raises ``error`` where that is no gzip either."""
         skip = self._given
         with self._place.open_file() as file:
-            for data in _members(file):
-                if len(data) > skip:
-                    yield data[skip:]
-                skip = max(skip - len(data), 0)
+            try:
+                for data in _members(file):
+                    if len(data) > skip:
+                        yield data[skip:]
+                    skip = max(skip - len(data), 0)
+            except (zlib.error, EOFError):
+                raise error from None
 
 
 def _members(file: pa.NativeFile) -> Iterator[bytes]:
     """Yield the bytes of all members of a gzip file, behind each of which there may be zeros.
 
-    Raises `OSError` for a file that is damaged or cut short.
+    Raises `zlib.error` for a file that is damaged, `EOFError` for one that is cut short.
     """
     member: Any = zlib.decompressobj(_GZIP)
     while data := file.read(_PACKED):
@@ -180,13 +183,10 @@ def _members(file: pa.NativeFile) -> Iterator[bytes]:
                 data = data.lstrip(b"\0")
                 member = zlib.decompressobj(_GZIP) if data else None
                 continue
-            try:
-                yield member.decompress(data)
-            except zlib.error as error:
-                raise OSError(f"not gzip: {error}") from None
+            yield member.decompress(data)
             data, member = (member.unused_data, None) if member.eof else (b"", member)
     if member is not None:
-        raise OSError("the gzip data ends too early")
+        raise EOFError
 
 
 def _told_version(file: pa.NativeFile, system: fs.FileSystem) -> tuple[int, int] | None:

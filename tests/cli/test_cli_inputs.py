@@ -67,7 +67,7 @@ TYPES = {
     ),
     "a clock of text": (
         ("-w", "time(5)", "--order-by", "user"),
-        "column 'user' is string, which is no clock; order by a time or a number",
+        "column 'user' is string, which is no clock: log/a.csv has 'a' at line 2; order by a time or a number",
     ),
     "no clock at all": (
         ("-w", "time(5)"),
