@@ -11,7 +11,7 @@ from ...windowing.errors import WincliError
 from ...writers.state.state import State
 from ..console.counts import count_of
 from ..console.messages import Messages
-from ..console.row_accounts import sum_rejected
+from ..console.row_accounts import WORDS, sum_rejected
 from ..job.context import RunContext, now
 from ..request.fingerprint import UnitSummary
 
@@ -31,7 +31,7 @@ def report_unit(record: UnitSummary, messages: Messages) -> None:
         f"{count_of(windows, 'window')} out",
         f"{sum(rejected.values()):,} rejected",
     ]
-    words += [f"{held:,} carried over"] if held else []
+    words += [f"{held:,} {WORDS['held']}"] if held else []
     messages.note(
         f"{record.label}: {', '.join(words)}",
         unit=record.label,

@@ -7,6 +7,19 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from .counts import count_of
+
+WORDS = {
+    "rows_in": "rows in",
+    "carried": "carried in",
+    "windowed": "windowed",
+    "filtered": "filtered",
+    "rejected": "rejected",
+    "dropped_at_end": "dropped at the end",
+    "held": "held",
+}
+"""The counts of a row account, by their keys in manifests and records, in the words of all that people read of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowAccount:
@@ -15,7 +28,7 @@ class RowAccount:
     ``rows_in``: rows that the stage read.
     ``carried``: rows that the unit before held.
     ``windowed``: rows in at least one window that came out.
-    ``filtered``: rows in no window.
+    ``filtered``: rows in no window, or left out by ``--where``.
     ``rejected``: reason to rejected rows.
     ``dropped_at_end``: rows of open windows that were dropped at the end.
     ``held``: rows of open windows that wait for the next unit.
@@ -36,6 +49,15 @@ class RowAccount:
         """Whether every row is accounted for."""
         out = self.windowed + self.filtered + sum(self.rejected.values()) + self.dropped_at_end + self.held
         return self.joined and self.rows_in + self.carried == out
+
+
+def equation(account: RowAccount) -> str:
+    """Return the row account as a line: what came in, and what became of it."""
+    came = f"{count_of(account.rows_in, 'row')} in"
+    came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
+    out = (account.windowed, account.filtered, sum(account.rejected.values()), account.dropped_at_end, account.held)
+    became = [f"{count:,} {word}" for count, word in zip(out, list(WORDS.values())[2:], strict=True)]
+    return f"{came} = {' + '.join(became)}"
 
 
 def account_of(counts: Mapping[str, Any]) -> RowAccount:

@@ -16,7 +16,7 @@ from ...windowing.errors import shown
 from ...windowing.support.addresses.redaction import redacted, redacted_path
 from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
-from ..console.row_accounts import RowAccount
+from ..console.row_accounts import WORDS, RowAccount, equation
 from .results.folder_status import Status, UnitStatus, read_status
 
 
@@ -87,7 +87,7 @@ def _lines(status: Status) -> list[str]:
     units = status.units
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
     lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
-    head = ("unit", "rows in", _OUT[status.what].replace("_", " "), "carried over", "rejected")
+    head = ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
     lines += _table([head, *map(_cells, units)]) if units else []
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
     several = len(status.last_stages) > 1
@@ -98,7 +98,7 @@ def _lines(status: Status) -> list[str]:
             lines.append(f"open{f' in stage {stage.name}' if several else ''}: {words}")
     for name, account in status.accounts.items():
         which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
-        lines.append(f"{which}: {_account(account)}" + ("" if account.balanced else "; this does not balance"))
+        lines.append(f"{which}: {equation(account)}" + ("" if account.balanced else "; this does not balance"))
     return lines + _late(status) + _expectations(status) + _events(status) + _damage(status)
 
 
@@ -158,14 +158,6 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
         for cells in (list(zip(row, widths, strict=True)) for row in rows)
     )
     return ["  ".join(cells).rstrip() for cells in aligned]
-
-
-def _account(account: RowAccount) -> str:
-    rejected = sum(account.rejected.values())
-    words = [f"{account.windowed:,} windowed", f"{account.filtered:,} in no window", f"{rejected:,} rejected"]
-    words += [f"{account.dropped_at_end:,} dropped at the end", f"{account.held:,} carried over"]
-    carried = f" + {account.carried:,} restored" if account.carried else ""
-    return f"{count_of(account.rows_in, 'row')} in{carried} = {' + '.join(words)}"
 
 
 def _events(status: Status) -> list[str]:

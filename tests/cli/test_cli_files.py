@@ -150,7 +150,7 @@ def test_files_in_a_folder_may_have_names_of_any_bytes(run: Run, tmp_path: Path,
     (tmp_path / "log" / f"k={LATIN}").mkdir()
     (tmp_path / "log" / f"a.{form}").rename(tmp_path / "log" / f"k={LATIN}" / f"{LATIN}.{form}")
     ran = run("-k", "k", *COUNT, "--state", "st", "log", "out")
-    assert (ran.code, ran.summary) == (0, "3 rows in, 1 window out, 0 rejected, 1 carried over")
+    assert (ran.code, ran.summary) == (0, "3 rows in, 1 window out, 0 rejected, 1 held")
     assert rows(tmp_path / "out", "k") == ["caf\\xe9"]
     assert [file["path"] for file in manifest(tmp_path / "out")["inputs"]] == [rf"log/k=caf\xe9/caf\xe9.{form}"]
     assert "nothing to do" in run("-k", "k", *COUNT, "--state", "st", "log", "out").err

@@ -149,7 +149,7 @@ def balanced(ran: Ran, out: Path, rows: int, windows: int) -> dict[str, Any]:
     assert counts["rows_in"] == rows == sum(kinds) + sum(lost.values())
     words = [f"{rows:,} rows in, {windows:,} windows out, {sum(lost.values()):,} rejected"]
     words += [f" ({', '.join(f'{reason} {count:,}' for reason, count in lost.items())}), see _rejected"] if lost else []
-    words += [f", {counts['filtered']:,} in no window"] if counts["filtered"] else []
+    words += [f", {counts['filtered']:,} filtered"] if counts["filtered"] else []
     words += [f", {counts['dropped_at_end']:,} dropped at the end"] if counts["dropped_at_end"] else []
     assert ran.summary == "".join(words)
     return dict(counts)

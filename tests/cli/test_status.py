@@ -24,11 +24,11 @@ def test_a_range_without_a_state(run: Run, warm: Warm, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [
         "out: 2 units, 2026-11-01..2026-11-03",
-        "unit        rows in  rows out  carried over  rejected",
-        "2026-11-01        3         2             0  null_attribute 1",
-        "2026-11-03        1         1             0  0",
+        "unit        rows in  rows out  held  rejected",
+        "2026-11-01        3         2     0  null_attribute 1",
+        "2026-11-03        1         1     0  0",
         "gaps: 2026-11-02",
-        "row accounting: 4 rows in = 3 windowed + 0 in no window + 1 rejected + 0 dropped at the end + 0 carried over",
+        "row accounting: 4 rows in = 3 windowed + 0 filtered + 1 rejected + 0 dropped at the end + 0 held",
     ]
     assert tree(tmp_path) == before
 

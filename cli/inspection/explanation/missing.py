@@ -12,6 +12,7 @@ from ....windowing.panes.membership import shown, take
 from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source
 from ....windowing.projection.source import ProjectionSource
+from ...console.row_accounts import WORDS
 from ..results.result import ResultFolder
 from .explanation import MissingWindow
 from .facts.fact import Fact
@@ -47,10 +48,10 @@ def _counts(panes: KeyPanes, total: int, rejected: Mapping[str, int]) -> dict[st
     every, rows = panes.panes, len(panes.sequences)
     out = int(np.count_nonzero(shown(take(every.membership, panes.came_out), rows)))
     placed = int(np.count_nonzero(shown(every.membership, rows)))
-    end = {"hold": "held", "drop": "dropped at the end"}.get(panes.plan.options.at_end, "held")
+    end = WORDS["dropped_at_end" if panes.plan.options.at_end == "drop" else "held"]
     scanned = 0 if every.rejects is None else len(every.rejects)
     counts = {
-        "in windows": out,
+        WORDS["windowed"]: out,
         end: placed - out,
         "in no window": rows - placed - scanned,
         "left out by --where": total - rows - (sum(rejected.values()) - scanned),

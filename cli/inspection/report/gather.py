@@ -129,7 +129,7 @@ def _over_units(calendar: Calendar) -> OverTime:
     for cell in calendar.cells:
         labels[cell.ordinal - first] = cell.label
         values[:, cell.ordinal - first] = [getattr(cell, name) for name in names]
-    words = ("rows in", calendar.out, "late rows", "other rejects", "rows held for the next unit")
+    words = ("rows in", calendar.out, "late rows", "other rejects", "rows held")
     series = tuple(
         Series(name, tuple(map(int, row)), name in ("late rows", "other rejects"))
         for name, row in zip(words, values, strict=True)

@@ -8,6 +8,7 @@ from typing import Any
 from ....windowing.ports import Counts
 from ...console.counts import count_of, reason_counts
 from ...console.messages import Messages
+from ...console.row_accounts import WORDS
 from ...request.request import JobRequest
 from ...request.stage_names import stage_prefix, with_stage_keys
 from ..staged_job import StageRun
@@ -76,12 +77,10 @@ def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
     rejected = sum(counts.rejected.values())
     words = [f"{count_of(rows, 'row')} in", f"{count_of(windows - counts.panes_hidden, 'window')} out"]
     words += [f"{counts.panes_hidden:,} hidden"] if counts.panes_hidden else []
-    words += [f"{rejected:,} rejected" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
+    words += [f"{rejected:,} {WORDS['rejected']}" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
     words += [see] if rejected and see else []
-    words += [f"{counts.filtered:,} in no window"] if counts.filtered else []
-    words += [f"{counts.dropped_at_end:,} dropped at the end"] if counts.dropped_at_end else []
-    words += [f"{counts.held:,} carried over"] if counts.held else []
-    return words
+    rest = {"filtered": counts.filtered, "dropped_at_end": counts.dropped_at_end, "held": counts.held}
+    return words + [f"{count:,} {WORDS[key]}" for key, count in rest.items() if count]
 
 
 def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:

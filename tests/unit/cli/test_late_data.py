@@ -207,7 +207,7 @@ def test_reach_of_late_data_is_reported(tmp_path: Path) -> None:
         "2 rows of run-000002 belong to units before it, back to run-000001",
         "run-000001 is run again: it takes 2 late rows of run-000002",
         "rows are ordered by t: asked for",
-        "run-000001: 5 rows in, 2 windows out, 0 rejected, 1 carried over",
+        "run-000001: 5 rows in, 2 windows out, 0 rejected, 1 held",
     ]
     kept = records(tmp_path / "st")
     assert (kept["run-000002"]["lent"], kept["run-000001"]["lent"]) == (["run-000001"], [])

@@ -98,7 +98,7 @@ def left(folder: Path) -> bytes:
 def test_no_secret_is_printed_or_stored_and_a_changed_secret_is_accepted(store: Store) -> None:
     folder = store.folder.parent
     said = [run(store, 1)]
-    assert said[0].summary == "4 rows in, 1 window out, 1 rejected (null_order 1), see _rejected, 2 carried over"
+    assert said[0].summary == "4 rows in, 1 window out, 1 rejected (null_order 1), see _rejected, 2 held"
     store.password = SECOND
     said.append(run(store, 1))
     assert "nothing to do" in said[-1].err

@@ -62,7 +62,7 @@ def test_windows_go_on_from_run_to_run_and_flush_lets_all_out(log: Path) -> None
         ("b", 2, [6], "gap"),
         ("b", 3, [9], "end"),
     ]
-    assert run(log, 4).summary == "1 row in, 0 windows out, 0 rejected, 1 carried over"
+    assert run(log, 4).summary == "1 row in, 0 windows out, 0 rejected, 1 held"
     found = records(log / "st")
     assert [*found] == [f"run-00000{n}" for n in (1, 2, 3, 4)]
     assert [record["previous"] for record in found.values()] == [None, *[*found][:3]]
@@ -73,7 +73,7 @@ def test_windows_go_on_from_run_to_run_and_flush_lets_all_out(log: Path) -> None
 
 def test_rows_behind_the_run_before_are_late(log: Path) -> None:
     runs(log, 2)
-    assert run(log, 1).summary == "4 rows in, 0 windows out, 4 rejected (late 4), see _rejected, 2 carried over"
+    assert run(log, 1).summary == "4 rows in, 0 windows out, 4 rejected (late 4), see _rejected, 2 held"
     assert rejected(log / "out/1", "_reason", "_file", "id") == [("late", "a1.csv", n) for n in (1, 2, 3, 4)]
     assert total(log / "st")["rejected"] == {"late": 4}
 

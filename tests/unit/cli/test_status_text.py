@@ -5,15 +5,20 @@ from __future__ import annotations
 import io
 import json
 import os
+from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.docs_pages import rows_of
 from wincli.cli.console.messages import Messages
-from wincli.cli.console.row_accounts import RowAccount, account_of, sum_consecutive, sum_independent
+from wincli.cli.console.row_accounts import WORDS, RowAccount, account_of, equation, sum_consecutive, sum_independent
+from wincli.cli.inspection.report.page.account import add_accounts
+from wincli.cli.inspection.report.page.elements import Element
 from wincli.cli.inspection.status import print_status
 from wincli.conf.ranges.units import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
@@ -33,7 +38,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def counts(rows_in: int, carried: int, held: int, **rejected: int) -> dict[str, Any]:
-    """An account in which all other rows are windowed, but for ten in no window."""
+    """An account in which all other rows are windowed, but for ten that are filtered."""
     windowed = rows_in + carried - held - 10 - sum(rejected.values())
     return {
         "rows_in": rows_in, "carried": carried, "windowed": windowed, "filtered": 10, "dropped_at_end": 0,
@@ -78,14 +83,13 @@ def test_a_state_of_days(capsys: pytest.CaptureFixture[str]) -> None:
     add(4, stage(counts(1500, 0, 40), 290, OpenWindows(12, 7, "2026-11-05 23:10:00")))
     assert printed(capsys) == [
         "st: 3 units, 1970-01-01..1970-01-05",
-        "unit        rows in  windows out  carried over  rejected",
-        "1970-01-01    1,000          300            12  late 3, null_key 1",
-        "1970-01-02       20            7             0  0",
-        "1970-01-05    1,500          290            40  0",
+        "unit        rows in  windows out  held  rejected",
+        "1970-01-01    1,000          300    12  late 3, null_key 1",
+        "1970-01-02       20            7     0  0",
+        "1970-01-05    1,500          290    40  0",
         "gaps: 1970-01-03..1970-01-04",
         "open: 12 windows of 7 keys, the oldest from 2026-11-05 23:10:00",
-        "row accounting: 2,520 rows in = 2,446 windowed + 30 in no window + 4 rejected "
-        "+ 0 dropped at the end + 40 carried over",
+        "row accounting: 2,520 rows in = 2,446 windowed + 30 filtered + 4 rejected + 0 dropped at the end + 40 held",
     ]
 
 
@@ -94,14 +98,14 @@ def test_status_of_a_chain_lists_each_stage(capsys: pytest.CaptureFixture[str]) 
     add(0, stage(counts(100, 0, 5, late=2), 30, left, "sites"), stage(counts(30, 0, 1, null_key=1), 3, left, "all"))
     assert printed(capsys) == [
         "st: 1 unit, 1970-01-01",
-        "unit        rows in  windows out  carried over  rejected",
-        "1970-01-01      100            3             6  late 2, null_key 1",
+        "unit        rows in  windows out  held  rejected",
+        "1970-01-01      100            3     6  late 2, null_key 1",
         "open in stage sites: 1 window of 1 key",
         "open in stage all: 1 window of 1 key",
         "row accounting of stage sites: "
-        "100 rows in = 83 windowed + 10 in no window + 2 rejected + 0 dropped at the end + 5 carried over",
-        "row accounting of stage all: 30 rows in = 18 windowed + 10 in no window + 1 rejected "
-        "+ 0 dropped at the end + 1 carried over",
+        "100 rows in = 83 windowed + 10 filtered + 2 rejected + 0 dropped at the end + 5 held",
+        "row accounting of stage all: 30 rows in = 18 windowed + 10 filtered + 1 rejected "
+        "+ 0 dropped at the end + 1 held",
     ]
 
 
@@ -227,12 +231,11 @@ def test_outputs_of_a_range(capsys: pytest.CaptureFixture[str]) -> None:
     write_result("out/dt=2026-11-04", 8, counts(100, 0, 0))
     assert printed(capsys, "out") == [
         "out: 2 units, 2026-11-01..2026-11-04",
-        "unit        rows in  rows out  carried over  rejected",
-        "2026-11-01    1,000        30             0  late 3",
-        "2026-11-04      100         8             0  0",
+        "unit        rows in  rows out  held  rejected",
+        "2026-11-01    1,000        30     0  late 3",
+        "2026-11-04      100         8     0  0",
         "gaps: 2026-11-02..2026-11-03",
-        "row accounting: 1,100 rows in = 1,077 windowed + 20 in no window + 3 rejected "
-        "+ 0 dropped at the end + 0 carried over",
+        "row accounting: 1,100 rows in = 1,077 windowed + 20 filtered + 3 rejected + 0 dropped at the end + 0 held",
     ]
     assert as_json(capsys, "out")["what"] == "range"
 
@@ -241,12 +244,12 @@ def test_a_result(capsys: pytest.CaptureFixture[str]) -> None:
     before = {"name": "sites", "counts": counts(500, 0, 0, late=1)}
     write_result("out", 5, counts(20, 0, 0), [before])
     assert printed(capsys, "out") == [
-        "unit  rows in  rows out  carried over  rejected",
-        "out       500         5             0  late 1",
+        "unit  rows in  rows out  held  rejected",
+        "out       500         5     0  late 1",
         "row accounting of stage sites: "
-        "500 rows in = 489 windowed + 10 in no window + 1 rejected + 0 dropped at the end + 0 carried over",
+        "500 rows in = 489 windowed + 10 filtered + 1 rejected + 0 dropped at the end + 0 held",
         "row accounting of stage last: "
-        "20 rows in = 10 windowed + 10 in no window + 0 rejected + 0 dropped at the end + 0 carried over",
+        "20 rows in = 10 windowed + 10 filtered + 0 rejected + 0 dropped at the end + 0 held",
     ]
     assert as_json(capsys, "out/")["what"] == "result"
 
@@ -316,3 +319,38 @@ def test_row_accounting_of_disjoint_runs_does_not_balance() -> None:
 def test_a_result_of_an_older_version_carries_nothing() -> None:
     told = {"rows_in": 3, "windowed": 1, "filtered": 1, "dropped_at_end": 0, "held": 0, "rejected": {"late": 1}}
     assert account_of(told) == RowAccount(3, 0, 1, 1, {"late": 1}, 0, 0)
+
+
+# The words of the row account
+
+
+def test_a_row_account_has_one_word_for_each_count_and_none_on_both_sides() -> None:
+    assert [name for name in WORDS if name not in {field.name for field in fields(RowAccount)}] == []
+    words = list(WORDS.values())
+    assert len({word.split()[0] for word in words}) == len(words)
+    account = RowAccount(5, 3, 4, 1, {"late": 1, "null_key": 1}, 0, 1)
+    assert account.balanced
+    text = "5 rows in + 3 carried in = 4 windowed + 1 filtered + 2 rejected + 0 dropped at the end + 1 held"
+    assert equation(account) == text
+    assert equation(replace(account, rows_in=1, carried=0)).startswith("1 row in = 4 windowed + ")
+
+
+def test_the_words_of_the_row_account_are_those_of_its_page() -> None:
+    assert {row[0]: row[1] for row in rows_of("results", "Row accounting")} == WORDS
+
+
+def test_a_unit_that_began_from_held_rows_is_counted_in_the_same_words_by_status_and_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = counts(100, 5, 7)
+    add(1, stage(told, 30), plain=True)
+    assert printed(capsys)[-1] == (
+        "row accounting: 100 rows in + 5 carried in = 88 windowed + 10 filtered + 0 rejected "
+        "+ 0 dropped at the end + 7 held"
+    )
+    page: Any = Element("main")
+    report: Any = SimpleNamespace(accounts={"window": account_of(told)})
+    add_accounts(page, report)
+    text = "|".join(page.itertext())
+    assert "100 rows in + 5 carried in: every row is accounted for" in text
+    assert [word for word in ("windowed", "filtered", "held") if f"{word}|" not in text] == []

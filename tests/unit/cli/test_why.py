@@ -121,7 +121,7 @@ def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) 
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "7")
     assert out.splitlines()[0] == "there is no window 7 of user=ann"
     lines = [line.strip() for line in out.splitlines()]
-    assert {"rows     5 rows of this key in the input", "2 in windows", "2 left out by --where"} <= set(lines)
+    assert {"rows     5 rows of this key in the input", "2 windowed", "2 left out by --where"} <= set(lines)
     assert "1 rejected, null_order" in lines
     _, out, _ = why(folder, "out", "--only", "user=eve", "--window", "0")
     assert "rows     0 rows of this key in the input" in out

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from ....console.row_accounts import RowAccount
+from ....console.counts import count_of
+from ....console.row_accounts import WORDS, RowAccount
 from ..report import Report
 from .elements import Element, add
 from .quantities import seconds_text, share_text
@@ -31,8 +32,8 @@ def add_accounts(parent: Element, report: Report) -> None:
 
 
 def _equation(account: RowAccount) -> str:
-    came = f"{account.rows_in:,} rows in"
-    came += f" and {account.carried:,} carried over from before" if account.carried else ""
+    came = f"{count_of(account.rows_in, 'row')} in"
+    came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
     balance = "every row is accounted for" if account.balanced else "this does not balance"
     return f"{came}: {balance}"
 
@@ -40,13 +41,13 @@ def _equation(account: RowAccount) -> str:
 def _parts(account: RowAccount) -> list[tuple[str, int, str]]:
     rejected = sorted(account.rejected.items(), key=lambda each: -each[1])[:_REASONS]
     parts = [
-        ("in windows", account.windowed, "counts"),
-        ("in no window", account.filtered, "counts"),
-        *((f"rejected: {reason}", n, "trouble") for reason, n in rejected),
-        ("dropped at the end", account.dropped_at_end, "trouble"),
-        ("held for the next unit", account.held, "held"),
+        (WORDS["windowed"], account.windowed, "counts"),
+        (WORDS["filtered"], account.filtered, "counts"),
+        *((f"{WORDS['rejected']}: {reason}", n, "trouble") for reason, n in rejected),
+        (WORDS["dropped_at_end"], account.dropped_at_end, "trouble"),
+        (WORDS["held"], account.held, "held"),
     ]
-    return [part for part in parts if part[1] or part[0] == "in windows"]
+    return [part for part in parts if part[1] or part[0] == WORDS["windowed"]]
 
 
 def add_phases(parent: Element, report: Report) -> None:

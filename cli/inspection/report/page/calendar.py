@@ -176,7 +176,7 @@ def _add_legend(figure: Element, calendar: Calendar, is_large: bool) -> None:
         ("redone", "run again, or after a later one", any(cell.redone for cell in cells)),
         ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
         ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
-        ("held", "rows held for the next, as long as the bar", is_large and any(cell.held for cell in cells)),
+        ("held", "rows held, as long as the bar", is_large and any(cell.held for cell in cells)),
         ("trouble", "has late rows", any(cell.late for cell in cells)),
     )
     legend = add(figure, "p", "legend")
