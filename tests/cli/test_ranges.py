@@ -39,7 +39,12 @@ def test_backfill_gives_the_result_of_one_run_and_a_correction_ends_where_nothin
     touched = {path.parts[-2] for path in seen if path.stat().st_mtime_ns != seen[path]}
     assert touched == {f"dt={day(n)}" for n in (2, 3)}
 
-    whole = {**JOB, "output": "whole", "stages": [{**JOB["stages"][0], "output": "one"}, JOB["stages"][1]]}
+    whole = {
+        **JOB,
+        "input": "log/*",
+        "output": "whole",
+        "stages": [{**JOB["stages"][0], "output": "one"}, JOB["stages"][1]],
+    }
     (tmp_path / "whole.yaml").write_text(yaml.safe_dump(whole))
     assert run("whole.yaml", "--state", "st-one").code == 0
     units = list(records(tmp_path / "st").values())
