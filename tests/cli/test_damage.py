@@ -49,7 +49,12 @@ def test_days_end_at_a_damaged_state_or_output_and_go_on_from_a_mended_one(
     ran = run(*days, *span(1, 4))
     assert ran.code == 0, ran.err
     assert f"{day(2)} is run again: its output visits/dt={day(2)} lacks {lost.name}" in ran.notes
-    whole = {**JOB, "output": "whole", "stages": [{**JOB["stages"][0], "output": "one"}, JOB["stages"][1]]}
+    whole = {
+        **JOB,
+        "input": "log/*",
+        "output": "whole",
+        "stages": [{**JOB["stages"][0], "output": "one"}, JOB["stages"][1]],
+    }
     (tmp_path / "whole.yaml").write_text(yaml.safe_dump(whole))
     assert run("whole.yaml", "--state", "st-one").code == 0
     units = list(records(tmp_path / "st").values())

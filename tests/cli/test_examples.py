@@ -62,7 +62,7 @@ def test_daily_incremental_sessions_are_those_of_one_run(run: Run, tmp_path: Pat
     again = run("nightly_sessions.yaml", "--start", "2026-11-01", "--end", "2026-11-04", "--exit-code-noop", "9")
     assert again.code == 9
 
-    whole = run("-q", "nightly_sessions.yaml", "events", "whole", "--state", "state/whole", "--at-end", "flush")
+    whole = run("-q", "nightly_sessions.yaml", "events/*", "whole", "--state", "state/whole", "--at-end", "flush")
     assert whole.code == 0
     open_at_the_end = [
         ("ann", 2, at(1461), at(1461), 1, 5, "/e", "/e"),
