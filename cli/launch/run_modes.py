@@ -16,9 +16,8 @@ from ..backfill.parallel.independence import why_one_by_one
 from ..backfill.parallel.shared import shared_context
 from ..backfill.plain_backfill import PlainBackfill
 from ..backfill.range_run import run_backfill
-from ..backfill.range_summary import report_backfill
+from ..backfill.range_summary import Kept, report_backfill, report_kept, report_rejected
 from ..backfill.rerun import rerun_request
-from ..backfill.state_report import Kept, report_kept, report_rejected
 from ..backfill.unit_paths import InputPaths, find_input_paths
 from ..backfill.unit_report import report_unit
 from ..console.messages import OK, Stopped
