@@ -133,3 +133,24 @@ def test_a_state_of_another_job_is_refused(spark: SparkSession, log: pa.Table) -
 @wincli.unwrap_errors()
 def count(df: DataFrame) -> int:
     return df.count()
+
+
+def test_columns_of_wider_and_narrower_types_go_on_from_a_state(spark: SparkSession) -> None:
+    options: dict[str, Any] = {"key": "k", "order_by": "t", "aggregates": ["n=count()", "s=sum(x)", "l=collect(x)"]}
+    parts = [
+        "SELECT id AS t, cast(id % 2 AS int) AS k, cast(id AS int) AS x FROM range(0, 7)",
+        "SELECT cast(id AS double) AS t, id % 2 AS k, id + 0.5D AS x FROM range(8, 12)",
+        "SELECT cast(id AS int) AS t, cast(id % 2 AS smallint) AS k, cast(id AS int) AS x FROM range(13, 30, 4)",
+    ]
+    state: Any = "new"
+    results = []
+    for place, query in enumerate(parts):
+        at_end: Any = "flush" if place == len(parts) - 1 else "hold"
+        result, state = wincli.windows(spark.sql(query), "gap(t, 3)", **options, state=state, at_end=at_end)
+        results += result.select("k", "n", "s", "l").collect()
+    whole = wincli.windows(spark.sql(" UNION ALL ".join(parts)), "gap(t, 3)", **options)
+    found = sorted(map(tuple, results))
+    assert found == sorted(map(tuple, whole.select("k", "n", "s", "l").collect())) != []
+    text = "column 'x' is double in the state and string in the rows"
+    with pytest.raises(ConfigError, match=text):
+        wincli.windows(spark.sql("SELECT 1D AS t, 1L AS k, 'a' AS x"), "gap(t, 3)", **options, state=state)

@@ -77,7 +77,10 @@ def _leaves(dtype: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def in_known_types(rows: DataFrame, state: StateFrame | None) -> DataFrame:
-    """Return rows whose columns have the types that they have in common with those that a state holds."""
+    """Return rows whose columns have the types that they have in common with those that a state holds.
+
+    Raises `ConfigError` where there is no such type.
+    """
     if not isinstance(state, DataFrame):
         return rows
     own, of_state = arrow_schema(rows.schema), arrow_schema(state.schema)
@@ -85,7 +88,10 @@ def in_known_types(rows: DataFrame, state: StateFrame | None) -> DataFrame:
     held = of_state.field(ROWS).type.value_type
     known = {field.name: field.type for field in (*of_state, *(held if pa.types.is_struct(held) else ()))}
     wide = {name: common_type(known[name], own.field(name).type) for name in own.names if name in known}
-    changed = [pa.field(name, kind) for name, kind in wide.items() if kind not in (None, own.field(name).type)]
+    if clash := next((name for name, kind in wide.items() if kind is None), None):
+        what = f"column {clash!r} is {known[clash]} in the state and {own.field(clash).type} in the rows"
+        raise ConfigError(what, "cast it before, so that both are of one type")
+    changed = [pa.field(name, kind) for name, kind in wide.items() if kind != own.field(name).type]
     types = {field.name: field.dataType for field in spark_schema(pa.schema(changed))}
     if not types:
         return rows

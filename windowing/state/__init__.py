@@ -2,7 +2,7 @@
 
 `writers.state` writes the tables of `state_tables` into the folder of a state; `one_table` is what users keep.
 
-Imports `windowing.columns`, `windowing.errors`, `windowing.panes`, `windowing.sequences`. Imported by `cli`,
-`windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.kinds`, `windowing.scan`, `windowing.segments`,
-`windowing.streaming`, `writers`.
+Imports `windowing.columns`, `windowing.errors`, `windowing.panes`, `windowing.sequences`, `windowing.support`. Imported
+by `cli`, `windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.kinds`, `windowing.planning`,
+`windowing.scan`, `windowing.segments`, `windowing.streaming`, `writers`.
 """

@@ -508,7 +508,8 @@ OTHERS = {
 def test_backfill_of_another_job_reports_the_differences(log: Log, case: str) -> None:
     more, different = OTHERS[case]
     text = f"{day(1)} was done by a job that asks for something else: {different}"
-    log.fails(2, f"{text}; run that job, redo the range with --redo, or name another state", *span(1, 4), *more)
+    other = "begin the range after the units that are done" if case == "types" else "name another state"
+    log.fails(2, f"{text}; run that job, redo the range with --redo, or {other}", *span(1, 4), *more)
 
 
 def test_differences_of_jobs_leave_out_settings_of_spark(log: Log) -> None:
