@@ -157,7 +157,7 @@ def _told(error: Any, arguments: list[str]) -> ConfigError:
         return ConfigError(what, did_you_mean(command[1], names))
     if needs := re.match(r"Option '([^']*)' requires an argument", text):
         return ConfigError(f"{needs[1]} stands last, and needs a value", f"write the value behind {needs[1]}")
-    return ConfigError(short(text[:1].lower() + text[1:], _LONGEST), _hint(error))
+    return ConfigError(short(text[:1].lower() + text[1:], _LONGEST), _hint(error, arguments))
 
 
 def _usage_words(context: Any) -> list[str]:
@@ -167,11 +167,14 @@ def _usage_words(context: Any) -> list[str]:
     return ["[OPTIONS]", *(word if each.required else f"[{word}]" for each, word in zip(named, words, strict=True))]
 
 
-def _hint(error: Any) -> str:
+def _hint(error: Any, arguments: list[str]) -> str:
     name = getattr(error, "option_name", None)
     if name in _FILTERS:
         return "--where leaves out rows, --having result rows"
     flags = _flags(error.ctx.command.params) if name and error.ctx else []
+    whole = next((each for each in arguments if name and each.startswith(name) and len(each) > len(name)), None)
+    if whole and not whole.startswith("--") and (long := nearest(f"-{whole.partition('=')[0]}", flags)):
+        return f"{whole}: a long option begins with two dashes; did you mean {long}?"
     if near := nearest(name, flags) if name else None:
         return f"did you mean {near}?"
     if error.ctx and name in {flag for flags in app_options() for flag in flags}:

@@ -34,6 +34,11 @@ TYPE_NAMES = {
     "timestamp[tz]": "timestamptz",
     "decimal": "decimal",
 }
+_ELSEWHERE = {
+    "datetime": "timestamp", "time": "timestamp", "varchar": "string", "text": "string", "str": "string",
+    "integer": "int", "bigint": "int", "number": "float", "numeric": "decimal", "real": "float",
+}  # fmt: skip
+"""The names of types in other tools."""
 WITH_FORMAT = ("date", "timestamp", "timestamp_ns", "timestamptz")
 MAX_PRECISION = 38
 _EXAMPLE = "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix) for seconds since 1970"
@@ -140,7 +145,9 @@ def _canonical(text: str, entry: _Entry) -> str:
     name = TYPE_NAMES.get(word.strip().lower())
     if name is None:
         span = Span(entry.at, max(entry.at + 1, entry.at + len(word)))
-        raise SpecError(f"unknown type {word.strip()!r}", text, span, did_you_mean(word, TYPE_NAMES))
+        elsewhere = _ELSEWHERE.get(word.strip().lower())
+        do = f"here it is called {elsewhere}" if elsewhere else did_you_mean(word, TYPE_NAMES)
+        raise SpecError(f"unknown type {word.strip()!r}", text, span, do)
     at = entry.at + len(word) + 1
     if name == "decimal":
         return _decimal(text, argument, Span(entry.at, entry.at + len(entry.type)))

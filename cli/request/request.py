@@ -155,7 +155,7 @@ def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
         raise ConfigError(f"{late} is not the first path", "name the job file before IN and OUT")
     if not has_file and len(named) < 2:
         what = f"there is no OUT behind {named[0]}" if named else "neither IN nor OUT is named"
-        raise ConfigError(what, "write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml")
+        raise ConfigError(what, "write IN.. OUT, or name a job file")
     output = {"output": named.pop()} if len(named) > 1 else {}
     return paths[0] if has_file else None, {**({"input": named} if named else {}), **output}
 

@@ -282,9 +282,9 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     missing = wincli("run", "-w", "count(2)", cwd=tmp_path)
     assert (missing.code, missing.err) == (
         2,
-        "wincli: error: neither IN nor OUT is named; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml\n",
+        "wincli: error: neither IN nor OUT is named; write IN.. OUT, or name a job file\n",
     )
     unknown = wincli("rnu", cwd=tmp_path)
     assert unknown.code == 2
-    assert unknown.err.startswith("wincli: error: no such command 'rnu'")
+    assert unknown.err.startswith("wincli: error: wincli has no command 'rnu'")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]

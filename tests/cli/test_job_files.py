@@ -82,9 +82,7 @@ def test_all_mistakes_are_listed_and_nothing_is_written(fails: Fails, tmp_path: 
 def test_one_mistake_is_one_line(fails: Fails, tmp_path: Path) -> None:
     write(tmp_path, job__yaml=JOB + "\nkeep: ten\n")
     fails(2, "job.yaml:10: keep must be a whole number, not the text ten", "job.yaml")
-    fails(
-        2, "neither IN nor OUT is named; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml", "-w", "count(2)"
-    )
+    fails(2, "neither IN nor OUT is named; write IN.. OUT, or name a job file", "-w", "count(2)")
 
 
 def test_schema_in_a_process_of_its_own(tmp_path: Path) -> None:

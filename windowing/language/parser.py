@@ -39,6 +39,7 @@ from ..errors import Span, SpecError
 from ..expressions.syntax import Expression, parse_expression
 from . import spec
 from .aggregates.expressions import read_item
+from .aggregates.names import AGGREGATES, ALIASES
 from .batched import read_batched, stray
 from .calls import Form, read_call
 from .policies import (
@@ -126,6 +127,11 @@ def _window(cursor: Cursor) -> spec.WindowSpec:
         raise cursor.error("the window spec is empty", token.span, "write for example delta(ts, 60)")
     if word in _ELSEWHERE:
         raise cursor.error(f"there is no window {token}", token.span, f"here it is written {_ELSEWHERE[word]}")
+    if word in AGGREGATES or word in ALIASES:
+        raise cursor.error(f"{word} is an aggregate, not a window", token.span, "give it with --agg, and a window here")
+    if token.kind == "number":
+        do = f"write for example time({token.text}), or gap(ts, {token.text})"
+        raise cursor.error(f"{token} says how long a window is, and not which kind it is of", token.span, do)
     raise cursor.unknown("window", (*_WINDOWS, *POLICIES))
 
 

@@ -93,11 +93,11 @@ def check_options(
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
     """Return a column by name. Raises `ConfigError` where there is none; ``role``: what the column is for."""
     if name not in schema.names:
-        raise ConfigError(
-            f"there is no column {name!r} for {role}",
-            field_advice(schema, name)
-            or did_you_mean(name, [each for each in schema.names if not each.startswith(HIDDEN)]),
-        )
+        known = [each for each in schema.names if not each.startswith(HIDDEN)]
+        words = name.split()
+        are_several = len(words) > 1 and all(word in known for word in words)
+        do = f"write commas between columns: {','.join(words)}" if are_several else did_you_mean(name, known)
+        raise ConfigError(f"there is no column {name!r} for {role}", field_advice(schema, name) or do)
     return schema.field(name)
 
 

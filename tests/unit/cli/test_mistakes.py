@@ -113,6 +113,22 @@ def test_two_aggregates_in_one_are_told_apart_from_a_name(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["-w", "5m"], "'5m' says how long a window is, and not which kind it is of; "
+         "write for example time(5m), or gap(ts, 5m)"),
+        (["-w", "sum(x)"], "sum is an aggregate, not a window; give it with --agg, and a window here"),
+        (["-k", "user ts"], "there is no column 'user ts' for the key; write commas between columns: user,ts"),
+        (["--schema", "ts:datetime"], "unknown type 'datetime'; here it is called timestamp"),
+        (["-groupby", "user"], "no such option: -g; -groupby: a long option begins with two dashes; "
+         "did you mean --group-by?"),
+    ],
+)  # fmt: skip
+def test_words_of_other_tools_are_answered_with_those_of_this_one(folder: Path, words: list[str], text: str) -> None:
+    assert told(folder, "run", "-w", "count(2)", "log.csv", "out", *words) == text
+
+
 # The command line itself
 
 
@@ -127,10 +143,10 @@ def test_two_aggregates_in_one_are_told_apart_from_a_name(folder: Path) -> None:
             ["state", "rollback", "st"],
             "wincli state rollback needs UNIT, and it is not there; write wincli state rollback [OPTIONS] DIR UNIT",
         ),
-        (["run"], "neither IN nor OUT is named; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml"),
+        (["run"], "neither IN nor OUT is named; write IN.. OUT, or name a job file"),
         (
             ["run", "-w", "count(2)", "log.csv"],
-            "there is no OUT behind log.csv; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml",
+            "there is no OUT behind log.csv; write IN.. OUT, or name a job file",
         ),
         (["run", "-w"], "-w stands last, and needs a value; write the value behind -w"),
         (["runn"], "wincli has no command 'runn'; did you mean 'run'?"),

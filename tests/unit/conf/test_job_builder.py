@@ -198,12 +198,6 @@ def test_several_inputs_the_last_path_is_out() -> None:
 
 
 def test_arguments_that_are_missing_or_too_many() -> None:
-    assert (
-        str(fault(window="count(2)"))
-        == "neither IN nor OUT is named; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml"
-    )
-    assert (
-        str(fault("in", window="count(2)"))
-        == "there is no OUT behind in; write wincli run [OPTIONS] IN.. OUT, or wincli run JOB.yaml"
-    )
+    assert str(fault(window="count(2)")) == "neither IN nor OUT is named; write IN.. OUT, or name a job file"
+    assert str(fault("in", window="count(2)")) == "there is no OUT behind in; write IN.. OUT, or name a job file"
     assert str(fault("in", "out", "j.yaml")) == "j.yaml is not the first path; name the job file before IN and OUT"
