@@ -29,11 +29,11 @@ class UnitTimes:
 
 def calendar_of(status: Status, kind: Kind | None, times: UnitTimes) -> Calendar:
     """Return the calendar of the units of a state or of a range; ``kind``: None for plain runs and other names."""
-    out = "windows out" if status.what == "state" else "rows out"
+    words = ("windows out", "run again") if status.what == "state" else ("rows out", "written after a later one")
     redone = _redone(status.units, times)
     if kind is None:
         cells = [_cell(unit, at, unit.label in redone) for at, unit in enumerate(status.units)]
-        return _calendar("run", "run", cells, out)
+        return _calendar("run", "run", cells, *words)
     found = [
         _cell(unit, dated.ordinal, unit.label in redone)
         for unit in status.units
@@ -44,11 +44,11 @@ def calendar_of(status: Status, kind: Kind | None, times: UnitTimes) -> Calendar
     cell_kind = kind
     while len(cells) > _MOST and cell_kind in _COARSER:
         cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
-    return _calendar(cell_kind, kind, cells, out)
+    return _calendar(cell_kind, kind, cells, *words)
 
 
-def _calendar(kind: CellKind, unit: CellKind, cells: Sequence[Cell], out: str) -> Calendar:
-    return Calendar(kind, unit, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), out)
+def _calendar(kind: CellKind, unit: CellKind, cells: Sequence[Cell], out: str, again: str) -> Calendar:
+    return Calendar(kind, unit, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), out, again)
 
 
 def _redone(units: Sequence[UnitStatus], times: UnitTimes) -> set[str]:

@@ -187,6 +187,8 @@ class Calendar:
     ``cells``: in order.
     ``hidden``: the number of earlier cells that are left out.
     ``out``: the word for what comes out: windows of a state, rows of a result.
+    ``again``: the words for units that are not as their first run left them: a state knows which were run again, of
+        results there is only the time at which they were written.
     """
 
     kind: CellKind
@@ -194,6 +196,7 @@ class Calendar:
     cells: tuple[Cell, ...]
     hidden: int
     out: str
+    again: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def test_a_unit_that_was_finished_after_a_later_one_was_run_again(times: list[in
     found = calendar_of(folder, "day", UnitTimes(finished))
     expected = [int(any(later < time for later in times[n + 1 :])) for n, time in enumerate(times)]
     assert [cell.redone for cell in found.cells] == expected
+    assert found.again == {"state": "run again", "result": "written after a later one"}[folder.what]
 
 
 def drawn(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:

@@ -63,7 +63,7 @@ def report(text: str = "u7", keys: int = 2, bars: int = 3, cells: int = 5, **mor
         "lengths": spread,
         "sizes": spread,
         "reasons": ((text, 4),),
-        "calendar": Calendar("run", "run", days, 4, "windows out"),
+        "calendar": Calendar("run", "run", days, 4, "windows out", "run again"),
         "phases": ((text, 1.0), ("total", 2.0)),
         "expectations": ((text, text),),
         "notes": (text,) * 30,

@@ -56,7 +56,7 @@ def _about(calendar: Calendar) -> str:
     done, redone, gaps = (sum(getattr(cell, name) for cell in cells) for name in ("done", "redone", "gaps"))
     unit = calendar.unit
     words = [f"{done + redone:,} {unit}{'' if done + redone == 1 else 's'} done"]
-    words += [f"{redone:,} of them run again"] if redone else []
+    words += [f"{redone:,} of them {calendar.again}"] if redone else []
     words += [f"{gaps:,} without input"] if gaps else []
     span = "" if len(cells) < 2 else f", from {cells[0].label} to {cells[-1].label}"
     text = f"{', '.join(words)}{span}."
@@ -124,7 +124,8 @@ def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
     )
     for cell, (row, column) in zip(calendar.cells, grid.places, strict=True):
         box = _Box(label + column * wide, top + grid.y(row), wide, tall)
-        _add_cell(svg, cell, box, grid.is_large, busiest, fullest)
+        title = f"{cell.label}: {_words(cell, calendar.again)}"
+        _add_cell(svg, cell, title, box, grid.is_large, busiest, fullest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +142,13 @@ class _Box:
         return f"{self.x + share * self.wide:.2f}%"
 
 
-def _add_cell(svg: Element, cell: Cell, box: _Box, is_large: bool, busiest: int, fullest: int) -> None:
+def _add_cell(svg: Element, cell: Cell, title: str, box: _Box, is_large: bool, busiest: int, fullest: int) -> None:
     inner = 0.97 if is_large else 0.88
     shade = 0 if not busiest else min(_SHADES, -(-cell.rows_in * _SHADES // busiest))
     edge = " redone" if cell.redone else " some" if cell.gaps else ""
     square = add(svg, "rect", f"cell s{shade}{edge}" if cell.done + cell.redone else "cell gap")
     set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
-    add(square, "title", text=f"{cell.label}: {_words(cell)}")
+    add(square, "title", text=title)
     if cell.late:
         x, y, radius = (0.88, 27, 3) if is_large else (0.7, 7, 2)
         add(svg, "circle", "trouble", cx=box.at(x), cy=box.y + y, r=radius)
@@ -173,7 +174,7 @@ def _add_legend(figure: Element, calendar: Calendar, is_large: bool) -> None:
     cells = calendar.cells
     known = (
         ("s3", "done; the stronger, the more rows came in", True),
-        ("redone", "run again, or after a later one", any(cell.redone for cell in cells)),
+        ("redone", calendar.again, any(cell.redone for cell in cells)),
         ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
         ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
         ("held", "rows held, as long as the bar", is_large and any(cell.held for cell in cells)),
@@ -196,9 +197,9 @@ def _add_swatch(svg: Element, classes: str) -> None:
         add(svg, "rect", f"cell {'s2 redone' if classes == 'redone' else classes}", x=1, y=2, width=12, height=11)
 
 
-def _words(cell: Cell) -> str:
+def _words(cell: Cell, again: str) -> str:
     parts = [f"{cell.done} done"] if cell.done > 1 else ["done"] if cell.done else []
-    parts += [f"{cell.redone} run again"] if cell.redone > 1 else ["run again"] if cell.redone else []
+    parts += [f"{cell.redone} {again}"] if cell.redone > 1 else [again] if cell.redone else []
     parts += [f"{cell.gaps} gaps"] if cell.gaps > 1 else ["gap"] if cell.gaps else []
     if cell.done + cell.redone:
         parts.append(f"{cell.rows_in:,} rows in")
