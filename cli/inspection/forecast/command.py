@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ....conf.recorded_job import secrets_of
-from ....windowing.errors import ConfigError
+from ....windowing.errors import ConfigError, WincliError
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
@@ -90,11 +90,15 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     with _progress(request.job.progress, messages) as show:
         foreseen = foresee(request, show)
     problem = foreseen.forecast.problem
-    wants_effect = own.effect and problem is None
-    effect = _effect_of(request, messages) if wants_effect and own.as_json else None
+    effect = None
+    if own.effect and problem is None:
+        try:
+            effect = _effect_of(request, messages)
+        except WincliError as error:
+            problem = error
+    if effect is not None and not own.as_json:
+        _print_effect(effect, messages)
     print_plan(foreseen, choice, own.as_json, messages, effect)
-    if wants_effect and not own.as_json:
-        _print_effect(_effect_of(request, messages), messages)
     if problem is None:
         return OK
     messages.error(problem)
@@ -171,7 +175,7 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None) -> 
 def _print_effect(effect: Effect, messages: Messages) -> None:
     from ..effect.text import effect_text  # noqa: PLC0415
 
-    _print(f"\n{effect_text(effect)}", messages)
+    _print(f"{effect_text(effect)}\n", messages)
 
 
 def _print(text: str, messages: Messages) -> None:

@@ -218,7 +218,8 @@ def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
     plan = ("plan", "job.yaml", *span(2, 2), "--redo", "--effect", "--rows", "0")
     ran = wincli_here(*plan, cwd=folder)
     assert (ran.code, ran.err) == (0, "")
-    assert "2 units would run again" in ran.out
+    assert ran.out.startswith("2 units would run again")
+    assert "\nrun  " in ran.out
     found = json.loads(wincli_here(*plan, "--json", cwd=folder).out)
     assert found["effect"] == effect_json(_effect(folder, 2, 2))
     assert _content(folder) == before
