@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ...conf.job import PIPE
@@ -11,25 +11,30 @@ from ...conf.options import DEFAULT_MASTER
 from ...conf.ranges.units import units
 from ..request.request import JobRequest
 
-_MOST_BYTES = 16 << 20
+MOST_BYTES = 16 << 20
 """Bytes of the files that a run may read, and a unit of a range on average: a task reads more than that at a time."""
 _MOST_FILES = 20_000
 """Listing more takes longer than Spark takes to start."""
 _SIGNS = "*?[{"
 
 
-def is_small(request: JobRequest) -> bool:
-    """Whether a job reads local files of a few MiB, calls no code of the user, and says nothing about Spark."""
+def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a job reads a few MiB of local files or stdin, calls no code of the user, and says nothing about Spark.
+
+    ``is_stdin_small``: waits for as much of stdin, and is called last, and only where the job reads it.
+    """
     job = request.job
     asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or job.jobs != 1
-    if asks_spark or request.runs_user_code or job.enrich or PIPE in job.input:
+    if asks_spark or request.runs_user_code or job.enrich:
         return False
+    if PIPE in job.input:
+        return is_stdin_small()
     if any("://" in path for path in request.inputs):
         return False
     if job.limit is not None:  # if so many rows turn out to be large, Spark starts then
         return True
     runs = 1 if job.start is None or job.end is None else len(units(job.start, job.end, job.unit))
-    return _are_below(request.inputs, _MOST_BYTES * runs)
+    return _are_below(request.inputs, MOST_BYTES * runs)
 
 
 def _are_below(paths: Sequence[str], most: int) -> bool:

@@ -25,7 +25,7 @@ from ..arguments.environment import strange_variables
 from ..console.messages import CLOSED, Messages, Stopped, exit_code
 from ..monitoring.monitors import Monitors
 from ..request.request import JobRequest, parse_request
-from .input_size import is_small
+from .input_size import MOST_BYTES, is_small
 from .small_job import SmallJobBoot
 from .standard_streams import Pipes, piped
 
@@ -79,20 +79,26 @@ def _run(
             pipes.filled(request, messages.note), replace(context, observers=monitors.observers()), confirm
         )
 
-    return run_on_spark(request, messages, monitors.started, load)
+    is_stdin_small = partial(pipes.is_all_within, MOST_BYTES, request, messages.note)
+    return run_on_spark(request, messages, monitors.started, load, is_stdin_small)
 
 
 def run_on_spark(
-    request: JobRequest, messages: Messages, started: float, load: Callable[[], Callable[[RunContext], T]]
+    request: JobRequest,
+    messages: Messages,
+    started: float,
+    load: Callable[[], Callable[[RunContext], T]],
+    is_stdin_small: Callable[[], bool] = lambda: False,
 ) -> T:
     """Start Spark for a job that is not small, and call what ``load`` returns with the context of a run.
 
     Returns the value of that call. A small job gets a Spark only when it comes to need one (`SmallJobBoot`).
 
     ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
+    ``is_stdin_small``: as `is_small` asks it.
     """
     start = partial(_boot, request, messages)
-    with SmallJobBoot(start) if is_small(request) else start() as spark:
+    with SmallJobBoot(start) if is_small(request, is_stdin_small) else start() as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
         if not request.runs_user_code:

@@ -6,16 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
-from typing import Literal
 
 from ...conf.job import PIPE
 from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.spark.masters import is_local
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
-from ...windowing.support.formats import FORMATS, AnyFormat, Format, file_format, format_of_bytes
+from ...windowing.support.formats import FORMATS, Format, file_format, format_of_bytes
 from ...writers.folders.os_errors import reason
 from ..request.request import JobRequest
 
@@ -25,7 +25,33 @@ _MARKS: tuple[tuple[bytes, str], ...] = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\
 _TOOLS = {"gzip": "zcat", "zstd": "zstdcat", "bzip2": "bzcat"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Spool:
+    """The file that stdin is read into.
+
+    ``format``: the format of what is read.
+    ``path``: where the file is.
+    ``nbytes``: how many bytes are there.
+    ``is_whole``: whether stdin has ended.
+    """
+
+    format: Format
+    path: Path
+    nbytes: int = 0
+    is_whole: bool = False
+
+    def take(self, data: bytes, most: float) -> None:
+        """Add what was read, and read on until stdin ends or has given more than ``most`` bytes. Raises `OSError`."""
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+            while data:
+                self.nbytes += file.write(data)
+                if self.nbytes > most:
+                    return
+                data = os.read(0, _CHUNK)
+        self.is_whole = True
+
+
+@dataclass(slots=True)
 class Pipes:
     """The temporary files that replace stdin and stdout during a run.
 
@@ -37,6 +63,14 @@ class Pipes:
     folder: Path
     out: int | None
     format: Format
+    _spool: _Spool | None = field(default=None, init=False)
+
+    def is_all_within(self, most: int, request: JobRequest, note: Callable[[str], None]) -> bool:
+        """Whether stdin, which the job reads, ends after ``most`` bytes at most; wait for its end, or for more bytes.
+
+        Raises as `filled` does.
+        """
+        return self._read(request, note, most).is_whole
 
     def filled(self, request: JobRequest, note: Callable[[str], None]) -> JobRequest:
         """Return the job with stdin and stdout replaced by files; wait for the end of stdin where the job reads it.
@@ -47,30 +81,28 @@ class Pipes:
             request = replace(request, stdout=str(self.folder / "out"))
         if PIPE not in request.job.input:
             return request
-        if os.isatty(0):
-            note("rows are read from the terminal; end them with Ctrl-D")
-        form, spool = self._spooled(request.reading.format)
-        if request.reading.format == "auto":
-            note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
-        return replace(request, reading=replace(request.reading, format=form, stdin=str(spool)))
+        spool = self._read(request, note, inf)
+        return replace(request, reading=replace(request.reading, format=spool.format, stdin=str(spool.path)))
 
-    def _spooled(self, requested: AnyFormat | Literal["auto"]) -> tuple[Format, Path]:
+    def _read(self, request: JobRequest, note: Callable[[str], None], most: float) -> _Spool:
+        """Read stdin, or go on reading it, until it ends or the spool has more than ``most`` bytes."""
+        requested = request.reading.format
         try:
-            first = os.read(0, _CHUNK)
-            while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
-                first += more
-            if not first.strip():
-                raise InputError("stdin is empty", "pipe something into it, or name a file")
-            form = _form(first) if requested == "auto" else file_format(requested)
-            spool = self.folder / f"stdin.{form}"
-            with os.fdopen(os.open(spool, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                while first:
-                    file.write(first)
-                    first = os.read(0, _CHUNK)
+            if self._spool is None:
+                if os.isatty(0):
+                    note("rows are read from the terminal; end them with Ctrl-D")
+                first = _first_bytes()
+                form = _form(first) if requested == "auto" else file_format(requested)
+                if requested == "auto":
+                    note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
+                self._spool = _Spool(form, self.folder / f"stdin.{form}")
+                self._spool.take(first, most)
+            elif not self._spool.is_whole:
+                self._spool.take(os.read(0, _CHUNK), most)
         except OSError as error:
             what = f"stdin cannot be read into {self.folder}: {reason(error)}"
             raise InputError(what, "see that it is open, or name a folder with more room in TMPDIR") from error
-        return form, spool
+        return self._spool
 
     def write(self) -> bool:
         """Write the result to stdout; return False where the reader has closed the pipe.
@@ -138,6 +170,16 @@ def _reserve_stdout() -> Iterator[int]:
             sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def _first_bytes() -> bytes:
+    """Read as much of stdin as says its format. Raises `OSError`, and `InputError` where there is nothing."""
+    first = os.read(0, _CHUNK)
+    while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
+        first += more
+    if not first.strip():
+        raise InputError("stdin is empty", "pipe something into it, or name a file")
+    return first
 
 
 def _form(first: bytes) -> Format:

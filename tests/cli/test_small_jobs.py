@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from support.processes import MASTER, Ran, manifest, wincli, write
+from support.processes import MASTER, WINCLI, Ran, environment, manifest, wincli, write
 
 NO_JAVA = {"PATH": "", "JAVA_HOME": "", "PYTHONDONTWRITEBYTECODE": "1"}
 DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
@@ -28,6 +29,14 @@ def run(folder: Path, *args: str, java: bool = False) -> Ran:
     return wincli("run", *WINDOW, *args, cwd=folder, env=env)
 
 
+def piped(folder: Path, stdin: str, *args: str) -> Ran:
+    """Run without Java, with rows on stdin."""
+    env = environment({**NO_JAVA, "PYTHONPATH": str(folder / "hidden")})
+    command = [str(WINCLI), "run", *WINDOW, *args]
+    ran = subprocess.run(command, cwd=folder, env=env, input=stdin, capture_output=True, text=True, check=False)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
 def parts(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("part-*")}
 
@@ -44,6 +53,23 @@ def test_a_small_job_needs_no_java_and_gives_the_bytes_of_spark(tmp_path: Path) 
     assert (here.code, here.summary) == (0, there.summary)
     assert parts(tmp_path / "here") == parts(tmp_path / "there") != {}
     assert told(tmp_path / "here") == told(tmp_path / "there") != []
+
+
+def test_a_few_rows_on_stdin_need_no_java_and_give_the_bytes_of_a_file(tmp_path: Path) -> None:
+    rows = (tmp_path / f"log/dt={DAYS[0]}/a.csv").read_text()
+    here = piped(tmp_path, rows, "-", "here")
+    assert here.code == 0, here.err
+    assert run(tmp_path, f"log/dt={DAYS[0]}/a.csv", "there").code == 0
+    assert parts(tmp_path / "here") == parts(tmp_path / "there") != {}
+    to_stdout = piped(tmp_path, rows, "-", "-")
+    assert to_stdout.code == 0
+    assert len(to_stdout.out.splitlines()) == 1 + manifest(tmp_path / "there")["rows_out"]
+
+
+def test_a_long_stdin_gets_spark(tmp_path: Path) -> None:
+    rows = "ts,user,amount\n" + "2026-11-01T00:00:00,u1,1.5\n" * (20 << 15)
+    without = piped(tmp_path, rows, "-", "out")
+    assert (without.code, "Spark needs Java 17 or newer" in without.err) == (5, True)
 
 
 def test_a_range_of_small_units_needs_no_java(tmp_path: Path) -> None:

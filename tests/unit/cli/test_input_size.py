@@ -75,6 +75,23 @@ def test_who_asks_something_of_spark_gets_spark(tmp_path: Path, options: dict[st
     assert not asks(str(tmp_path / "log"), **options)
 
 
-@pytest.mark.parametrize("path", ["s3://bucket/log", "-"])
-def test_input_elsewhere_is_not_looked_at(path: str) -> None:
-    assert not asks(path)
+def test_input_elsewhere_is_not_looked_at() -> None:
+    assert not asks("s3://bucket/log")
+
+
+@pytest.mark.parametrize("is_small_there", [True, False])
+def test_stdin_is_waited_for_only_where_nothing_else_asks_for_spark(tmp_path: Path, is_small_there: bool) -> None:
+    asked = []
+
+    def look() -> bool:
+        asked.append(1)
+        return is_small_there
+
+    put(tmp_path / "log" / "a.csv", MIB)
+    request = {"paths": ("-", "out"), "window": "gap(ts, 60)"}
+    assert is_small(parse_request(request), look) == is_small_there
+    assert asked == [1]
+    assert not asks("-")
+    assert not is_small(parse_request({**request, "master": "local[2]"}), look)
+    assert is_small(parse_request({**request, "paths": (str(tmp_path / "log"), "out")}), look)
+    assert asked == [1]

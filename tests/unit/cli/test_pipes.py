@@ -189,6 +189,23 @@ def test_a_full_stdout_is_an_error(tmp_path: Path) -> None:
     assert "stdout cannot be written: the disk is full; name a folder as OUT" in ran.err
 
 
+@pytest.mark.parametrize("most", [0, 1, 1 << 10, 3 << 20, 1 << 30])
+def test_stdin_that_is_read_in_two_goes_is_whole(tmp_path: Path, most: int) -> None:
+    content = CSV.encode() + b"a,7\n" * (1 << 20)
+    request, notes = parse_request({"paths": ("-", "out"), "window": "count(2)"}), list[str]()
+    pipes = standard_streams.Pipes(tmp_path, None, "csv")
+    with tempfile.TemporaryFile(dir=tmp_path) as given:
+        given.write(content)
+        given.seek(0)
+        with put(0, given.fileno()):
+            assert pipes.is_all_within(most, request, notes.append) == (len(content) <= most)
+            filled = pipes.filled(request, notes.append)
+            assert pipes.filled(request, notes.append).reading == filled.reading
+    assert filled.reading.stdin is not None
+    assert Path(filled.reading.stdin).read_bytes() == content
+    assert len(notes) == 1
+
+
 def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     filled = standard_streams.Pipes.filled
