@@ -60,6 +60,9 @@ def _file_origin(request: JobRequest, source: FileSource, name: str, is_used: bo
         return f"--schema {declared[name]}"
     if name in source.constants:
         return "folder names"
+    place = source.type_places.get(name, "")
+    if request.job.state is not None and place.startswith(f"the state {request.job.state} at "):
+        return place
     form = format_of(source)
     if not FORMATS[form].is_text:
         lacking = sum(name not in layout for layout in source.layouts)

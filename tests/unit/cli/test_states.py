@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -123,6 +124,8 @@ def test_a_wider_type_goes_on_and_the_state_gets_it(log: Path) -> None:
     (log / "a2.csv").write_text("ts,user,id\n12.5,a,5\n20,b,6\n20,a,7\n")
     runs(log, 2)
     assert rows(log / "out/2", "user", "window", "ids") == [("a", 1, [3, 5]), ("b", 1, [4])]
+    planned = wincli_here("plan", *GAP, "a3.csv", "out/3", "--state", "st", cwd=log).out
+    assert re.search(r"ts +double +the state st at run-000002", planned), planned
     runs(log, 3)
     assert rows(log / "out/3", "user", "window", "ids", "window_start") == [("b", 2, [6], 20.0)]
 
