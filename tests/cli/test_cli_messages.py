@@ -12,7 +12,7 @@ import pytest
 from support.processes import MASTER, Ran, manifest, rows, wincli, write
 
 Run = Callable[..., Ran]
-SUMMARY = re.compile(r"wincli: 4 rows in, 3 windows out, 0 rejected, \d+\.\d s, [\d,]+ rows/s -> out\n")
+SUMMARY = re.compile(r"wincli: 4 rows in, 3 windows out, 0 rejected, \d+\.\d s, [\d,]+ rows?/s -> out\n")
 ORDER = "rows are ordered by arrival: no time to order by is named by the window"
 DELTA = ("-w", "delta(ts,60)", "-k", "user")
 

@@ -101,7 +101,7 @@ def test_rows_without_any_value_are_rejected_with_the_reason(run: Run, tmp_path:
 @pytest.mark.parametrize(
     ("args", "counts"),
     [
-        (("--where", "amount > 3"), "4 rows in, 0 windows out, 0 rejected, 4 in no window"),
+        (("--where", "amount > 3"), "4 rows in, 0 windows out, 0 rejected, 4 filtered"),
         (("--where", "amount is null and ok is null"), "4 rows in, 2 windows out, 0 rejected"),
         (("--let", "late=ts - amount", "--where", "late is null or late > 5m"), "4 rows in, 2 windows out, 0 rejected"),
         (("--let", "word=note", "-a", "s=string_join(word, '-')"), "4 rows in, 2 windows out, 0 rejected"),
@@ -111,7 +111,7 @@ def test_rows_without_any_value_are_rejected_with_the_reason(run: Run, tmp_path:
         (("--emit", "rows", "--sort-by", "amount desc"), "4 rows in, 2 windows out, 0 rejected"),
         (("--group-by", "note"), "4 rows in, 2 windows out, 0 rejected"),
         (("-w", "punct()", "--marks", "ok"), "4 rows in, 1 window out, 0 rejected"),
-        (("-w", "when(ok)"), "4 rows in, 0 windows out, 0 rejected, 4 in no window"),
+        (("-w", "when(ok)"), "4 rows in, 0 windows out, 0 rejected, 4 filtered"),
         (("--enrich", "u=users.csv on note"), "4 rows in, 2 windows out, 0 rejected"),
         (("--enrich", "u=users.csv on user asof amount=since within 5m"), "4 rows in, 2 windows out, 0 rejected"),
     ],
