@@ -25,7 +25,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> int:
     """List the units: when each ran, what it left open, and whether its window state is kept."""
-    from ..inspection.upkeep.command import print_units  # noqa: PLC0415 - loads pyarrow
+    from ..inspection.upkeep import print_units  # noqa: PLC0415 - loads pyarrow
 
     return print_units(path, as_json)
 
@@ -37,7 +37,7 @@ def rollback(
     yes: _Yes = False,
 ) -> int:
     """Forget all units after UNIT: the state is as it was after that. Results stay."""
-    from ..inspection.upkeep.command import roll_back  # noqa: PLC0415 - loads pyarrow
+    from ..inspection.upkeep import roll_back  # noqa: PLC0415 - loads pyarrow
 
     return roll_back(path, unit, yes, Messages())
 
@@ -49,7 +49,7 @@ def forget(
     yes: _Yes = False,
 ) -> int:
     """Forget one unit, as if it had never been run. Its result stays."""
-    from ..inspection.upkeep.command import forget_unit  # noqa: PLC0415 - loads pyarrow
+    from ..inspection.upkeep import forget_unit  # noqa: PLC0415 - loads pyarrow
 
     return forget_unit(path, unit, yes, Messages())
 
@@ -59,12 +59,12 @@ def gc(
     path: _Dir,
     keep: Annotated[
         int | None,
-        typer.Option("--keep", min=1, metavar="N", help="Window states that stay. Default: as the job says."),
+        typer.Option("--keep", min=1, metavar="N", help="Window states that stay. Default: as the job says, else all."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
     yes: _Yes = False,
 ) -> int:
     """Delete window states of old units, and what killed runs have left."""
-    from ..inspection.upkeep.command import collect_garbage  # noqa: PLC0415 - loads pyarrow
+    from ..inspection.upkeep import collect_garbage  # noqa: PLC0415 - loads pyarrow
 
     return collect_garbage(path, keep, dry_run, yes, Messages())

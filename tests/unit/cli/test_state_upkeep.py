@@ -168,6 +168,12 @@ def test_garbage_is_what_old_units_and_killed_runs_left(place: str, tmp_path: Pa
     assert act(tmp_path, "rollback", place, "2026-11-04", "--yes").code == 0
 
 
+def test_states_that_ranges_keep_by_default_are_no_garbage(place: str, tmp_path: Path) -> None:
+    ran = act(tmp_path, "gc", place, "--yes")
+    assert ran.out == f"nothing to do: {place} keeps what its ranges need to be corrected; --keep N keeps less\n"
+    assert act(tmp_path, "list", place).out.startswith(f"{place}: 5 units, 5 with a window state")
+
+
 def test_a_state_from_which_a_correction_goes_on_is_no_garbage(place: str, tmp_path: Path) -> None:
     act(tmp_path, "forget", place, "2026-11-02", "--yes")
     act(tmp_path, "gc", place, "--keep", "1", "--yes")

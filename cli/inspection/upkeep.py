@@ -1,18 +1,31 @@
-"""Which units a change of a state takes out, or which window states it deletes, and what users have to know of it."""
+"""``wincli state``: the units of a state listed, taken out again, and what it no longer needs deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
-from ....conf.ranges.units import compact
-from ....windowing.errors import ConfigError
-from ....writers.state.state import State
-from ....writers.state.table_reader import record_of
-from ....writers.state.unit_record import UnitRecord
-from ...backfill.late_rows import unit_of
-from ...console.counts import count_of, size
+import pyarrow as pa
+import typer
+
+from ...conf.ranges.units import compact
+from ...windowing.errors import ConfigError, OutputError, shown
+from ...windowing.support.addresses.redaction import redacted, redacted_path
+from ...writers.folders.lock import is_dead
+from ...writers.state.layout import is_state
+from ...writers.state.state import State, open_state, read_state, state_without_lock
+from ...writers.state.table_reader import record_of
+from ...writers.state.unit_record import UnitRecord
+from ..backfill.late_rows import unit_of
+from ..console.counts import count_of, size
+from ..console.messages import OK, USAGE, Messages
+from ..console.table import head_line, lay_out, row_lines
+from ..job.context import owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,127 @@ class Choice:
     forgotten: tuple[UnitRecord, ...] = ()
     pruned: tuple[UnitRecord, ...] = ()
     nothing: str | None = None
+
+
+Choose = Callable[[State], Choice]
+
+
+def print_units(path: str, as_json: bool) -> int:
+    """Print the units of a state: a table, or one JSON object. Raises what `read_state` raises."""
+    view = read_state(path)
+    state = state_without_lock(path)
+    units = [_unit(state, record) for record in view.records]
+    if as_json:
+        fields = {"path": redacted_path(path), "units": units, "forgotten": dict(state.forgotten())}
+        typer.echo(json.dumps(fields, indent=2))
+        return OK
+    nbytes = sum(unit["bytes"] for unit in units if unit["kept"])
+    kept = sum(unit["kept"] for unit in units)
+    _say(f"{path}: {count_of(len(units), 'unit')}, {kept:,} with a window state, {size(nbytes)}")
+    if units:
+        names = {"unit": "unit", "ordinal": "ordinal", "finished": "finished", "open": "open windows"}
+        columns = {title: [unit[name] for unit in units] for name, title in names.items()}
+        columns["bytes"] = [size(unit["bytes"]) if unit["kept"] else "not kept" for unit in units]
+        columns["id"] = [unit["run"] for unit in units]
+        table = pa.table(columns)
+        layout = lay_out(table, None)
+        _say(head_line(layout), *row_lines(layout, table))
+    if state.forgotten():
+        _say(f"forgotten, and not run since: {', '.join(sorted(state.forgotten()))}")
+    return OK
+
+
+def _unit(state: State, record: UnitRecord) -> dict[str, Any]:
+    return {
+        "unit": record.label,
+        "ordinal": record.ordinal,
+        "finished": record.finished,
+        "open": sum(stage.open.windows for stage in record.stages),
+        "kept": is_kept(state, record),
+        "bytes": nbytes_of(record),
+        "run": record.run,
+        "state": record.state,
+        "began": record.began,
+        "previous": record.previous,
+    }
+
+
+def roll_back(path: str, label: str, is_sure: bool, messages: Messages) -> int:
+    """Take all units after a unit out of a state; return the exit code. Raises what `_change` raises."""
+    return _change(path, lambda state: rollback(state, label), is_sure, messages)
+
+
+def forget_unit(path: str, label: str, is_sure: bool, messages: Messages) -> int:
+    """Take a unit out of a state; return the exit code. Raises what `_change` raises."""
+    return _change(path, lambda state: forget(state, label), is_sure, messages)
+
+
+def collect_garbage(path: str, keep: int | None, is_dry: bool, is_sure: bool, messages: Messages) -> int:
+    """Delete what a state no longer needs, or print what that is; return the exit code. Raises as `_change` does."""
+    left = _leftovers(path)
+    for name, nbytes in left.items():
+        _say(f"{name} was left by a killed run and is deleted, {size(nbytes)}")
+    if is_dry:
+        choice = collect(state_without_lock(path), keep)
+        _say(*choice.words or [str(choice.nothing)], "nothing was deleted: this was a look")
+        return OK
+    return _change(path, lambda state: collect(state, keep), is_sure, messages)
+
+
+def _leftovers(path: str) -> Mapping[str, int]:
+    """Return what killed runs have left. Raises `OutputError` where a run is at work on the state."""
+    view = read_state(path)
+    if view.owner is not None and not is_dead(view.owner, socket.gethostname()):
+        who = f"process {view.owner.pid} on {view.owner.host}, started {view.owner.started}"
+        raise OutputError(f"another run is at work on the state {path} ({who})", "wait until it has ended")
+    return view.storage.leftovers()
+
+
+def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int:
+    """Print what a change does, make it if the user is sure, and return the exit code.
+
+    Raises `ConfigError` where there is no state, where the change is not possible, and where nobody can be asked;
+    `OutputError` where another run works on the state or where it cannot be written.
+    """
+    if not is_state(path):
+        raise ConfigError(f"there is no state in {path}", "name the folder that --state names")
+    looked = None
+    if not is_sure:
+        looked = choose(state_without_lock(path))
+        if looked.nothing is None:
+            _say(*looked.words)
+            if not _is_confirmed(messages):
+                _say("nothing was changed")
+                return USAGE
+    with open_state(path, owner()) as state:
+        for note in state.notes:
+            messages.note(note)
+        choice = choose(state)
+        if looked is not None and choice != looked:
+            raise ConfigError(f"the state {path} has changed since; nothing was done", "look again")
+        if looked is None:
+            _say(*choice.words)
+        if choice.nothing is not None:
+            _say(f"nothing to do: {choice.nothing}")
+            return OK
+        if choice.forgotten:
+            state.forget({record.label for record in choice.forgotten})
+        if choice.pruned:
+            state.prune({record.label for record in choice.pruned})
+    _say("done")
+    return OK
+
+
+def _is_confirmed(messages: Messages) -> bool:
+    """Ask on the terminal. Raises `ConfigError` where there is none."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise ConfigError("nothing was changed, as nobody can be asked here", "say --yes to go on")
+    return messages.ask("go on?")
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        typer.echo(redacted(shown(line)))
 
 
 def rollback(state: State, label: str) -> Choice:
@@ -83,13 +217,16 @@ def forget(state: State, label: str) -> Choice:
 def collect(state: State, keep: int | None) -> Choice:
     """Choose the units whose window states are no longer needed.
 
-    ``keep``: how many units keep theirs; None: as many as the job of the newest unit says. A unit from which the next
-    one has not been run anew keeps its own, too, and so does the unit that was run last: a correction goes on there.
+    ``keep``: how many units keep theirs; None: as many as the job of the newest unit says, and where it says nothing,
+    all that ranges have kept. A unit from which the next one has not been run anew keeps its own, too, and so does the
+    unit that was run last: a correction goes on there.
     """
     records = state.records
     if not records:
         return Choice(nothing=f"{state.shown} has no unit")
-    count = _keep_of(records[-1]) if keep is None else keep
+    count = records[-1].job.get("keep") if keep is None else keep
+    if not isinstance(count, int):
+        return Choice(nothing=f"{state.shown} keeps what its ranges need to be corrected; --keep N keeps less")
     needed = {record.label for record in records[-count:]}
     needed |= {one.label for one, after in pairwise(records) if after.began != one.state}
     needed.add(max(records, key=lambda record: (record.finished, record.ordinal)).label)
@@ -114,11 +251,6 @@ def is_kept(state: State, record: UnitRecord) -> bool:
 def nbytes_of(record: UnitRecord) -> int:
     """Return the bytes of the window state that a unit left."""
     return sum(part.nbytes for stage in record.stages for part in stage.parts)
-
-
-def _keep_of(record: UnitRecord) -> int:
-    keep = record.job.get("keep")
-    return keep if isinstance(keep, int) else 10
 
 
 def _units(records: Sequence[UnitRecord]) -> str:
