@@ -122,6 +122,8 @@ def test_units_after_a_forgotten_one_are_run_again_as_far_as_their_windows_chang
     again = backfill(tmp_path, place)
     assert again.code == 0, again.err
     assert "2026-11-03 is run again: the state before it is not the one that it began from" in again.err
+    assert "windows of 2026-11-04 and later keep their numbers" in again.err
+    assert backfill(tmp_path, place, "--start", "2026-11-04", "--redo").code == 0
     check_as_one_range(tmp_path, place)
 
 
