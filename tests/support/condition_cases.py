@@ -193,7 +193,7 @@ AMOUNTS: list[tuple[str, reference.Amount]] = [
     ("previous(last(n), 1) * 2 - previous(last(n), 1)", LAST),
     ("greatest(-(100 - previous(first(a + n), 104)), 0)", lambda old, row: max(FIRST(old, row) - 100, 0)),
     (f"greatest(previous(sum({SMALL}), 3) / 1e16 * 3, 0)", lambda old, row: max(FLOAT_SUM(old, row) / 1e16 * 3, 0)),
-    ("previous(range(x), 2s) * n / 4", lambda old, row: SPREAD(old, row) * row["n"] / 4),
+    ("previous(range(x), 2) * n / 4", lambda old, row: SPREAD(old, row) * row["n"] / 4),
 ]
 """Amounts that ask for the window before, and what they are for its rows and a row; none is NaN or negative."""
 COUNT, FIRST_X = _old("count", _of("id"), 2), _old("first", _of("x"), _of("n"))

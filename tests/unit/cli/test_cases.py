@@ -428,7 +428,7 @@ JOBS = {
     "stages: []\n": (2, "job.yaml:1: stages is empty"),
     "windw: count(3)\n": (2, "job.yaml:1: unknown key 'windw'"),
     "window: count(3)\nunit: month\n": (1, "cannot be 'month'"),
-    "window: count(3)\ndelimiter: ab\n": (1, "delimiter cannot be 'ab'"),
+    "window: count(3)\ndelimiter: ab\n": (1, "job.yaml:2: delimiter 'ab' is not one character"),
     "window: conut(3)\n": (1, "unknown window 'conut'"),
     "window: count(3)\nenrich: {p: x.csv by y}\n": (1, "expected 'on' and keys"),
     "output: x\n": (1, "no window is given"),

@@ -43,7 +43,7 @@ class WatchedRun:
     out: Path
     began: float = 0.0
     label: str = "2026-11-02: "
-    earlier: None = None
+    units_before: None = None
 
     @contextmanager
     def begin(self, _: JobRequest) -> Iterator[WatchedRun]:

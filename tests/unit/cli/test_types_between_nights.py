@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def result(out: Path) -> list[str]:
 def test_nights_of_wider_types_are_one_run(tmp_path: Path, drift: str, window: str, key: Sequence[str]) -> None:
     job = [*WINDOWS[window], *key]
     if drift == "whole numbers as a clock":
-        job = [word.replace("h)", "0800)").replace("h,", "0800,") for word in job]
+        job = [re.sub(r"\b(\d+)h\b", lambda hours: str(3600 * int(hours[1])), word) for word in job]
     for number, types in enumerate(DRIFTS[drift]):
         parquet.write_table(night(number, types), tmp_path / f"{number}.parquet")
     for number in range(len(DRIFTS[drift])):

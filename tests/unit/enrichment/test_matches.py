@@ -221,7 +221,7 @@ def test_positions_may_be_moved_and_splits_divided_after_tables_are_read(is_larg
 
 
 @pytest.mark.parametrize("is_large", [False, True])
-@pytest.mark.parametrize("how", ["on k", "on k asof t", "on k asof t within 5m", "on t asof k strict"])
+@pytest.mark.parametrize("how", ["on k", "on k asof t", "on k asof t within 300", "on t asof k strict"])
 def test_columns_without_type_match_nothing(how: str, is_large: bool) -> None:
     typed = pa.table({"k": pa.array([1, 2]), "t": pa.array([1, 2]), "v": ["a", "b"]})
     left, right = (typed.set_column(at, name, pa.nulls(2)) for at, name in ((0, "k"), (1, "t")))
