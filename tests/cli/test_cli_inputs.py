@@ -34,7 +34,8 @@ COLUMNS = {
     ),
     "an order's": (
         (*DELTA, "--order-by", "when"),
-        "there is no column 'when' to order by; known: ts, user, amount, ok",
+        "there is no column 'when' to order by; known: ts, user, amount, ok; or declare it with --schema 'when:TYPE': "
+        "it is null where a file, as log/a.csv, lacks it",
     ),
     "a mark's": (
         ("-w", "punct()", "--marks", "okay"),
@@ -160,7 +161,9 @@ def test_an_empty_folder_or_glob(fails: Fails, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_an_empty_file_alone(fails: Fails, tmp_path: Path, form: str) -> None:
     write(tmp_path, **{f"a__{form}": ""})
-    fails(3, f"a.{form} has no column; is the input empty, or of another format?", *DELTA, f"a.{form}", "out")
+    what = f"a.{form} has no column; is the input empty, or of another format?"
+    do = "--schema says which columns an empty input has, as in --schema 'ts:timestamp,user:string'"
+    fails(3, f"{what} {do}", *DELTA, f"a.{form}", "out")
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -244,9 +247,9 @@ def test_one_column_of_two_types_names_both_files(fails: Fails, tmp_path: Path) 
     pq.write_table(pa.table({"ts": [1], "a": [1]}), tmp_path / "log" / "a.parquet")
     pq.write_table(pa.table({"ts": [2], "a": ["x"]}), tmp_path / "log" / "b.parquet")
     write(tmp_path / "text", a__csv="ts,a\n1,1\n", b__csv="ts,a\n1,x\n")
-    told = "column 'a' is int64 in {0}/a.{1} and string in {0}/b.{1}; give it one type with --schema 'a:TYPE', or cast "
-    fails(3, told.format("log", "parquet") + "it in one of them", *DELTA, "log", "out")
-    fails(3, told.format("text", "csv") + "it in one of them", *DELTA, "text", "out")
+    told = "column 'a' is int64 in {0}/a.{1} and string in {0}/b.{1}; read it as one type with --schema 'a:string', "
+    fails(3, told.format("log", "parquet") + "or cast it in one of them", *DELTA, "log", "out")
+    fails(3, told.format("text", "csv") + "or cast it in one of them", *DELTA, "text", "out")
 
 
 def test_files_of_two_formats_or_none(fails: Fails, tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ WINDOWS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an event time of text": (
         ("-w", PANES, "--event-time", "user"),
-        "column 'user' is string, which is no clock; say --event-time with a time or a number",
+        "column 'user' is string, which is no clock: in/a.csv has 'a' at line 2; "
+        "say --event-time with a time or a number",
     ),
     "an event time that is no column": (
         ("-w", PANES, "--event-time", "tss"),
@@ -143,7 +144,7 @@ WINDOWS: dict[str, tuple[tuple[str, ...], str]] = {
         "--min-gap is for rows in arrival order; leave out --order-by or --min-gap",
     ),
     "no end of panes": (
-        ("-w", "timeInterval, intervalDuration(1d), creationPeriod(1us)", "--event-time", "ts"),
+        ("-w", "timeInterval, intervalDuration(86400), creationPeriod(0.000001)", "--event-time", "ts"),
         "an intervalDuration of 86400.0 s and a creationPeriod of 1e-06 s put a row into more than 100,000 panes; "
         "use a longer creationPeriod",
     ),
