@@ -70,6 +70,12 @@ def _sort_keys(plan: Plan, later: Sequence[Plan]) -> bool:
 
     Panes are emitted in the order of their causes, then of their numbers. One row causes panes of its own key alone.
     """
-    together = plan.causes != "rows" or plan.takes_marks or plan.kind.has_watermark or plan.kind.eviction is not None
+    together = plan.causes != "rows" or _joins_keys(plan)
     is_alone = not together and plan.options.at_end == "hold"
-    return bool(plan.key) and not is_alone and not all(set(plan.key) <= set(each.key) for each in later)
+    apart = all(set(plan.key) <= set(each.key) and not _joins_keys(each) for each in later)
+    return bool(plan.key) and not is_alone and not apart
+
+
+def _joins_keys(plan: Plan) -> bool:
+    """Whether rows of one key decide about windows of others: by marks, by a watermark, or by keys that are evicted."""
+    return plan.takes_marks or plan.kind.has_watermark or plan.kind.eviction is not None

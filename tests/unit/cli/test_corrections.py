@@ -185,6 +185,18 @@ ASKED: dict[str, tuple[Any, list[int]]] = {
     "a stage of some numbers": (chain("gap(ts, 3)", "time(20)", f"{COUNTED}, where: window < 100"), ALL),
     "stages in whose order numbers stand": (chain("time(5)", "time(20)", COUNTED), ALL),
     "such stages of one key": (chain("time(5)", "time(20)", f"key: u, {COUNTED}"), [2, 3]),
+    "a stage that evicts keys": (
+        chain("time(5)", "count(2), partitioned, partitionCount(2)", f"key: u, {COUNTED}"),
+        ALL,
+    ),
+    "a stage that evicts keys and slides": (
+        chain("time(5)", "sliding, count(3), partitioned, partitionCount(2)", f"key: u, {COUNTED}"),
+        ALL,
+    ),
+    "a stage with a watermark": (
+        chain("time(5)", "timeInterval, intervalDuration(3)", "key: u, event_time: window_end, agg: [n=count()]"),
+        ALL,
+    ),
 }
 
 
