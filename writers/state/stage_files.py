@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from ...windowing.columns.arrays import combined
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import Part
 from ...windowing.state.equality import DecidingNumbers, window_numbers
 from ...windowing.state.state_tables import POS
+from ...windowing.state.state_types import exactly
 from ...windowing.support.addresses.store_errors import store_trouble
 from ...windowing.support.checksum import Checked, checksum
 from ..folders.os_errors import output_errors, reason
@@ -83,7 +85,7 @@ class ParquetStateFiles:
             _check(shown, part, data)
             with parquet.ParquetFile(pa.BufferReader(data)) as file:
                 written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(file.metadata.metadata[b"ARROW:schema"])))
-                table = file.read().cast(written)  # Parquet has no seconds, for one
+                table = _in_types(file.read(), written)  # Parquet has no seconds, for one
         if table.num_rows != part.rows:
             raise damaged(shown, f"it has {table.num_rows:,} rows, not the {part.rows:,} that were written")
         return table
@@ -240,8 +242,16 @@ def is_part(name: str) -> bool:
 
 def _writable(table: pa.Table) -> pa.Table:
     """Return a table with plain columns for dictionaries that Parquet does not preserve."""
-    fields = [field.with_type(_plain(field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields))
+    return _in_types(table, pa.schema([field.with_type(_plain(field.type)) for field in table.schema]))
+
+
+def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table in the types of a schema. Arrow's cast fails for structs of nulls in lists."""
+    columns = [
+        column if column.type == kind else exactly(combined(column), kind)
+        for column, kind in zip(table.columns, schema.types, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -171,3 +171,19 @@ def test_a_correction_begins_from_the_types_of_the_unit_before(tmp_path: Path, d
     one = wincli_here("run", *WINDOWS["gap"], "-k", "user", "--order-by", "ts", "log", "one", cwd=tmp_path)
     assert one.code == 0, one.err
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
+
+
+@pytest.mark.parametrize("key", [(), ("-k", "k")], ids=["without a key", "with a key"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_nights_without_values_go_on_with_the_rows_before(tmp_path: Path, depth: int, key: Sequence[str]) -> None:
+    """The rows before are structs in lists, of a column that has no type yet."""
+    job = ("-w", "gap(ts, 3)", *key, "--order-by", "ts", "-a", f"d=sum(x - lag(x, {depth}))", "-a", "l=collect(lag(x))")
+    for number, values in enumerate([pa.nulls(5), pa.nulls(5), pa.array([1, 2, 3, 4, 5]), pa.nulls(5)]):
+        rows = pa.table({"ts": [number * 10 + at for at in range(5)], "k": list("ababa"), "x": values})
+        parquet.write_table(rows, tmp_path / f"{number}.parquet")
+        out = f"out/{number}"
+        ran = wincli_here("run", *job, "--state", "st", f"{number}.parquet", out, cwd=tmp_path)
+        assert ran.code == 0, ran.err
+    one = wincli_here("run", *job, "--at-end", "hold", "--state", "st-one", "*.parquet", "one", cwd=tmp_path)
+    assert one.code == 0, one.err
+    assert result(tmp_path / "out") == result(tmp_path / "one") != []
