@@ -38,7 +38,8 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
         rejected.update(panes.panes.rejects.by_reason)
     counts = _counts(panes, total, rejected)
     windows = len(panes.came_out)
-    facts = tuple(_facts(panes, count_windows(result.rows, sought.key)))
+    on_state = result.manifest["job"].get("state") is not None
+    facts = tuple(_facts(panes, count_windows(result.rows, sought.key), on_state))
     key = tuple((name, scalar_text(value)) for name, value in sought.key.items())
     return MissingWindow(result.shown, str(plan.spec), key, sought.words, total, windows, counts, facts)
 
@@ -70,8 +71,8 @@ def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
     return sum(int(np.count_nonzero(is_of_key(reading.read(part, list(key)).rows, key))) for part in parts)
 
 
-def _facts(panes: KeyPanes, there: int) -> Iterator[Fact]:
-    """Say which windows the key has, and whether the result hides some."""
+def _facts(panes: KeyPanes, there: int, on_state: bool) -> Iterator[Fact]:
+    """Say which windows the key has, and whether the result hides some; ``on_state``: it is of one unit of them all."""
     came = panes.came_out
     if len(panes.sequences) == 0:
         yield Fact("other", "no row of this key reached a window")
@@ -83,7 +84,8 @@ def _facts(panes: KeyPanes, there: int) -> Iterator[Fact]:
         text = f"its windows have the numbers {int(numbers.min())} to {int(numbers.max())}, from {ends[0]} to {ends[1]}"
         yield Fact("other", text)
     if there < len(came):
-        yield Fact("other", f"the result has {there:,} of them: --having, or --partition-by, leaves out the others")
+        why = "the others came out in other units" if on_state else "--having, or --partition-by, leaves out the others"
+        yield Fact("other", f"the result has {there:,} of them: {why}")
     held = len(panes.panes) - len(came)
     if held:
         yield Fact("other", f"{held:,} more of its windows were open at the end, and --at-end did not flush them")

@@ -312,3 +312,24 @@ def test_late_rows_of_a_key_are_counted_where_it_has_no_such_window(folder: Path
     assert code == 0
     assert "2 rejected, late\n" in out
     assert "1 rejected, null_order\n" in out
+    assert "of them: the others came out in other units\n" in out
+
+
+def test_windows_that_keep_their_numbers_after_a_correction_are_explained(folder: Path) -> None:
+    def write_day(day: int, seconds: list[int]) -> None:
+        (folder / "days" / f"dt=2026-11-0{day}").mkdir(parents=True, exist_ok=True)
+        lines = [f"2026-11-0{day}T00:{second // 60:02}:{second % 60:02},a" for second in seconds]
+        (folder / "days" / f"dt=2026-11-0{day}" / "log.csv").write_text("\n".join(["ts,user", *lines, ""]))
+
+    for day in range(1, 5):
+        write_day(day, [0, 10, 20])
+    words = ["--window", "gap(ts, 5)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-05"]
+    run(folder, *words, "--state", "st", "days", "out")
+    write_day(1, [0, 10, 16, 22])
+    run(folder, *words, "--state", "st", "days", "out")
+    for day in (3, 4):
+        for row in pq.read_table(folder / f"out/dt=2026-11-0{day}", partitioning=None).to_pylist():
+            asked = ("--unit", f"2026-11-0{day}", "--only", "user=a", "--window", str(row["window"]))
+            code, out, err = why(folder, "out", *asked)
+            assert (code, err) == (0, "")
+            assert f"result   window {row['window']}, window_start {row['window_start']}" in out

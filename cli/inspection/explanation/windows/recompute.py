@@ -47,9 +47,13 @@ def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found:
 def _from_first_row(recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow) -> KeyPane:
     panes = panes_of(read_key(plan, recorded.source, recorded.stage.marks, key, Span()))
     numbers = panes.panes.number
-    for at in matching(panes.head, found.row)[:1]:
-        before = np.flatnonzero(numbers == found.number - 1)
-        return pane_at(panes, int(at), panes.closed_by(int(before[0])) if len(before) else None)
+    alike = matching(panes.head, found.row)
+    if not len(alike):  # a later unit keeps its numbers where an earlier one was corrected
+        others = matching(panes.head, found.row, _NUMBER)
+        alike = others if len(others) == 1 else alike
+    for at in map(int, alike[:1]):
+        before = np.flatnonzero(numbers == numbers[at] - 1)
+        return pane_at(panes, at, panes.closed_by(int(before[0])) if len(before) else None)
     what = f"the files of the manifest do not give window {found.number} of this key any more"
     raise InputError(what, "the result may be older than they are; run the job again")
 
