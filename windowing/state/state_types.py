@@ -84,7 +84,8 @@ class StateTypes:
         kind = self.more.get(name) or self.now.field(name).type
         by = f", its type in {self.places[name]}," if name in self.places else ""
         what = f"column {name!r} holds {value} in {self.shown}, as {was}, and {kind}{by} does not hold that exactly"
-        return ConfigError(what, how_to_keep(name, was))
+        do = how_to_keep(name, was) if name in self.places else f"cast it, so that it stays {was}"
+        return ConfigError(what, do)
 
 
 def exactly(column: pa.Array, kind: pa.DataType) -> pa.Array:

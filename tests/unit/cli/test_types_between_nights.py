@@ -187,3 +187,26 @@ def test_nights_without_values_go_on_with_the_rows_before(tmp_path: Path, depth:
     one = wincli_here("run", *job, "--at-end", "hold", "--state", "st-one", "*.parquet", "one", cwd=tmp_path)
     assert one.code == 0, one.err
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
+
+
+def test_nights_in_order_of_a_duration_go_on(tmp_path: Path) -> None:
+    job = ("-w", "count(2)", "--order-by", "v", "-a", "l=collect(z)")
+    for number, unit in enumerate(["ms", "us"]):
+        spans = pa.array([number * 10 + at for at in range(3)], pa.duration("s")).cast(pa.duration(unit))
+        parquet.write_table(pa.table({"v": spans, "z": [1, 2, 3]}), tmp_path / f"{number}.parquet")
+        ran = wincli_here("run", *job, "--state", "st", f"{number}.parquet", f"out/{number}", cwd=tmp_path)
+        assert ran.code == 0, ran.err
+    one = wincli_here("run", *job, "*.parquet", "one", cwd=tmp_path)
+    assert one.code == 0, one.err
+    assert result(tmp_path / "out") == result(tmp_path / "one") != []
+
+
+def test_a_computed_value_that_the_wider_type_does_not_hold_is_to_be_cast(tmp_path: Path) -> None:
+    job = ("-w", "count(5)", "--let", "z=v", "-a", "l=collect(z)", "--state", "st")
+    parquet.write_table(pa.table({"v": [2**53 + 1, 1]}), tmp_path / "0.parquet")
+    parquet.write_table(pa.table({"v": [0.5]}), tmp_path / "1.parquet")
+    assert wincli_here("run", *job, "0.parquet", "out/0", cwd=tmp_path).code == 0
+    ran = wincli_here("run", *job, "1.parquet", "out/1", cwd=tmp_path)
+    assert ran.code == 2
+    what = "column 'z' holds 9007199254740993 in the state st at run-000001, as int64, and double does not hold that"
+    assert f"{what} exactly; cast it, so that it stays int64\n" in ran.err

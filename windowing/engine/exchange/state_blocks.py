@@ -109,7 +109,7 @@ def snapshot_slice(
     if rows.num_rows:
         parts.append(work.state_files.write_rows(index, rows))
     first = [*plan.order.columns[:1], *([plan.options.event_time] if plan.options.event_time else [])][:1]
-    oldest = [pc.min(combined(rows.column(name))).as_py() for name in first]
+    oldest = [_least(combined(rows.column(name))) for name in first]
     return TaskSnapshot(
         int(np.count_nonzero(np.diff(state.sequences.bounds))),
         scanned.open,
@@ -121,6 +121,13 @@ def snapshot_slice(
         else None,
         tuple(parts),
     )
+
+
+def _least(column: pa.Array) -> Any:
+    """Return the least value; None where there is none. Arrow has no minimum of durations."""
+    if not pa.types.is_duration(column.type):
+        return pc.min(column).as_py()
+    return pc.min(column.cast(pa.int64())).cast(column.type).as_py()
 
 
 def _position(plan: Plan, seen: Sequence[Sequences]) -> pa.Table | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..calls import Call, Distance, Form, Policy, Rule
 from ..canonical import decimal_text
-from ..tokens import AMOUNT, Cursor, Token
+from ..tokens import AMOUNT, PLAIN, Cursor, Token
 from .operands import Operand, operand_column, operand_text, read_operand
 
 REACHES: Final = ("count", "sum", "min", "max", "range")
@@ -129,7 +129,8 @@ class Reaches(Policy):
 
 def _reaches(cursor: Cursor, call: Call, _: int) -> Reaches:
     function, argument = _aggregate(cursor, call.first, call.do)
-    return Reaches(function, argument, cursor.number(call.second, AMOUNT, call.do))
+    units = PLAIN if function == "count" else AMOUNT  # a number of rows has no unit
+    return Reaches(function, argument, cursor.number(call.second, units, call.do))
 
 
 def _aggregate(cursor: Cursor, token: Token, do: str) -> tuple[str, Operand | None]:
