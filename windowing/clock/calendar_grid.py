@@ -5,13 +5,14 @@ clocks jump over ``at``, this is the instant of the jump; where they show it twi
 zone leaves out begins at the same instant as the next date: its cell exists and holds no instant.
 
 The time zone is evaluated once for each unit from the first to the last instant of the data; values are then looked up.
+Where years without a value lie in between, as before a row of the year 9999, their units may be left out as one.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -51,7 +52,7 @@ class CalendarGrid:
     ``exact``: bool (U+1,), which beginnings are measures of the clock column.
 
     A cell is the number of a unit: days as `datetime.date.toordinal` counts them, weeks since the first week of the
-    year 1, months, quarters and years since the year 0.
+    year 1, months, quarters and years since the year 0. Behind units that are left out it is smaller by their number.
     """
 
     type: pa.DataType
@@ -101,20 +102,28 @@ def calendar_beginnings(spec: Calendar) -> Beginnings:
 
 
 def make_calendar_grid(
-    dtype: pa.DataType, beginnings: Beginnings, low: ClockValue | None, high: ClockValue | None
+    dtype: pa.DataType,
+    beginnings: Beginnings,
+    low: ClockValue | None,
+    high: ClockValue | None,
+    holes: Sequence[tuple[ClockValue, ClockValue]] = (),
 ) -> CalendarGrid:
     """Make the grid of a clock column of type ``dtype`` that reaches from ``low`` to ``high``, both included.
 
-    ``low``, ``high``: measures of the column; None, None where it holds no value. Naive timestamps and dates are in
-    UTC, plain numbers are seconds since the epoch. Raises `DataError` where a bound is beyond the years 1 to 9999 or
-    the 64 bits of the column's own ticks.
+    ``low``, ``high``: measures of the column; None, None where it holds no value. ``holes``: ascending pairs of
+    measures between which it holds none; the units that lie between them are left out, and belong to the cell before.
+    Naive timestamps and dates are in UTC, plain numbers are seconds since the epoch. Raises `DataError` where a bound
+    is beyond the years 1 to 9999 or the 64 bits of the column's own ticks.
     """
     bound_type = calendar_type(dtype)
     exact = not pa.types.is_floating(dtype)
     if low is None or high is None:
         return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), *_NO_BEGINNINGS)
     try:
-        first, begins = beginnings(_seconds(dtype, low), _seconds(dtype, high))
+        bounds = [_seconds(dtype, each) for each in (low, *(end for hole in holes for end in hole), high)]
+        first, begins = beginnings(*bounds[:2])
+        for begin, end in zip(bounds[2::2], bounds[3::2], strict=True):
+            begins += [each for each in beginnings(begin, end)[1] if each > begins[-1]]
     except (OverflowError, ValueError):  # of datetime
         raise DataError(*_BEYOND) from None
     starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)

@@ -187,3 +187,37 @@ def test_cronsim_is_loaded_only_where_it_is_used() -> None:
             check=True,
         )
         assert done.stdout.strip() == str(is_loaded)
+
+
+APART = [
+    seconds_of("0001-01-03 00:00"),
+    seconds_of("1911-03-10 23:50"),
+    seconds_of("2026-10-25 01:00"),
+    253_402_200_000,
+]
+"""Seconds around which rows stand, years apart."""
+DATED = [
+    'cron("*/20 * * * *", "Europe/Paris")', 'cron("0 0 1 1 *", "America/New_York")', 'calendar(day, "Europe/Paris")',
+    "calendar(week)", 'calendar(year, "Asia/Kathmandu")', 'cron("0 * * * *") or count(3)',
+]  # fmt: skip
+
+
+@examples(80, deadline=None)
+@given(st.data(), st.sampled_from(DATED), st.sampled_from(["left", "right"]))
+def test_rows_that_are_years_apart_have_the_windows_that_they_have_alone(
+    data: st.DataObject, window: str, closed: Any
+) -> None:
+    """Years without a row are left out of the grid: every 20 minutes in 10,000 years would be more than it holds."""
+    near = st.sampled_from([0, 1, -1, HOUR, -HOUR, DAY]) | st.integers(-2 * DAY, DAY)
+    groups = [[at + n for n in sorted(data.draw(st.lists(near, max_size=6)))] for at in APART]
+
+    def windows(seconds: list[int]) -> list[tuple[Any, ...]]:
+        table = pa.table({"t": pa.array(seconds, pa.timestamp("s"))})
+        options = {"closed": closed if " or " not in window else "left"}
+        found = wincli.aggregate(table, window, order_by="t", aggregates=["rows=collect(t)"], **options)
+        names = ("window_start", "window_end", "rows")
+        columns = [found[name].cast(pa.list_(pa.int64()) if name == "rows" else pa.int64()) for name in names]
+        return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+    apart = [each for group in groups if group for each in windows(group)]
+    assert windows([at for group in groups for at in group]) == apart

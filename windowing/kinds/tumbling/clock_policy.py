@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,8 @@ from ...clock.grids import AnyGrid, clock_cell
 from ...clock.right_closed import RightClosed
 from ...clock.tick_grid import Grid
 from ...clock.values import clock_values, now
-from ...columns.arrays import Ints, Measures, combined
-from ...columns.numeric import measures
+from ...columns.arrays import ClockValue, Ints, Measures, combined
+from ...columns.numeric import measures, scale_of
 from ...errors import DataError
 from ...panes.panes import BY_TICK, Panes
 from ...sequences.marks import Marks
@@ -41,8 +41,13 @@ class ClockPolicy(TumblingPolicy):
     why: ClassVar[str] = "time"
 
     @abstractmethod
-    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid | CalendarGrid:
-        """Return the grid over the values of a clock column, the clock, and ``context.since``."""
+    def grid(
+        self, dtype: pa.DataType, values: Measures, context: WindowContext, every_tick: bool = False
+    ) -> Grid | CalendarGrid:
+        """Return the grid over the values of a clock column, the clock, and ``context.since``.
+
+        ``every_tick``: whether ticks that end no window count, too.
+        """
 
     @abstractmethod
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
@@ -87,7 +92,7 @@ class ClockPolicy(TumblingPolicy):
 
     def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
         """Return the ticks."""
-        return tick_events(*self.values_and_grid(sequences, context), sequences, context.clock)
+        return tick_events(*self.values_and_grid(sequences, context, every_tick=True), sequences, context.clock)
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[object, object]:  # noqa: ARG002
         """Return the beginnings of the first and the last window."""
@@ -95,12 +100,14 @@ class ClockPolicy(TumblingPolicy):
         first, last = measures(panes.start.take(pa.array([0, len(panes) - 1])))
         return first, last
 
-    def values_and_grid(self, sequences: Sequences, context: WindowContext) -> tuple[Measures, AnyGrid]:
-        """Return the clock column's values, and the grid over all of them and the clock."""
+    def values_and_grid(
+        self, sequences: Sequences, context: WindowContext, every_tick: bool = False
+    ) -> tuple[Measures, AnyGrid]:
+        """Return the clock column's values, and the grid over them and the clock; ``every_tick`` as in `grid`."""
         name = sequences.order[0]
         column = combined(sequences.rows.column(name))
         values = clock_values(column, name)
-        grid = self.grid(column.type, values, context)
+        grid = self.grid(column.type, values, context, every_tick or context.last_tick is not None)
         return values, RightClosed(grid) if context.closed == "right" else grid
 
 
@@ -118,19 +125,43 @@ class DatedPolicy(ClockPolicy):
     def beginnings(self) -> Beginnings:
         """Return the function that finds them."""
 
-    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> CalendarGrid:
-        """Return the windows from the first value, or ``context.since``, to the clock."""
+    def grid(
+        self, dtype: pa.DataType, values: Measures, context: WindowContext, every_tick: bool = False
+    ) -> CalendarGrid:
+        """Return the windows from the first value, or ``context.since``, to the clock.
+
+        Years without a value take no time and no memory, unless empty windows or ``every_tick`` count.
+        """
         dtype = pa.int64() if pa.types.is_null(dtype) else dtype
         if not len(values):
             return make_calendar_grid(dtype, self.beginnings(), None, None)
         begins = min([values.min().item(), *([] if context.since is None else [context.since])])
+        ends = cast(ClockValue, now(values, context.clock))
+        holes = [] if every_tick or context.empty != "skip" else _holes(dtype, values, begins, ends)
         if context.closed == "right":  # a value on a bound is in the unit before
-            begins = begins - 1 if isinstance(begins, int) else float(np.nextafter(begins, -np.inf))
-        return make_calendar_grid(dtype, self.beginnings(), begins, now(values, context.clock))
+            begins, holes = _before(begins), [(low, _before(high)) for low, high in holes]
+        return make_calendar_grid(dtype, self.beginnings(), begins, ends, holes)
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
         """Return the type of beginnings."""
         return calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
+
+
+def _holes(
+    dtype: pa.DataType, values: Measures, begins: ClockValue, ends: ClockValue
+) -> list[tuple[ClockValue, ClockValue]]:
+    """Return the pairs of neighbouring values, ``begins`` and ``ends`` among them, that are years apart, ascending."""
+    year = 366 * 86_400 * float(scale_of(dtype).per_second or 1)
+    if ends - begins < 10 * year:  # as nearly always: distinct values are not looked for
+        return []
+    known = np.unique(np.append(values, np.array([begins, ends], values.dtype)))
+    after = np.flatnonzero(np.diff(known.astype(np.float64)) > 2 * year)
+    return [(known[at].item(), known[at + 1].item()) for at in after.tolist()]
+
+
+def _before(value: ClockValue) -> ClockValue:
+    """Return the largest measure of a clock column below one."""
+    return value - 1 if isinstance(value, int) else float(np.nextafter(value, -np.inf))
 
 
 def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:

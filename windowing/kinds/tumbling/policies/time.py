@@ -28,7 +28,13 @@ class TimePolicy(ClockPolicy):
 
     options: ClassVar[frozenset[Option]] = frozenset({"empty", "origin", "closed"})
 
-    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:  # noqa: ARG002
+    def grid(
+        self,
+        dtype: pa.DataType,
+        values: Measures,  # noqa: ARG002
+        context: WindowContext,
+        every_tick: bool = False,  # noqa: ARG002
+    ) -> Grid:
         """Return the grid, which needs no values."""
         return time_grid(dtype, self.value.seconds, context.origin)
 
