@@ -76,5 +76,5 @@ def test_a_state_at_which_a_run_is_at_work_is_left_alone(folder: Path) -> None:
         assert "another run" in ran.err
     process.communicate("\n", timeout=60)
     assert wincli("state", "gc", "st", cwd=folder).out == (
-        "nothing to do: st keeps no more than the window states of 10 units\n"
+        "nothing to do: st keeps what its ranges need to be corrected; --keep N keeps less\n"
     )
