@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import pyspark
+import pytest
 from support.knocking import GATEWAY, REFUSED
 from support.places import ROOT, TESTS
 from wincli.windowing.spark.boot import SparkExecutor
 from wincli.windowing.spark.masters import AUTHENTICATE
+
+SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
 LOCAL = """
 import psutil
@@ -45,6 +50,34 @@ def run_alone(code: str, folder: Path) -> list[str]:
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
+
+
+CROWD = """
+import contextlib, socket
+import psutil
+from support.knocking import HOST, listening
+from wincli.conf.spark import spark_settings
+from wincli.windowing.spark.boot import start
+
+master = "local[2]"
+with start(master, {}, spark_settings(master, {})) as running, contextlib.ExitStack() as crowd:
+    running.map("start a worker", len, ["ab"])
+    driver, java = psutil.Process(), psutil.Process(running._gateway.process.pid)
+    ports = {port for each in [driver, java, *java.children(recursive=True)] for _, port in listening(each)}
+    for port in sorted(ports):
+        for _ in range(400):
+            with contextlib.suppress(OSError):
+                crowd.enter_context(socket.create_connection((HOST, port), timeout=0.2))
+    workers = len(java.children(recursive=True))
+    print(running.map("work", len, ["a" * number for number in range(8)]) == list(range(8)), workers < 8)
+"""
+
+
+@pytest.mark.skipif(SPARK < (4, 1), reason="Spark 4.0 has no Unix sockets for its workers")
+def test_workers_have_no_port_that_a_crowd_of_strangers_could_fill() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:  # the path of a socket is short
+        assert run_alone(LOCAL, Path(short))[-1] == "0 True"
+        assert run_alone(CROWD, Path(short)) == ["True True"]
 
 
 CLUSTER = """

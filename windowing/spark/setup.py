@@ -23,6 +23,8 @@ from .workers.no_pandas import NO_PANDAS
 _PATIENCE = 2.0
 _USUAL = ("/tmp", "/var/tmp")
 _POLL = 0.05
+_SOCKETS = "spark.python.unix.domain.socket.enabled"  # of Spark 4.1 and later; others do not know it
+_LONGEST = 60  # bytes of a folder: a socket has at most 107, and Spark's names have 42
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
         ) from None
     if scratch:
         merged["spark.local.dir"] = ",".join(map(str, scratch))
+    if (is_local(master) or is_small_cluster(master)) and len(os.fsencode(folder)) < _LONGEST:
+        merged = {_SOCKETS: "true", f"{_SOCKETS.removesuffix('enabled')}dir": str(folder), **merged}
     return Setup(master, merged, env, folder, scratch, notes, tuple(held))
 
 

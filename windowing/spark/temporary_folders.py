@@ -177,6 +177,6 @@ def _is_of_this_machine(signed: bytes) -> bool:
     machine = _machine()
     try:
         owner = dict(json.loads(signed))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return False
     return bool(machine["boot"] and owner.get("boot") == machine["boot"]) or owner.get("host") == machine["host"]

@@ -79,11 +79,12 @@ def test_a_machine_that_was_started_anew_sweeps_and_another_one_does_not(tmp_pat
 
 
 def test_what_is_not_signed_or_not_a_run_s_is_never_touched(tmp_path: Path) -> None:
-    others = [tmp_path / "wincli-data", tmp_path / f"{PREFIX}unsigned", tmp_path / f"{PREFIX}fifo"]
+    others = [tmp_path / name for name in ("wincli-data", f"{PREFIX}unsigned", f"{PREFIX}fifo", f"{PREFIX}deep")]
     for folder in others:
         folder.mkdir()
         (folder / "file").touch()
     os.mkfifo(others[2] / OWNER)
+    (others[3] / OWNER).write_text("[" * 4000)  # deeper than a parser of JSON goes
     (tmp_path / f"{PREFIX}file").touch()
     (tmp_path / f"{PREFIX}empty").mkdir()
     remove_leftovers([str(tmp_path), str(tmp_path / "nowhere")])
