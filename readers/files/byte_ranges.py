@@ -16,7 +16,7 @@ from .file import BadContentError, Located, Stream
 from .listed import ListedFile
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
-MAX_RECORD = 256 << 20
+MAX_RECORD = 16 << 20  # of JSON in one line, Arrow's parser takes time that grows with its square
 STEP = 1 << 20
 """Bytes of a buffer: what is made of one stays in the caches of a core, and its memory serves the next one."""
 _WINDOW = 64 << 10
@@ -99,7 +99,7 @@ def too_long() -> BadContentError:
 def range_buffers(file: pa.NativeFile, start: int, stop: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
     """Yield the bytes ``[start, stop)`` in buffers of about `STEP` bytes, each of which ends where a record ends.
 
-    ``start``, ``stop``: offsets at which records begin. ``whole``: as in `stream_buffers`.
+    ``start``, ``stop``: offsets at which records begin. ``whole`` and errors: as in `stream_buffers`.
     """
     size = STEP
     while start < stop:
@@ -110,6 +110,8 @@ def range_buffers(file: pa.NativeFile, start: int, stop: int, whole: Callable[[b
             start, size = start + end, STEP
         elif len(data) < size:  # the file has become shorter
             return
+        elif size >= MAX_RECORD:
+            raise too_long()
         else:
             size *= 2
 
@@ -121,7 +123,8 @@ def stream_buffers(stream: Stream, whole: Callable[[bytes], int]) -> Iterator[by
     longer than `MAX_RECORD`.
     """
     rest = b""
-    while read := stream.read(max(STEP, len(rest))):  # a long record is not copied for each step
+    # A long record is not copied for each step, and what lies behind its limit is not read.
+    while read := stream.read(min(max(STEP, len(rest)), MAX_RECORD + STEP - len(rest))):
         data = rest + read
         stop = whole(data)
         if stop:

@@ -18,7 +18,7 @@ from ..schema.infer import infer
 from ..schema.kinds import FLOAT, NOTHING, TEXT, Kind, join, kind_of_texts
 from ..schema.types import ColumnType
 from ..text.fields import FALSE, NUMBER, STRING, TRUE, Fields
-from ..text.json_fields import LineKinds, fields_of, kinds_of_lines
+from ..text.json_fields import LineKinds, count_names, fields_of, kinds_of_lines
 from ..text.json_lines import JsonLines, is_utf8, parse_lines
 from ..text.value_kinds import UNSURE
 from ..values.casts import convert
@@ -27,6 +27,7 @@ from .split_rows import TypeErrors, first_detail
 
 _HEAD = 64 << 10
 _SMALL = 64
+_MOST_CELLS = 1 << 24
 
 _Parsed: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
 
@@ -57,19 +58,25 @@ def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
     if not (len(lines) and is_utf8(lines.data) and lines.are_objects().all()):
         return None
     try:
-        return _infer_whole(lines, 0, len(lines))
+        return None if _is_wide(lines, 0, len(lines)) else _infer_whole(lines, 0, len(lines))
     except pa.ArrowInvalid:
         return None
 
 
 def _infer_range(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
-    try:
-        return _infer_whole(lines, start, stop)
-    except pa.ArrowInvalid:
-        if stop - start <= _SMALL:
-            return reduce(_join_kinds, [kinds_of_object(row) for row in _objects(lines, start, stop)], {})
+    if stop - start <= _SMALL or not _is_wide(lines, start, stop):
+        try:
+            return _infer_whole(lines, start, stop)
+        except pa.ArrowInvalid:
+            if stop - start <= _SMALL:
+                return reduce(_join_kinds, [kinds_of_object(row) for row in _objects(lines, start, stop)], {})
     half = (start + stop) // 2
     return _join_kinds(_infer_range(lines, start, half), _infer_range(lines, half, stop))
+
+
+def _is_wide(lines: JsonLines, start: int, stop: int) -> bool:
+    """Whether the parser would make a cell of each name for each line where most lines have few of the names."""
+    return count_names(lines.bytes_of(start, stop)) * (stop - start) > _MOST_CELLS
 
 
 def _infer_whole(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:

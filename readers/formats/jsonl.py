@@ -35,6 +35,8 @@ from .split_rows import (
 from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
 
 _LOOKED_AT = 1 << 16
+_MOST_NAMES = 20_000  # of one range; of more, all are surely values that stand where names should
+_MOST_CELLS = 1 << 26  # of one split, values and nulls
 _ARRAY = re.compile(rb"\[\s*(\{|$)")
 
 
@@ -70,6 +72,7 @@ class JsonReader(WholeSplits):
         torn, base, line = split.place[3], 0, split.place[2]
         if not request.types and not torn:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
+        _check_cells(place, split, request)
         buffers: list[tuple[int, SplitRows]] = []
         with input_errors(place.shown):
             for data in _buffers(place, *split.place[:2]):
@@ -107,11 +110,30 @@ def _scan(byte_range: Range) -> ScannedRange:
             first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
         rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
         kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
+        if sum(1 if isinstance(kind, int) else _leaves(kind) for kind in kinds.values()) > _MOST_NAMES:
+            what = f"has more than {_MOST_NAMES:,} different names in {rows:,} rows"
+            raise BadContentError(what, "are they values? Put them into a column: a list of {name, value} objects")
     # An array that ends on its own line is the whole file only if the file has no other line.
     if _ARRAY.match(first) and (rows == 1 or not first.endswith(b"]")):
         what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
         raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
     return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
+
+
+def _check_cells(place: Located, split: Split, request: ReadRequest) -> None:
+    """Raise `InputError` where most lines lack most columns, so that nulls would take more memory than the lines."""
+    columns = sum(_leaves(kind.type) for kind in request.types.values())
+    if split.rows * columns > _MOST_CELLS:
+        raise InputError(
+            f"{place.shown}: {split.rows:,} rows of {columns:,} columns are more than {_MOST_CELLS:,} values",
+            "give tasks fewer rows: --split-size; or emit aggregates in place of rows",
+        )
+
+
+def _leaves(kind: pa.DataType) -> int:
+    """Return how many columns without parts a type consists of."""
+    inner = [kind.field(at).type for at in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return sum(map(_leaves, inner)) if inner else 1
 
 
 def _bounds(byte_range: Range) -> tuple[int, int]:

@@ -26,6 +26,8 @@ _LF, _CR, _TAB, _SPACE, _QUOTE, _COMMA, _COLON = 10, 13, 9, 32, 34, 44, 58
 _OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _POINT, _T, _F, _N = 123, 125, 48, 57, 45, 46, 116, 102, 110
 _LEAST_TIME = 10  # bytes of a date
 _MOST_NEW = 64  # lines that may name columns no line before them has
+_MOST_NAMES = 1 << 14
+_FNV, _FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 _ODD, _NEW = -1, -2
 
 
@@ -83,9 +85,15 @@ def kinds_of_lines(data: bytes) -> LineKinds | None:
     return None
 
 
+def count_names(data: bytes) -> int:
+    """Return about how many different names the objects of lines have, nested ones included; no more than 2^14."""
+    return int(_count_names(np.frombuffer(data, np.uint8), np.zeros(2 * _MOST_NAMES, np.uint64)))
+
+
 def warm() -> None:
     """Compile the loops or load them, so that workers that start later find them in the cache."""
     data = b'{"a": 1}\n'
+    count_names(data)
     fields = fields_of(data, ["a"])
     assert fields is not None, "the line is plain"
     fields.texts(data, "a")
@@ -218,6 +226,34 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915 - one state machine
             line_ends += 1
         row += 1
     return n, 0, row, line_ends
+
+
+@kernel
+def _count_names(data: npt.NDArray[np.uint8], seen: npt.NDArray[np.uint64]) -> int:
+    """Return the number of different texts in front of a colon, until half of ``seen``, zeros (2^k,), is full."""
+    count, mask = 0, np.uint64(seen.size - 1)
+    for i in range(1, data.size):
+        if data[i] != _COLON:
+            continue
+        end = i - 1
+        while end > 0 and _is_blank(data[end]):
+            end -= 1
+        if data[end] != _QUOTE:
+            continue
+        word, at = _FNV, end - 1
+        while at >= 0 and data[at] != _QUOTE:
+            word = (word ^ np.uint64(data[at])) * _FNV_PRIME
+            at -= 1
+        place = word & mask
+        # Invariant: at least half of the places are free, so the search ends.
+        while seen[place] != 0 and seen[place] != word:
+            place = (place + np.uint64(1)) & mask
+        if seen[place] == 0:
+            seen[place] = word
+            count += 1
+            if 2 * count >= seen.size:
+                break
+    return count
 
 
 @inline

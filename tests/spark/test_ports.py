@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+
 from support.knocking import GATEWAY, REFUSED
 from support.places import ROOT, TESTS
 from wincli.windowing.spark.boot import SparkExecutor

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import DataError
+
 Mask: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -170,9 +172,26 @@ def run_array(program: Program, frame: Frame) -> pa.Array:
     return as_array(run(program, frame), frame.failures.n)
 
 
+LONGEST: Final = 16 << 20
+"""The most bytes of a text that an expression makes; a row with a longer one fails."""
+
+_MOST: Final = 1 << 30  # bytes of all texts of a step; Arrow's texts end at 2 GiB
+
+
+def check_size(nbytes: int, rows: int) -> None:
+    """Raise `DataError` where the texts that a step is about to make, ``nbytes`` bytes for ``rows``, are too many."""
+    if nbytes > _MOST:
+        raise DataError(
+            f"an expression makes {nbytes:,} bytes of text of {rows:,} rows, more than {_MOST:,}",
+            "make its texts shorter, or give tasks fewer rows: --split-size",
+        )
+
+
 def as_array(value: pa.Array | pa.Scalar, n: int) -> pa.Array:
-    """Return a value as an array of ``n`` rows that is no dictionary."""
+    """Return a value as an array of ``n`` rows that is no dictionary. Raises `DataError` as `check_size` does."""
     if isinstance(value, pa.Scalar):
+        if value.is_valid and pa.types.is_string(value.type):
+            check_size(n * value.as_buffer().size, n)
         return pa.repeat(value, n) if value.is_valid else pa.nulls(n, value.type)
     return value.dictionary_decode() if isinstance(value, pa.DictionaryArray) else value
 
@@ -230,7 +249,11 @@ def _of_dictionary(step: Step, operands: list[Any]) -> pa.Array | None:
     failures = Failures(len(coded.dictionary))
     compute: Any = step.compute
     values = compute(failures, *(coded.dictionary if each is coded else each for each in operands), *step.options)
-    return None if failures.mask is not None else values.take(coded.indices)
+    if failures.mask is not None:
+        return None
+    if pa.types.is_string(values.type) and values.nbytes * len(coded) > _MOST:  # else no row can make it too large
+        check_size(pc.sum(pc.binary_length(values).take(coded.indices).cast(pa.int64())).as_py() or 0, len(coded))
+    return values.take(coded.indices)
 
 
 COLUMN: Final = "column"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from wincli.windowing.errors import SpecError
+from wincli.windowing.errors import DataError, SpecError
 from wincli.windowing.expressions.binding import Evaluation, bind, bind_condition
 from wincli.windowing.expressions.lags import split_lags
 from wincli.windowing.expressions.syntax import parse_expression
@@ -223,3 +224,28 @@ def test_values_are_arrays_of_the_type() -> None:
         assert isinstance(found, pa.Array)
         assert (found.type, len(found)) == (bound.type, 4)
     assert np.array_equal(evaluate("i").values.is_null(), [False, True, False, False])
+
+
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_text_that_grows_without_end_fails_its_row_before_it_takes_memory(is_coded: bool) -> None:
+    """Sixteen thousand letters become 16 MiB, which is allowed, and one more is not."""
+    texts = pa.array(["a", "a" * (16 << 10), "a" * (16 << 10) + "a", None])
+    rows = pa.table({"t": texts.dictionary_encode() if is_coded else texts})
+    grown = evaluate("replace(t, 'a', '" + "b" * 1024 + "')", rows)
+    assert pc.binary_length(grown.values).to_pylist() == [1024, 16 << 20, None, None]
+    assert grown.details.to_pylist() == ["16778240 bytes of text, more than 16,777,216"]
+    big = "replace(t, 'a', '" + "b" * 1024 + "')"
+    joined = evaluate(f"{big} || 'c'", rows)
+    assert joined.details.to_pylist() == [
+        "16777217 bytes of text, more than 16,777,216", "16778240 bytes of text, more than 16,777,216"
+    ]  # fmt: skip
+    assert evaluate(f"concat({big}, t)", rows).failures.tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize("text", ["replace(t, 'a', 'bb')", "t || t", "CASE WHEN t = '' THEN t ELSE concat(t, t) END"])
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_many_rows_of_long_texts_are_refused_before_they_take_memory(text: str, is_coded: bool) -> None:
+    rows, letters = (pa.array([0] * 110), pa.array(["a" * (6 << 20)]))
+    texts = pa.DictionaryArray.from_arrays(rows, letters) if is_coded else letters.take(rows)
+    with pytest.raises(DataError, match=r"an expression makes .* bytes of text of .* rows, more than 1,073,741,824"):
+        evaluate(text, pa.table({"t": texts}))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..steps import Failures, as_array
+from ..steps import LONGEST, Failures, as_array, as_mask, blank, check_size
 
 _GROUP: Final = "taken"
 
@@ -39,9 +40,18 @@ def substring(_failures: Failures, values: pa.Array, start: int, stop: int | Non
     return pc.utf8_slice_codeunits(values, start, stop)
 
 
-def replace(_failures: Failures, values: pa.Array, old: str, new: str) -> pa.Array:
-    """Return texts with each occurrence of ``old`` replaced; nothing is replaced where it is empty."""
-    return pc.replace_substring(values, pattern=old, replacement=new) if old else values
+def replace(failures: Failures, values: pa.Array, old: str, new: str) -> pa.Array:
+    """Return texts with each occurrence of ``old`` replaced; nothing is replaced where it is empty.
+
+    A row whose text becomes longer than `LONGEST` fails. Raises `DataError` as `check_size` does.
+    """
+    if not old:
+        return values
+    more = len(new.encode()) - len(old.encode())
+    if values.nbytes * max(more + 1, 1) > LONGEST:  # else no text can become too long
+        found = pc.count_substring(values, pattern=old).cast(pa.int64())
+        (values,) = _short_ones(failures, pc.add(_sizes(values), pc.multiply(found, more)), values)
+    return pc.replace_substring(values, pattern=old, replacement=new)
 
 
 def split_part(_failures: Failures, values: pa.Array, separator: str, index: int) -> pa.Array:
@@ -51,14 +61,36 @@ def split_part(_failures: Failures, values: pa.Array, separator: str, index: int
     return pc.if_else(pc.and_(pc.is_null(found), pc.is_valid(values)), "", found)
 
 
-def concat(_failures: Failures, *values: Any) -> pa.Array:
-    """Return texts one behind the other, nulls left out."""
-    return pc.binary_join_element_wise(*(pc.fill_null(each, "") for each in values), "")
+def concat(failures: Failures, *values: Any) -> pa.Array:
+    """Return texts one behind the other, nulls left out. Fails and raises as `join` does."""
+    return join(failures, *(pc.fill_null(each, "") for each in values))
 
 
-def join(_failures: Failures, *values: Any) -> pa.Array:
-    """Return texts one behind the other; null where one is null."""
+def join(failures: Failures, *values: Any) -> pa.Array:
+    """Return texts one behind the other; null where one is null.
+
+    A row whose text becomes longer than `LONGEST` fails. Raises `DataError` as `check_size` does.
+    """
+    once = sum(each.as_buffer().size for each in values if isinstance(each, pa.Scalar) and each.is_valid)
+    if sum(each.nbytes for each in values if isinstance(each, pa.Array)) + once * failures.n > LONGEST:
+        values = _short_ones(failures, reduce(pc.add, map(_sizes, values)), *values)
     return pc.binary_join_element_wise(*values, "")
+
+
+def _sizes(texts: Any) -> Any:
+    return pc.binary_length(texts).cast(pa.int64())
+
+
+def _short_ones(failures: Failures, sizes: pa.Array, *values: Any) -> tuple[Any, ...]:
+    """Return the operands, null where the text of a row has more than `LONGEST` bytes: these rows fail.
+
+    ``sizes``: bytes of the text that each row makes, int64 (n,).
+    """
+    n, is_long = len(sizes), as_mask(pc.greater(sizes, LONGEST))
+    told = f" bytes of text, more than {LONGEST:,}"
+    failures.add(is_long, lambda: pc.binary_join_element_wise(sizes.cast(pa.string()), told, ""))
+    check_size(pc.sum(sizes.filter(pa.array(~is_long))).as_py() or 0, n)
+    return values if not is_long.any() else (blank(values[0], is_long), *values[1:])
 
 
 def like(_failures: Failures, values: pa.Array, pattern: str, ignore_case: bool, negated: bool) -> pa.Array:
