@@ -7,69 +7,25 @@ from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.fake_report import TIME, report
 from support.strategies import examples
-from wincli.cli.console.row_accounts import RowAccount
 from wincli.cli.inspection.report.page.document import MARK, MOST_BYTES, page_of
 from wincli.cli.inspection.report.page.quantities import duration_text, share_text, time_text
 from wincli.cli.inspection.report.page.ticks import axis_ticks, log_ticks
 from wincli.cli.inspection.report.report import (
     Axis,
     Bar,
-    Calendar,
-    Cell,
     Clause,
     Distribution,
-    Lane,
-    Lanes,
-    OverTime,
-    Report,
-    Series,
 )
 
-TIME = Axis("time", "ts")
 TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
     ["</script><script>x()</script>", "<!--", "]]>", "&lt;", '" onload="x()']
 )
-
-
-def lane(key: str, bars: int, chosen: bool = False) -> Lane:
-    starts = np.arange(bars, dtype=np.int64) * 997_333_111 + 1_793_491_200_000_000
-    sizes = np.arange(bars, dtype=np.int64) % 100_000 + 1
-    lengths = np.arange(bars, dtype=np.int64) % 900_000_000
-    return Lane(key, chosen, bars, int(sizes.sum()), starts, starts + lengths, sizes, np.ones(bars, np.int64))
-
-
-def report(text: str = "u7", keys: int = 2, bars: int = 3, cells: int = 5, **more: Any) -> Report:
-    """A report whose texts are all ``text``."""
-    days = tuple(
-        Cell(f"{text}{n}", 20_000 + n, done=n % 2, redone=1, rows_in=n, late=n % 3, held=n) for n in range(cells)
-    )
-    spread = Distribution("rows", (Bar(1, 2, 3), Bar(2, 4, 5)), 1, 9, 0, 3, 14.0, ((50, 1.0), (90, 3.0), (99, 3.0)))
-    values: dict[str, Any] = {
-        "path": text,
-        "what": "state",
-        "window": text,
-        "clauses": (Clause(text, text),) * 3,
-        "settings": ((text, text),) * 3,
-        "totals": (("rows in", 1), ("windows", 2), ("rejected", 3), ("input files", 1), ("input bytes", 5000)),
-        "accounts": {text: RowAccount(5, 0, 3, 0, {text: 1}, 0, 1)},
-        "lanes": Lanes(TIME, tuple(lane(f"{text}{n}", bars, n < 1) for n in range(keys)), None, 7, True),
-        "over_time": OverTime("day", None, (text, text), (text,) * 4, (Series(text, (1, 2, 0, 4), True),)),
-        "lengths": spread,
-        "sizes": spread,
-        "reasons": ((text, 4),),
-        "calendar": Calendar("run", "run", days, 4, "windows out", "run again"),
-        "phases": ((text, 1.0), ("total", 2.0)),
-        "expectations": ((text, text),),
-        "notes": (text,) * 30,
-        "made_with": ((text, text),),
-    }
-    return Report(**{**values, **more})
 
 
 class Reader(HTMLParser):

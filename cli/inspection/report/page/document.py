@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from importlib.resources import files
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from ..report import Lane, Report
 from .account import add_accounts, add_job, add_phases
 from .calendar import add_calendar
 from .distributions import add_distributions
-from .elements import Element, add, element
+from .elements import Element, add, add_json, as_html, element
 from .lanes import add_lanes, data_of
 from .over_time import add_over_time
 from .quantities import bytes_text, seconds_text
@@ -61,10 +59,9 @@ def _page(report: Report) -> str:
         add(section, "h2", text=heading, id=f"{name}-heading")
         fill(section)
     if report.lanes is not None:
-        data = add(body, "script", id="data", type="application/json")
-        data.text = _as_data(data_of(report.lanes))
+        add_json(body, "data", data_of(report.lanes))
         add(body, "script").text = script
-    return MARK + ElementTree.tostring(root, encoding="unicode", method="html") + "\n"
+    return MARK + as_html(root) + "\n"
 
 
 def _sections(report: Report) -> Iterator[tuple[str, str, Callable[[Element], None]]]:
@@ -88,6 +85,7 @@ def _add_head(root: Element, report: Report, style: str, script: str) -> None:
     head = add(root, "head")
     add(head, "meta", charset="utf-8")
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    policy += "; base-uri 'none'; form-action 'none'"
     add(head, "meta", http_equiv="Content-Security-Policy", content=policy)
     add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
     add(head, "meta", name="color-scheme", content="light dark")
@@ -137,8 +135,3 @@ def _resource(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-def _as_data(value: object) -> str:
-    """Return JSON in which nothing can end the element that holds it."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,7 +1,14 @@
-"""What a page is made of: elements whose texts are always escaped, and cut where data would make them endless."""
+"""What a page is made of: elements whose texts are always escaped, and cut where data would make them endless.
+
+This is the one way from a value to a page. A value is the text of an element or of an attribute, which `as_html` writes
+so that no reader, strict or not, finds markup in it; a script gets values as JSON (`add_json`).
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from html import escape
 from xml.etree import ElementTree
 
 from .....windowing.errors import shown
@@ -9,6 +16,7 @@ from .....windowing.errors import shown
 Element = ElementTree.Element
 LONGEST = 300
 """Letters of one text; what is longer is cut."""
+_RAW, _VOID = ("script", "style"), ("meta", "link")
 
 
 def element(tag: str, classes: str = "", text: str = "", **attributes: object) -> Element:
@@ -52,6 +60,31 @@ def add_text(svg: Element, share: float, y: float, words: str, classes: str = ""
     return add(svg, "text", classes, words, x=f"{share * 100:.2f}%", y=y, text_anchor=anchor)
 
 
+def add_json(parent: Element, name: str, value: object) -> None:
+    """Add a value for the script, as JSON in which nothing can end the element that holds it."""
+    text = json.dumps(value, separators=(",", ":"))  # ASCII
+    for sign in "<>&'":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    add(parent, "script", id=name, type="application/json").text = text
+
+
+def as_html(of: Element) -> str:
+    """Return an element as HTML. Texts of scripts and styles, none of which is a value, stay as they are."""
+    return "".join(_parts(of))
+
+
+def _parts(of: Element) -> Iterator[str]:
+    attributes = "".join(f' {name}="{escape(value)}"' for name, value in of.items())
+    yield f"<{of.tag}{attributes}>"
+    if of.tag in _VOID:
+        return
+    if of.text:
+        yield of.text if of.tag in _RAW else escape(of.text)
+    for child in of:
+        yield from _parts(child)
+    yield f"</{of.tag}>"
+
+
 def safe(text: str) -> str:
     """Return a text without unsafe characters, cut to `LONGEST` letters."""
     text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
@@ -59,4 +92,4 @@ def safe(text: str) -> str:
 
 
 def _value(value: object) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else shown(str(value))
