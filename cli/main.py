@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..windowing.errors import ConfigError, WincliError
+from ..windowing.support.addresses.redaction import secret_values
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import did_you_mean, nearest, short
 from .arguments.help_page import GroupedCommand
@@ -32,6 +33,7 @@ from .commands.test import test
 from .commands.verify import verify
 from .commands.why import why
 from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
+from .console.output import say
 from .console.signals import stop_on_signals
 from .console.streams import ReaderGoneError, guard_streams
 
@@ -129,7 +131,7 @@ def _app_command() -> Any:
 def _usage(error: Any, arguments: list[str], messages: Messages) -> int:
     """Report an error of the command line itself in one line; a bare ``wincli`` shows the help."""
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(error.format_message())
+        say(error.format_message())
         return USAGE
     messages.error(_told(error, arguments))
     return USAGE
@@ -200,7 +202,8 @@ def _early_messages(arguments: list[str]) -> Messages:
     """Return the messages for errors before the options are parsed, or in parsing them: their form is guessed."""
     traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
     as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
-    return Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json")
+    secrets = secret_values({}, arguments, os.environ)
+    return Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json", secrets=secrets)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..windowing.errors import ConfigError, WincliError, printable
-from ..windowing.support.addresses.redaction import MASK, is_secret
+from ..windowing.support.addresses.redaction import MASK
 from ..windowing.support.suggest import did_you_mean, short
 from .job import SHARED_KEYS, SINGLE_KEYS, Job
 from .job_checks import check_together
@@ -52,7 +52,8 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
     for pair in texts:
         name, sign, value = pair.partition("=")
         if not sign or not name.strip():
-            shown = re.split(r"[^\w.-]", pair, maxsplit=1)[0] + MASK if is_secret(pair) else pair
+            name = re.split(r"[^\w.-]", pair, maxsplit=1)[0]
+            shown = name if name == pair else name + MASK
             raise ConfigError(f"--spark-conf {shown!r} is not K=V", "write --spark-conf spark.executor.memory=4g")
         settings[name.strip()] = value.strip()
     return settings
@@ -87,9 +88,7 @@ def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Problem]]:
 
 def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
     """Return the error of a value, and whether its text follows the name of the option."""
-    shown = (
-        MASK if found["loc"][0] == "spark_conf" and is_secret(str(found["loc"][-1])) else short(repr(found["input"]))
-    )
+    shown = MASK if found["loc"][0] == "spark_conf" else short(repr(found["input"]))
     if found["type"] == "unfit":
         return found["ctx"]["error"], True
     if found["type"] == "literal_error":

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..windowing.errors import ConfigError
-from ..windowing.support.addresses.redaction import redacted
+from ..windowing.support.addresses.redaction import redacted, redacted_path
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.suggest import nearest, short
 from .job import PIPE
@@ -90,7 +90,11 @@ def _paths(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
     given = job.get("input") or ()
     inputs = [given] if isinstance(given, str) else list(given)
     outputs = [(("stages", index, "output"), stage.get("output")) for index, stage in enumerate(in_file)]
-    for at, path in [*((("input",), path) for path in inputs), (("output",), job.get("output")), *outputs]:
+    places = [(("output",), job.get("output")), (("state",), job.get("state")), *outputs]
+    for at, path in [*((("input",), path) for path in inputs), *places]:
+        if path and "://" not in path and (shown := redacted_path(path)) != path:
+            what = f"{shown} is no address, and the name of no folder: a user or password stands in it, and no ://"
+            yield _problem(at, what, "write SCHEME://BUCKET/PATH, and keep the keys in the environment")
         if path and has_date(path) and not (job.get("start") or job.get("end")):
             what = f"{path} is a template for units of a range, and there is no range"
             yield _problem(at, what, "say start and end, or write the date itself")

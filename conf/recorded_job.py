@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ..windowing.errors import ConfigError, SpecError
 from ..windowing.language.enrichment import parse_enrichment, with_path
 from ..windowing.support.addresses.redaction import redacted, redacted_path, redacted_settings, secret_values
 from .job import Job
@@ -17,13 +19,27 @@ def recorded(job: Job) -> dict[str, Any]:
         **values,
         "input": [redacted_path(path) for path in values["input"]],
         "output": redacted_path(values["output"]),
-        "enrich": [str(with_path(each, redacted_path(each.path))) for each in map(parse_enrichment, job.enrich)],
+        "enrich": as_recorded("enrich", job.enrich),
         "stages": stages,
         "state": _path(values["state"]),
         "lineage": _path(values["lineage"]),
         "master": redacted(values["master"]),
         "spark_conf": redacted_settings(values["spark_conf"]),
     }
+
+
+def as_recorded(key: str, value: Any) -> Any:
+    """Return the value of a key that names places as this version records it, also one that an earlier one recorded.
+
+    A version that masks more makes no other job of what was recorded before it. A text that cannot be parsed stays.
+    """
+    if key == "state":
+        return _path(value)
+    try:
+        found = map(parse_enrichment, value or ()) if key == "enrich" else ()
+        return [str(with_path(each, redacted_path(each.path))) for each in found] if key == "enrich" else value
+    except (SpecError, ConfigError):
+        return value
 
 
 def paths_of(job: Job) -> tuple[str, ...]:
@@ -33,9 +49,9 @@ def paths_of(job: Job) -> tuple[str, ...]:
     return tuple(path for path in named if path)
 
 
-def secrets_of(job: Job) -> tuple[str, ...]:
-    """Return the secret texts of a job, to be masked in messages."""
-    return secret_values(job.spark_conf, (*paths_of(job), job.master, job.lineage or ""))
+def secrets_of(job: Job, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the secret texts of a job and of the environment, to be masked in messages."""
+    return secret_values(job.spark_conf, (*paths_of(job), job.master, job.lineage or ""), environ)
 
 
 def _path(path: str | None) -> str | None:

@@ -22,12 +22,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..windowing.spark.masters import is_local
+from ..windowing.support.addresses.redaction import SPARK_REDACTION
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30
 
 ALWAYS: Mapping[str, str] = {
     "spark.app.name": "wincli",
+    "spark.redaction.regex": SPARK_REDACTION,  # its pages and event logs leave out what wincli does
     "spark.ui.showConsoleProgress": "false",  # wincli draws the progress itself
     "spark.python.worker.reuse": "true",  # workers keep their loaded kernels between tasks
     "spark.python.daemon.module": "wincli.windowing.spark.workers.daemon",  # workers start with everything imported

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-_UNSAFE = (
+UNSAFE = (
     r"\x00-\x1f\x7f-\x9f"  # control characters: C0, DEL and C1
     r"\u2028\u2029"  # ends of lines and paragraphs
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what changes the direction of the text around it
     r"\ud800-\udfff"  # halves of pairs, which no encoding takes
 )
+"""What is more than text to a terminal, as a set of a regular expression."""
 _HALF = re.compile("[\ud800-\udfff]")
-_ONE = re.compile(f"[{_UNSAFE}]")
+_ONE = re.compile(f"[{UNSAFE}]")
 _WORDS = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _MOST = 160  # characters of a source that a message shows
 _BYTES = range(0xDC80, 0xDD00)  # bytes of a file name that is no text, as Python keeps them

@@ -45,7 +45,7 @@ def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int
     """
     started = time.perf_counter()
     request = parse_request(options)
-    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job))
+    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job, os.environ))
     for note in (*strange_variables(os.environ), *request.notes):
         messages.note(note)
     monitors = Monitors(request, messages, started)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from ...conf.job import default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
+from ...conf.recorded_job import as_recorded
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
 from ...windowing.support.addresses.redaction import redacted_path
@@ -108,8 +109,12 @@ def _different(
 ) -> Iterator[str]:
     for key in dict.fromkeys([*now, *was]):
         old, new = (job.get(key, default.get(key)) for job in (was, now))
-        if key not in but and old != new and (None in (old, new) or plain_amounts(key, old) != plain_amounts(key, new)):
+        if key not in but and old != new and (None in (old, new) or _normal(key, old) != _normal(key, new)):
             yield f"its {key} is {option_text(old)}, not {option_text(new)}"
+
+
+def _normal(key: str, value: Any) -> Any:
+    return as_recorded(key, plain_amounts(key, value))
 
 
 def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, bool] | None:

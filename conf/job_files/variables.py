@@ -35,8 +35,7 @@ class Variables:
         """Return a text with each ``${NAME}`` expanded; ``$${`` stands for ``${``.
 
         ``may_be_secret``: whether results that record the text leave out what is secret in it. Raises `ConfigError`,
-        whose text follows the name of a key, for a name without a value, and for a secret of the environment where it
-        would be recorded.
+        whose text follows the name of a key, for a name without a value, and for a secret where it would be recorded.
         """
         return _IN_TEXT.sub(lambda found: self._value(found[1], may_be_secret), text)
 
@@ -60,7 +59,7 @@ class Variables:
         value = self.given.get(name, os.environ.get(name))
         if value is None:
             raise ConfigError(f"names ${{{name}}}, and no such variable is set", self._advice(name))
-        if not may_be_secret and name not in self.given and _is_secret(name):
+        if not may_be_secret and _is_secret(name):
             what = f"names ${{{name}}}, whose name says that it is secret, and results record this value as it is"
             raise ConfigError(what, "use secrets in paths and settings of Spark, or call it by another name")
         return value
@@ -74,7 +73,7 @@ class Variables:
 
 
 def _is_secret(name: str) -> bool:
-    """Whether the name of an environment variable says that its value is secret. Of keys only those of doors do."""
+    """Whether the name of a variable says that its value is secret. Of keys only those of doors do."""
     return _DOOR_KEY.search(name) is not None or is_secret(re.sub("key", "", name, flags=re.IGNORECASE))
 
 
@@ -84,7 +83,8 @@ def given_variables(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not _NAME.fullmatch(name):
-            seen = f"{name}={MASK}" if sign and is_secret(name) else text
+            word = re.split(r"[^\w.-]", text, maxsplit=1)[0]
+            seen = f"{name}={MASK}" if sign else word if word == text else word + MASK
             raise ConfigError(f"--var {short(repr(seen))} is not NAME=VALUE", "write for example --var day=2026-11-01")
         found[name] = value
     return found

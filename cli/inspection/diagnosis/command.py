@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import typer
-
 from ....windowing.errors import shown
-from ....windowing.support.addresses.redaction import MASK, is_secret, redacted, redacted_settings
+from ....windowing.support.addresses.redaction import redacted, redacted_settings, secret_values, without
 from ....writers.output.versions import versions
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, UNEXPECTED
+from ...console.output import json_text, say
 from ...console.pager import has_colour, terminal_width
 from .check import Check, run_check, warn_of
 from .machine import (
@@ -34,7 +31,6 @@ from .software import check_packages, check_python, check_text, check_windows, c
 from .spark import check_java, check_spark
 
 _COLOURS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m\x1b[1m"}
-_OPTION = re.compile(r"([\w.-]+)=(\"[^\"]*\"|'[^']*'|\S+)")
 _PLAIN = "\x1b[0m"
 _NAME = 12
 _WIDTH = 110
@@ -62,14 +58,16 @@ def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bo
     ``stores``: paths and URIs to check, too. ``master``: the Spark to start, if ``starts_spark``.
     """
     found = []
-    for check in run_checks(stores, master, starts_spark, os.environ):
+    secrets = secret_values({}, (*stores, master), os.environ)  # errors of stores quote what they were given
+    for told in run_checks(stores, master, starts_spark, os.environ):
+        check = replace(told, what=without(told.what, secrets), do=without(told.do, secrets))
         found.append(check)
         if not as_json:
-            typer.echo("\n".join(check_lines(check, has_colour(), terminal_width() or _WIDTH)))
+            say("\n".join(check_lines(check, has_colour(), terminal_width() or _WIDTH)))
     if as_json:
-        typer.echo(json.dumps(report(found, os.environ), indent=2))
+        say(json_text(report(found, os.environ), 2))
     else:
-        typer.echo(closing_line(found))
+        say(closing_line(found))
     return UNEXPECTED if any(check.level == "fail" for check in found) else OK
 
 
@@ -134,7 +132,7 @@ def report(found: Sequence[Check], environ: Mapping[str, str]) -> dict[str, Any]
         "checks": [{name: _clean(text) for name, text in asdict(check).items()} for check in found],
         "versions": versions(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "environment": {name: _masked(value) for name, value in redacted_settings(_relevant(environ)).items()},
+        "environment": {name: _clean(value) for name, value in redacted_settings(_relevant(environ)).items()},
     }
 
 
@@ -142,11 +140,6 @@ def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that change what a run does."""
     names = [name for name in sorted(environ) if name.startswith(_RELEVANT) or name in _RELEVANT_NAMES]
     return {name: "is set" if name.startswith(_ACCOUNTS) else environ[name] for name in names}
-
-
-def _masked(value: str) -> str:
-    """Return a value in which options of Java and Spark, ``-Dname=value``, are without secrets."""
-    return _clean(_OPTION.sub(lambda found: f"{found[1]}={MASK}" if is_secret(found[1]) else found[0], value))
 
 
 def _clean(text: str) -> str:

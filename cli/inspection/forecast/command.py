@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from ....conf.recorded_job import secrets_of
 from ....windowing.errors import ConfigError, WincliError
@@ -23,6 +19,7 @@ from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
 from ...arguments.environment import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
+from ...console.output import json_text, say
 from ...console.pager import has_colour
 from ...console.progress import Show, show_progress
 from ...console.streams import ReaderGoneError
@@ -63,7 +60,7 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
     all that is known. Raises a `WincliError` for what is wrong with the options.
     """
     request = parse_request(options)
-    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job))
+    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job, os.environ))
     for note in (*strange_variables(os.environ), *request.notes):
         messages.note(note)
     try:
@@ -169,7 +166,7 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None) -> 
         from ..effect.text import effect_json  # noqa: PLC0415
 
         values["effect"] = effect_json(effect)
-    return json.dumps(values, indent=2, default=str)
+    return json_text(values, 2)
 
 
 def _print_effect(effect: Effect, messages: Messages) -> None:
@@ -179,5 +176,4 @@ def _print_effect(effect: Effect, messages: Messages) -> None:
 
 
 def _print(text: str, messages: Messages) -> None:
-    typer.echo(messages.clean(text))
-    sys.stdout.flush()
+    say(messages.clean(text))

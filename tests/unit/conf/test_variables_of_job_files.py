@@ -111,7 +111,7 @@ def test_a_variable_that_the_file_does_not_name_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("rows", "'rows'"), ("=5", "'=5'"), ("a b=5", "'a b=5'"), ("1=5", "'1=5'")]
+    ("text", "shown"), [("rows", "'rows'"), ("=5", "'=***'"), ("a b=5", "'a b=***'"), ("TOKEN:abc", "'TOKEN***'")]
 )
 def test_a_text_that_is_no_variable(text: str, shown: str) -> None:
     told = f"--var {shown} is not NAME=VALUE; write for example --var day=2026-11-01"

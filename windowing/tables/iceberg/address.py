@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from ...errors import ConfigError
@@ -48,6 +49,9 @@ def parse_address(path: str) -> TableAddress:
     found = split_path(path)
     catalog, _, name = found.root.removeprefix(SCHEME).partition("/")
     table = tuple(name.split("."))
+    if re.search(r"[?#@]", found.root):
+        what = f"{path} has more than a catalog and a table, and an address of an Iceberg table has no parameters"
+        raise ConfigError(what, "write users, tokens and properties to the catalog in ~/.pyiceberg.yaml")
     if not is_address(path) or not catalog or "/" in name or len(table) < 2 or not all(table):
         raise ConfigError(f"{path} is no address of an Iceberg table", _FORM)
     return TableAddress(catalog, table, found.values)
