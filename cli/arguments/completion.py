@@ -12,6 +12,7 @@ from typing import Any
 
 from typer import Context
 
+from ...windowing.errors import shown
 from ...windowing.language.aggregates.names import AGGREGATES
 from ...windowing.language.calls import Rule
 from ...windowing.language.parser import SETTINGS
@@ -91,7 +92,8 @@ def _matching(words: Iterable[str], head: str, last: str) -> list[str]:
 def _columns(ctx: Context) -> list[str]:
     """Return the columns of IN, if that was typed before; words after the last option are no parameter yet."""
     found = columns_of(ctx.params.get("paths") or ctx.args, ctx.params.get("delimiter"))
-    return [name for name in found if not set(name) & {",", '"', "\n"}]  # to be quoted once for wincli as well
+    found = [name for name in found if shown(name) == name]  # what a terminal would not show as text
+    return [name for name in found if not set(name) & {",", '"'}]  # to be quoted once for wincli as well
 
 
 def _shown(values: list[str]) -> list[str]:

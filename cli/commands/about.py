@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
-import typer
+from ..console.output import json_text, say
 
 
 def schema() -> None:
     """Print the JSON Schema of job files, for editors."""
-    typer.echo(schema_text())
+    say(schema_text())
 
 
 def schema_text() -> str:
     """Return the JSON Schema of job files, indented."""
     from ...conf.job_files.schema import printed_schema  # noqa: PLC0415 - loads pydantic and yaml
 
-    return json.dumps(printed_schema(), indent=2)
+    return json_text(printed_schema(), 2)
 
 
 def version() -> None:
     """Print the versions of wincli and of the libraries that it computes with."""
-    typer.echo("\n".join(version_lines()))
+    say("\n".join(version_lines()))
 
 
 def version_lines() -> list[str]:

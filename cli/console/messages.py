@@ -6,7 +6,6 @@ Texts are escaped so that none can begin a line of its own or control a terminal
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import traceback
@@ -26,6 +25,7 @@ from ...windowing.errors import (
 )
 from ...windowing.support.addresses.redaction import without
 from ...windowing.support.addresses.store_errors import StoreTrouble, store_trouble
+from .output import json_text
 
 OK = 0
 UNEXPECTED = 1
@@ -134,7 +134,7 @@ class Messages:
     def _write(self, kind: str, text: str, fields: dict[str, Any]) -> None:
         text = self.clean(text)
         if self.as_json:
-            self._print(_as_json({"level": kind, "message": text, **self._cleaned(fields)}))
+            self._print(json_text({"level": kind, "message": text, **self._cleaned(fields)}))
         else:
             self._print(f"wincli: {text}" if kind == "summary" else f"wincli: {kind}: {text}")
 
@@ -150,10 +150,6 @@ class Messages:
         stream = self.stream or sys.stderr
         if stream is not None:  # a process without stderr has no reader
             print(f"{shown_lines(text)}\n", end="", file=stream, flush=True)  # at once: other threads write, too
-
-
-def _as_json(value: dict[str, Any]) -> str:
-    return json.dumps(value, default=str).replace("\x7f", "\\u007f")  # the one control character that dumps leaves
 
 
 def _store_trouble(error: BaseException) -> StoreTrouble | None:

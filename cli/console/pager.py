@@ -14,6 +14,7 @@ from itertools import chain, islice
 import typer
 
 from ...windowing.errors import ConfigError
+from .streams import plain_text
 
 _NO_PAGER = ("", "cat")
 _LESS = "less -RS"
@@ -75,7 +76,7 @@ def _page(command: Sequence[str], lines: Iterator[str]) -> None:
     with suppress(BrokenPipeError), pager:  # the user may have seen enough before the end
         assert pager.stdin is not None
         for line in lines:
-            pager.stdin.write(line)
+            pager.stdin.write(plain_text(line, has_colours=True))
 
 
 def _end_lines(lines: Iterable[str]) -> Iterator[str]:

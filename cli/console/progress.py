@@ -12,6 +12,7 @@ from ...windowing.spark.boot import Progress
 from .messages import Messages
 from .pace import Pace, Stopwatch, pace_in_short, pace_words
 from .phases import phase_of
+from .streams import controls
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_OBJECTS = 1.0
@@ -80,7 +81,7 @@ def _bar() -> Iterator[Show]:
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
     words = (TextColumn("{task.description}", markup=False), TextColumn("{task.fields[pace]}", markup=False))
-    console = Console(stderr=True)
+    console = Console(file=controls())
     columns = (words[0], BarColumn(12), MofNCompleteColumn(), words[1], TimeElapsedColumn())
     narrow = (words[0], BarColumn(8), words[1])
     with Bar(*(columns if console.width >= _WIDE else narrow), console=console, transient=True) as bar:

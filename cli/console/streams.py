@@ -2,6 +2,9 @@
 
 Messages on stderr may be lost, and the run goes on without them. Data on stdout may not: a reader that closes the pipe
 has read enough, and the command ends with an exit code for that; any other failure to write is an error.
+
+Texts of both are escaped here once more, whoever prints them, such as the parser of the command line, a warning of
+Python or a library: of control characters only ends of lines pass, and to a terminal wincli's own colours.
 """
 
 from __future__ import annotations
@@ -9,12 +12,16 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import select
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
-from ...windowing.errors import OutputError
+from ...windowing.errors import OutputError, shown_lines
 
+_COLOURS = re.compile(r"(\x1b\[(?:0|1|31|32|33)m)")  # `typer.style`, and those of tables and cases
+_COMPLETION = "_WINCLI_COMPLETE"
 _LOST = (errno.EPIPE, errno.ECONNRESET)  # the reader has closed its end
 
 
@@ -88,6 +95,30 @@ class _Guarded(io.RawIOBase):
         return size
 
 
+def plain_text(text: str, has_colours: bool) -> str:
+    """Return a text with all escaped that is more than text to a terminal, but for ends of lines and own colours."""
+    if not has_colours or "\x1b" not in text:
+        return shown_lines(text)
+    return "".join(part if at % 2 else shown_lines(part) for at, part in enumerate(_COLOURS.split(text)))
+
+
+class _Words(io.TextIOWrapper):
+    """A text stream in which nothing but text reaches a terminal."""
+
+    def write(self, text: str, /) -> int:
+        cells = text.split("\t") if _COMPLETION in os.environ else [text]  # shells want tabs between word and help
+        super().write("\t".join(plain_text(cell, self.isatty()) for cell in cells))
+        return len(text)
+
+
+def controls() -> TextIO:
+    """Return stderr for what moves the cursor of a terminal, such as a bar, and never for texts of data."""
+    if not isinstance(sys.stderr, _Words):
+        return sys.stderr
+    raw = io.BufferedWriter(_Guarded(2, _lost_words))
+    return io.TextIOWrapper(raw, sys.stderr.encoding, "backslashreplace", write_through=True)
+
+
 def _guarded(number: int, was: io.TextIOBase | object, lost: Callable[[OSError], None]) -> io.TextIOWrapper:
     """Return a text stream in place of Python's own, in its encoding; letters that this lacks are escaped."""
     if isinstance(was, io.TextIOBase):
@@ -95,4 +126,4 @@ def _guarded(number: int, was: io.TextIOBase | object, lost: Callable[[OSError],
     encoding = getattr(was, "encoding", None) or "utf-8"
     raw = io.BufferedWriter(_Guarded(number, lost))
     at_once = number == 2 or os.isatty(number)
-    return io.TextIOWrapper(raw, encoding, "backslashreplace", line_buffering=at_once, write_through=number == 2)
+    return _Words(raw, encoding, "backslashreplace", line_buffering=at_once, write_through=number == 2)

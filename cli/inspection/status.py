@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
 from ...conf.ranges.units import compact
 from ...windowing.errors import shown
 from ...windowing.support.addresses.redaction import redacted, redacted_path
 from ..console.counts import count_of, reason_counts
 from ..console.messages import Messages
+from ..console.output import json_text, say
 from ..console.row_accounts import WORDS, RowAccount, equation
 from .results.folder_status import Status, UnitStatus, read_status
 
@@ -27,7 +25,7 @@ def print_status(path: str, as_json: bool, messages: Messages) -> None:
     """
     status = read_status(path, socket.gethostname())
     messages.detail(f"{path} is {_WHAT[status.what]}", path=path, what=status.what)
-    typer.echo(_json_text(_as_json(status)) if as_json else "\n".join(map(redacted, map(shown, _lines(status)))))
+    say(_json_text(_as_json(status)) if as_json else "\n".join(map(redacted, map(shown, _lines(status)))))
 
 
 _WHAT = {"state": "a state", "range": "a folder of results", "result": "a result"}
@@ -35,11 +33,11 @@ _WHAT = {"state": "a state", "range": "a folder of results", "result": "a result
 
 def _json_text(fields: dict[str, Any]) -> str:
     """Return indented JSON, with all letters beyond ASCII escaped where the encoding of stdout lacks one of them."""
-    text = json.dumps(fields, indent=2, ensure_ascii=False)
+    text = json_text(fields, 2, is_ascii=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        return json.dumps(fields, indent=2)
+        return json_text(fields, 2)
     return text
 
 

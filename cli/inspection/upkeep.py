@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-import typer
 
 from ...conf.ranges.units import compact
 from ...windowing.errors import ConfigError, OutputError, shown
@@ -24,6 +22,7 @@ from ...writers.state.unit_record import UnitRecord
 from ..backfill.late_rows import unit_of
 from ..console.counts import count_of, size
 from ..console.messages import OK, USAGE, Messages
+from ..console.output import json_text, say
 from ..console.table import head_line, lay_out, row_lines
 from ..job.context import owner
 
@@ -54,7 +53,7 @@ def print_units(path: str, as_json: bool) -> int:
     units = [_unit(state, record) for record in view.records]
     if as_json:
         fields = {"path": redacted_path(path), "units": units, "forgotten": dict(state.forgotten())}
-        typer.echo(json.dumps(fields, indent=2))
+        say(json_text(fields, 2))
         return OK
     nbytes = sum(unit["bytes"] for unit in units if unit["kept"])
     kept = sum(unit["kept"] for unit in units)
@@ -162,7 +161,7 @@ def _is_confirmed(messages: Messages) -> bool:
 
 def _say(*lines: str) -> None:
     for line in lines:
-        typer.echo(redacted(shown(line)))
+        say(redacted(shown(line)))
 
 
 def rollback(state: State, label: str) -> Choice:

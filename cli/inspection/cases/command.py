@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from ....conf.job_files.parser import read_job_file
 from ....conf.job_files.variables import given_variables
 from ....conf.problems import as_error
@@ -14,6 +12,7 @@ from ....windowing.errors import ConfigError
 from ....windowing.support.suggest import few
 from ....windowing.support.user_modules import search
 from ...console.messages import OK, UNEXPECTED
+from ...console.output import say
 from ...console.pager import has_colour
 from .case import CaseFile
 from .junit import write_junit
@@ -40,8 +39,8 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
     for case in chosen.cases:
         outcomes.append(run_case(file, case))
         for line in outcome_lines(outcomes[-1], is_coloured):
-            typer.echo(line, color=is_coloured)
-    typer.echo(closing_line(outcomes, found.path))
+            say(line)
+    say(closing_line(outcomes, found.path))
     if junit is not None:
         write_junit(junit, found.path, outcomes)
     return OK if all(outcome.passes for outcome in outcomes) else UNEXPECTED

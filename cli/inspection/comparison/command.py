@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-import typer
-
-from ....windowing.errors import shown_lines
-from ....windowing.support.addresses.redaction import redacted
 from ...console.messages import DATA, OK
+from ...console.output import json_text, say
 from .compare import DiffRequest, compare
 from .text import diff_json, diff_text
 from .verification import verification_json, verification_text, verify
@@ -20,14 +15,12 @@ DIFFERENT = 1
 def print_diff(request: DiffRequest, as_json: bool) -> int:
     """Print how two results differ; return the exit code. Raises what `compare` raises."""
     found = compare(request)
-    typer.echo(json.dumps(diff_json(found), indent=2) if as_json else diff_text(found))
+    say(json_text(diff_json(found), 2) if as_json else diff_text(found))
     return DIFFERENT if found.differs else OK
 
 
 def print_verification(path: str, as_json: bool) -> int:
     """Print what is damaged of a result or a state; return the exit code. Raises what `verify` raises."""
     found = verify(path)
-    typer.echo(
-        json.dumps(verification_json(found), indent=2) if as_json else redacted(shown_lines(verification_text(found)))
-    )
+    say(json_text(verification_json(found), 2) if as_json else verification_text(found))
     return DATA if found.damage else OK

@@ -12,7 +12,8 @@ from pyarrow import fs
 from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
-from ....windowing.errors import DamagedError, InputError, WincliError
+from ....windowing.errors import DamagedError, InputError, WincliError, shown
+from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....writers.commit.contract import Table
 from ....writers.commit.store_objects import run_of
@@ -284,18 +285,18 @@ def verification_text(found: Verification) -> str:
         results = count_of(found.undigested, "result")
         lines.append(f"{results} of an older wincli, or of types without a digest: the rows were only counted")
     outcome = f"{len(found.damage):,} damaged" if found.damage else "all as it was written"
-    return "\n".join([*lines, f"{found.path}: {words}: {outcome}"])
+    return "\n".join(redacted(shown(line)) for line in [*lines, f"{found.path}: {words}: {outcome}"])
 
 
 def verification_json(found: Verification) -> dict[str, Any]:
     """Return what was found as plain JSON values."""
     return {
-        "path": found.path,
+        "path": redacted_path(found.path),
         "results": found.results,
         "files": found.files,
         "rows": found.rows,
         "states": found.states,
         "without_checksums": found.unsummed,
         "without_digests": found.undigested,
-        "damage": list(found.damage),
+        "damage": list(map(redacted, found.damage)),
     }

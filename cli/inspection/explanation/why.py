@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ....windowing.errors import ConfigError
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ...console.messages import Messages
+from ...console.output import json_text
 from ...console.pager import print_lines, terminal_width
 from ..results.key_values import split_only
 from ..results.result import ResultFolder
@@ -63,7 +63,7 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
         messages.note(f"that time is in several windows: besides {answer.window} in {also}; --window says which")
     if request.as_json:
         found = explanation_json(answer) if isinstance(answer, Explanation) else missing_json(answer)
-        print_lines([json.dumps(found, indent=2)])
+        print_lines([json_text(found, 2)])
         return
     width = terminal_width()
     lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer, width)

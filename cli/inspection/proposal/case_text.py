@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ....conf.job_files.parser import read_job_file
 from ....readers.open import open_source
-from ....windowing.errors import InputError
+from ....windowing.errors import InputError, shown
 from ....windowing.local_executor import LocalExecutor
 from ..cases.case import Case, CsvRows, Part
 from ..cases.cells import text_of_found
@@ -159,6 +159,7 @@ def _has_line_ends(given: str) -> bool:
 
 
 def _lines(job: str, given: str, name: str, options: Mapping[str, Any], expected: str) -> list[str]:
+    job = shown(job)
     lines = [*comment([f"Cases of {job}: rows that are given, and the windows that must come of them."]), "#"]
     lines += [f"#   wincli test {job}", "", "cases:", "  - name: rows of the log"]
     if options:

@@ -8,13 +8,12 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import typer
-
 from ....conf.job import PIPE
 from ....readers.options import ReadOptions
 from ....windowing.errors import ConfigError, printable, shown
 from ....windowing.support.addresses.redaction import redacted
 from ...console.messages import OK
+from ...console.output import say
 from ...console.pager import terminal_width
 from ...console.text_file import write_text
 from ..cases.command import cases_beside
@@ -51,7 +50,7 @@ def init_job(
         proposal = propose(paths, take_sample(paths, options, folder / "heads"), time, key)
         job, cases = _texts(proposal, folder / _NAME, Path(target).name if target is not None else _NAME)
     if target is None:
-        typer.echo(job, nl=False)
+        say(job.removesuffix("\n"))
         return OK
     write_text(target, job)
     write_text(cases_beside(target), cases)
@@ -74,13 +73,13 @@ def _refuse(*paths: str) -> None:
 
 def _print(proposal: Proposal, target: str) -> None:
     width = min(terminal_width() or _WIDTH, _WIDTH)
-    typer.echo(redacted(f"{printable(proposal.inputs[0])}: {proposal.sample.extent}"))
+    say(redacted(shown(f"{proposal.inputs[0]}: {proposal.sample.extent}")))
     for label, sentences in _sections(proposal):
-        text = redacted(" ".join(sentences))
+        text = redacted(shown(" ".join(sentences)))
         if text:
-            typer.echo(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
+            say(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
     beside = cases_beside(target)
-    typer.echo(f"{printable(target)} and {printable(beside)} are written; next: wincli test {printable(target)}")
+    say(shown(f"{target} and {beside} are written; next: wincli test {target}"))
 
 
 def _sections(proposal: Proposal) -> Iterable[tuple[str, Iterable[str]]]:

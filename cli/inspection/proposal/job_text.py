@@ -10,6 +10,7 @@ import yaml
 
 from ....windowing.errors import shown
 from ....windowing.language.canonical import column_text
+from ....windowing.support.addresses.redaction import redacted, redacted_path
 from .findings import key_words, order_words, time_words, type_words, window_words
 from .proposal import Proposal
 
@@ -18,7 +19,7 @@ _WIDTH = 110
 
 def job_text(proposal: Proposal, name: str) -> str:
     """Return the job file. ``name``: the name of the file, for the commands in its first lines."""
-    return "\n".join(line.rstrip() for line in _lines(proposal, name)) + "\n"
+    return "\n".join(line.rstrip() for line in _lines(proposal, shown(name))) + "\n"
 
 
 def _lines(proposal: Proposal, name: str) -> Iterator[str]:
@@ -50,7 +51,10 @@ def _head_lines(proposal: Proposal, name: str) -> Iterator[str]:
 
 def _place_lines(proposal: Proposal) -> Iterator[str]:
     options = proposal.sample.options
-    yield from _list_lines("input", proposal.inputs)
+    inputs = list(map(redacted_path, proposal.inputs))
+    if inputs != list(proposal.inputs):
+        yield from comment(["Its secrets are left out: keep them in the environment, or write ${NAME} for each."])
+    yield from _list_lines("input", inputs)
     yield f"output: {scalar(proposal.output)}"
     if options.format != "auto":
         yield f"input_format: {options.format}"
@@ -78,7 +82,9 @@ def aggregates(proposal: Proposal) -> dict[str, str]:
 
 def comment(sentences: Iterable[str]) -> Iterator[str]:
     """Yield sentences as lines of a comment."""
-    for line in textwrap.wrap(" ".join(sentences), _WIDTH, break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(
+        redacted(shown(" ".join(sentences))), _WIDTH, break_long_words=False, break_on_hyphens=False
+    ):
         yield f"# {line}"
 
 

@@ -28,7 +28,10 @@ def check_target(target: str) -> None:
     if target == FROM_ENVIRONMENT:
         _check_environment(os.environ)
     elif "://" in target:
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError:  # brackets that hold no IPv6 address
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             what = f"--lineage {redacted(target)}: events go to a file, or to a URL http:// or https://"
             raise ConfigError(what, "name one, or say env for what OPENLINEAGE_* variables say")
