@@ -131,20 +131,20 @@ class Messages:
         """Return a text without secrets."""
         return without(text, self.secrets)
 
+    def clean_values(self, value: Any) -> Any:
+        """Return JSON values without secrets, and without halves of pairs, which JSON cannot hold."""
+        if isinstance(value, dict):
+            return {self.clean_values(key): self.clean_values(inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.clean_values(inner) for inner in value]
+        return self.clean(value).encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
     def _write(self, kind: str, text: str, fields: dict[str, Any]) -> None:
         text = self.clean(text)
         if self.as_json:
-            self._print(json_text({"level": kind, "message": text, **self._cleaned(fields)}))
+            self._print(json_text({"level": kind, "message": text, **self.clean_values(fields)}))
         else:
             self._print(f"wincli: {text}" if kind == "summary" else f"wincli: {kind}: {text}")
-
-    def _cleaned(self, value: Any) -> Any:
-        """Return fields without secrets, and without lone surrogates, which JSON cannot hold; JSON escapes the rest."""
-        if isinstance(value, dict):
-            return {self._cleaned(key): self._cleaned(inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._cleaned(inner) for inner in value]
-        return self.clean(value).encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
     def _print(self, text: str) -> None:
         stream = self.stream or sys.stderr

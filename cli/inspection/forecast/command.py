@@ -135,7 +135,7 @@ def print_plan(
     ``effect``: what a range would change, for the JSON object; None without ``--effect``.
     """
     if as_json:
-        _print(_json_text(foreseen, choice, effect), messages)
+        say(_json_text(foreseen, choice, effect, messages))
         return
     width = min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
     _print(forecast_text(foreseen.forecast, width), messages)
@@ -152,7 +152,7 @@ def print_plan(
         _print(drawing, messages)
 
 
-def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None) -> str:
+def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, messages: Messages) -> str:
     from .drawing.drawn import drawing_of  # noqa: PLC0415
     from .tasks import sample_job  # noqa: PLC0415
 
@@ -166,7 +166,7 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None) -> 
         from ..effect.text import effect_json  # noqa: PLC0415
 
         values["effect"] = effect_json(effect)
-    return json_text(values, 2)
+    return json_text(messages.clean_values(values), 2)
 
 
 def _print_effect(effect: Effect, messages: Messages) -> None:

@@ -80,6 +80,7 @@ _NO_PASSWORD = re.compile(rf"(?:.*:)?(?:\d{{0,2}}|{re.escape(MASK)})", re.DOTALL
 _PIECES = re.compile(r"([?&#]|;(?=[\w.%-]+=))")
 _PARAMETER_NAME = re.compile(r"[\w.%~+\[\]-]+")
 _TAIL = re.compile(r"[^=]{0,3}|.*[/*].*|\d{1,6}|.*\.[a-z0-9]{1,8}", re.DOTALL)  # of a glob, or of a name with ? or #
+_SIGNS = re.compile("[@:?#;%]")
 _ENDS = ";,.:)]"  # at the end of a URL these belong to the sentence around it
 
 _VALUE = r"""("[^"\n]*"|'[^'\n]*'|[^\s,;'"]+)"""
@@ -135,7 +136,9 @@ def redacted(text: str) -> str:
 
 def redacted_path(path: str) -> str:
     """Return a path or URI without its secrets; a local path is returned as it is, unless it is a broken URI."""
-    return _url(path) if "://" in path else _BROKEN.sub(_broken, path)
+    if "://" in path:
+        return _url(path)
+    return _BROKEN.sub(_broken, path) if ":" in path or "@" in path else path
 
 
 def redacted_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,6 +247,8 @@ def _encoded(found: re.Match[str]) -> str:
 
 
 def _url(url: str) -> str:
+    if not _SIGNS.search(url, url.index("://") + 3):  # as of nearly all of a million files
+        return url
     scheme, authority, rest = _split(url)
     pieces = _PIECES.split(rest)
     path = "/".join(map(_segment, pieces[0].split("/")))
