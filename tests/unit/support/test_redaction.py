@@ -170,5 +170,7 @@ def test_a_recorded_path_gets_its_secrets_from_what_a_run_names() -> None:
     assert restored("in/***", named) == "in/***"
     with_query = ["s3://bucket/x?secret_key=S&region=q"]
     assert restored("s3://bucket/a?secret_key=***&b", with_query) == "s3://bucket/a?secret_key=S&b"
+    below = redacted_path("s3://b/u:old@h/x?foo=old#token=old")
+    assert restored(below, ["s3://b/u:new@h/y?foo=F#token=T"]) == "s3://b/u:new@h/x?foo=F#token=T"
     with pytest.raises(ConfigError, match=r"s3://\*\*\*@other/x is recorded without its secrets"):
         restored("s3://***@other/x", named)

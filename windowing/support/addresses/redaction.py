@@ -177,12 +177,9 @@ def without(text: str, values: Iterable[str]) -> str:
 
 
 def with_secrets_of(path: str, other: str) -> str | None:
-    """Return a redacted path with its secrets, taken from another path of the same place; None if one is missing."""
-    if ("://" in path) != ("://" in other):
+    """Return a redacted URI with its secrets, taken from another URI of the same place; None if one is missing."""
+    if "://" not in other:
         return None
-    if "://" not in path:
-        shown = redacted_path(other)
-        return other + path[len(shown) :] if path == shown or path.startswith(f"{shown}/") else None
     scheme, authority, rest = _split(path)
     its_scheme, its_authority, its_rest = _split(other)
     if (its_scheme, _authority(scheme, its_authority)) != (scheme, authority):
