@@ -16,7 +16,9 @@ from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
 from attack_world import DELTA, GIB, ON_STATE, SECRET, World
+from deltalake import DeltaTable, write_deltalake
 
 Strike = Callable[[World], str | None]
 
@@ -116,9 +118,6 @@ def _escapes(world: World, address: str) -> str | None:
 
 
 def _appended(world: World, kind: str) -> str | None:
-    import pyarrow as pa
-    from deltalake import DeltaTable, write_deltalake
-
     words = ("run", *DELTA, "--agg", "sum(amount)", "--schema", "ts:timestamp", "days/dt={date}", "table/dt={date}")
     range_ = ("--start", "2026-01-01", "--end", "2026-01-02", "--output-format", kind)
     if world.wincli(*words, *range_).code:
