@@ -1,5 +1,5 @@
-"""Output for people and machines: messages, progress, counts in words, row accounting, tables, texts; and signals.
+"""Output for people and machines: messages, progress, counts in words, row accounting, tables, side files; signals.
 
-Imports `windowing`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`, `cli.main`,
-`cli.monitoring`.
+Imports `windowing`, `writers`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`,
+`cli.main`, `cli.monitoring`.
 """

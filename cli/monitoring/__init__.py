@@ -3,5 +3,5 @@
 The entry point is `monitors.monitored`. Nothing of it is loaded for a run that asks for neither.
 
 Imports `cli.console`, `cli.job`, `cli.planning`, `cli.request`, `conf`, `windowing`, `writers`. Imported by
-`cli.launch`.
+`cli.inspection`, `cli.launch`.
 """

@@ -6,7 +6,6 @@ import datetime as dt
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...conf.table_outputs import plain_path
@@ -14,13 +13,15 @@ from ...windowing.errors import ConfigError
 from ...windowing.support.addresses.redaction import redacted_path
 from ...writers.folders.os_errors import reason
 from ..console.messages import CLOSED, Messages
+from ..console.side_file import SideFile, check_side_files
 from ..request.request import JobRequest
-from .target_file import check_file
 
 if TYPE_CHECKING:
     from ..job.observer import RunObserver
     from .lineage.observer import Lineage
     from .metrics import Metrics
+
+_FIRST = b"# HELP wincli_"
 
 
 @dataclass(slots=True)
@@ -41,16 +42,7 @@ class Monitors:
 
     def open(self) -> None:
         """Begin. Raises `ConfigError` where what the job asks for cannot be had; then nothing is written or sent."""
-        job = self.request.job
-        if job.metrics_file is not None:
-            if "://" in job.metrics_file:
-                what = f"--metrics-file {redacted_path(job.metrics_file)}: metrics are written to a local file"
-                raise ConfigError(what, "name one")
-            check_file("--metrics-file", job.metrics_file, "wincli.prom", is_replaced=True)
-        if job.lineage is not None:
-            from .lineage.transport import check_target  # noqa: PLC0415 - only for runs with lineage
-
-            check_target(job.lineage)
+        check_side_files(side_files_of(self.request), self.request.named)
         self._began = dt.datetime.now(dt.UTC)
 
     def observers(self) -> tuple[RunObserver, ...]:
@@ -71,29 +63,48 @@ class Monitors:
             return
         if self.request.job.metrics_file is not None:
             is_success = error is None and exit_code != CLOSED
-            self._write_metrics(Path(self.request.job.metrics_file), exit_code, is_success)
+            self._write_metrics(metrics_file(self.request.job.metrics_file), exit_code, is_success)
         if self.request.job.lineage is not None:
             with suppress(ConfigError):  # that is the error that ends the command
                 (self._lineage or self._open_lineage(self.request.job.lineage)).close(error)
 
     def _open_lineage(self, target: str) -> Lineage:
         from .lineage.observer import Lineage  # noqa: PLC0415 - only for runs with lineage
-        from .lineage.transport import emitter  # noqa: PLC0415
+        from .lineage.transport import outbox_to  # noqa: PLC0415
 
         assert self._began is not None
-        self._lineage = Lineage(self.request, self.messages, emitter(target))
+        self._lineage = Lineage(self.request, self.messages, outbox_to(target))
         self._lineage.open(self._began)
         return self._lineage
 
-    def _write_metrics(self, path: Path, exit_code: int, is_success: bool) -> None:
+    def _write_metrics(self, file: SideFile, exit_code: int, is_success: bool) -> None:
         from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
         from .metrics import Totals, gauges_of  # noqa: PLC0415
-        from .prometheus import read_values, text_of, write_text  # noqa: PLC0415
+        from .prometheus import text_of, values_in  # noqa: PLC0415
 
         totals = self._metrics.totals if self._metrics is not None else Totals()
         seconds, version = time.perf_counter() - self.started, version_of("wincli") or "unknown"
-        gauges = gauges_of(totals, exit_code, is_success, seconds, version, read_values(path))
+        gauges = gauges_of(totals, exit_code, is_success, seconds, version, values_in(file.read()))
+        text = text_of(gauges, {"output": redacted_path(plain_path(self.request.job.output))})
         try:
-            write_text(path, text_of(gauges, {"output": redacted_path(plain_path(self.request.job.output))}))
-        except OSError as problem:
-            self.messages.note(f"the metrics could not be written to {path}: {reason(problem)}")
+            file.replace(text.encode())
+        except (ConfigError, OSError) as problem:
+            why = problem if isinstance(problem, ConfigError) else f"{file}: {reason(problem)}"
+            self.messages.note(f"the metrics could not be written: {why}")
+
+
+def side_files_of(request: JobRequest) -> tuple[SideFile, ...]:
+    """Return the files that a job writes beside its result. Raises `ConfigError` where events cannot be sent."""
+    found: list[SideFile | None] = []
+    if request.job.metrics_file is not None:
+        found.append(metrics_file(request.job.metrics_file))
+    if request.job.lineage is not None:
+        from .lineage.transport import event_file  # noqa: PLC0415 - only for runs with lineage
+
+        found.append(event_file(request.job.lineage))
+    return tuple(filter(None, found))
+
+
+def metrics_file(name: str) -> SideFile:
+    """Return the file of metrics of a name."""
+    return SideFile("--metrics-file", name, "a metrics file", "wincli.prom", lambda line: line.startswith(_FIRST))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ...windowing.errors import shown
-from ...writers.folders.atomic_file import attempt_at, writing
 
 _SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})? (\S+)")
 
@@ -44,19 +42,12 @@ def text_of(gauges: Iterable[Gauge], labels: Mapping[str, str]) -> str:
     return "".join(f"{line}\n" for gauge in gauges if gauge.samples for line in _lines(gauge, labels))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file that readers see whole: the former text, or this one. Raises `OSError`."""
-    with writing(path, attempt_at(path), is_kept=False) as attempt:
-        attempt.write_text(text, encoding="utf-8")
-
-
-def read_values(path: Path) -> dict[str, float]:
-    """Return the first value of each name in a file that `text_of` made; nothing where there is no such file."""
+def values_in(text: bytes) -> dict[str, float]:
+    """Return the first value of each name in what `text_of` made; nothing where it is damaged."""
     try:
-        lines = path.read_bytes().decode().split("\n")
-        found = [match for line in lines if (match := _SAMPLE.fullmatch(line))]
+        found = [match for line in text.decode().split("\n") if (match := _SAMPLE.fullmatch(line))]
         return {match[1]: float(match[2]) for match in reversed(found)}
-    except (OSError, ValueError):
+    except ValueError:
         return {}
 
 

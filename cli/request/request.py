@@ -11,6 +11,7 @@ from ...conf.job_builder import make_job, pairs
 from ...conf.job_files.parser import read_job_file
 from ...conf.job_files.variables import given_variables
 from ...conf.option_values import window_value
+from ...conf.ranges.path_templates import as_glob
 from ...conf.table_outputs import plain_path, with_table_outputs
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError
@@ -48,6 +49,7 @@ class JobRequest:
     ``enrichments``: the tables that the rows of the input get columns of; in a range those of the unit.
     ``notes``: notes to the user on how options were understood.
     ``stdout``: the folder that holds the result before it is sent to stdout; None where OUT is a folder.
+    ``file``: the job file; None where there is none.
     """
 
     job: Job
@@ -56,6 +58,7 @@ class JobRequest:
     enrichments: tuple[Enrichment, ...] = ()
     notes: tuple[str, ...] = ()
     stdout: str | None = None
+    file: str | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -67,6 +70,24 @@ class JobRequest:
         """The outputs as the job names them: those of stages, then the output of the job itself."""
         own = (stage.output for stage in self.job.stages[:-1] if stage.output is not None)
         return *own, self.job.output
+
+    @property
+    def read_besides(self) -> tuple[tuple[str, str], ...]:
+        """What the job reads besides its inputs, in words and as a path or URI."""
+        tables = (("enrich table", each.path) for each in self.enrichments)
+        return *tables, *((("job file", self.file),) if self.file else ())
+
+    @property
+    def named(self) -> tuple[tuple[str, str], ...]:
+        """All that the job reads and writes, in words and as a path, glob or URI; ``{date}`` is a wildcard."""
+        state = (("the state", self.job.state),) if self.job.state else ()
+        named = (
+            *(("the input", path) for path in self.job.input if path != PIPE),
+            *((f"the {what}", path) for what, path in self.read_besides),
+            *(("the output", plain_path(path)) for path in self.outputs if path != PIPE),
+            *state,
+        )
+        return tuple((what, as_glob(path)) for what, path in named)
 
     @property
     def shown_output(self) -> str:
@@ -115,7 +136,7 @@ def parse_request(options: Mapping[str, Any]) -> JobRequest:
         raise ConfigError(what, "name a job file before IN and OUT, or leave --var out")
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
     request = request_of(make_job({**flags, **named}, read_job_file(path, variables) if path else None, parse_schema))
-    return replace(request, notes=_notes(request.job))
+    return replace(request, notes=_notes(request.job), file=path)
 
 
 def _notes(job: Job) -> tuple[str, ...]:

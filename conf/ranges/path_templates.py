@@ -29,6 +29,11 @@ def fill(path: str, unit: Unit) -> str:
     return _DATE.sub(lambda found: start.strftime(found[1]) if found[1] and start else unit.label, path)
 
 
+def as_glob(path: str) -> str:
+    """Return a template as a glob that matches the paths of all units: a date has a digit."""
+    return _DATE.sub(lambda found: "/".join(["*[0-9]*"] * (1 + (found[1] or "").count("/"))), path)
+
+
 def before_date(path: str) -> str:
     """Return the folder of a template that is the same for all units, ``.`` where there is none."""
     found = _DATE.search(path)

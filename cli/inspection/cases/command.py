@@ -14,8 +14,9 @@ from ....windowing.support.user_modules import search
 from ...console.messages import OK, UNEXPECTED
 from ...console.output import say
 from ...console.pager import has_colour
+from ...console.side_file import check_side_files
 from .case import CaseFile
-from .junit import write_junit
+from .junit import junit_file, write_junit
 from .parser import read_cases
 from .run_cases import run_case
 from .text import closing_line, outcome_lines
@@ -26,13 +27,16 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
 
     ``cases``: their file; None: that beside the job. ``only``: a text in the names of those to run. ``junit``: the file
     of a report. ``variables``: NAME=VALUE for each ``${NAME}`` of the job file that ``--var`` gives. Raises
-    `ConfigError` and `SpecError` for a file that is wrong, `OutputError` for the report.
+    `ConfigError` and `SpecError` for a file that is wrong, `ConfigError` and `OutputError` for the report.
     """
     file = read_job_file(path, given_variables(variables))
     found = read_cases(_cases_of(path) if cases is None else cases)
     chosen = _chosen(found, only)
     if file.problems:
         raise as_error(file.problems, file.path)
+    report = None if junit is None else junit_file(junit)
+    if report is not None:
+        check_side_files([report], [("the job file", path), ("the file of cases", found.path)])
     search(Path.cwd())  # the job may call functions of the user
     is_coloured = has_colour()
     outcomes = []
@@ -41,8 +45,8 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
         for line in outcome_lines(outcomes[-1], is_coloured):
             say(line)
     say(closing_line(outcomes, found.path))
-    if junit is not None:
-        write_junit(junit, found.path, outcomes)
+    if report is not None:
+        write_junit(report, found.path, outcomes)
     return OK if all(outcome.passes for outcome in outcomes) else UNEXPECTED
 
 

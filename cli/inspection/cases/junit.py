@@ -7,21 +7,29 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from ....windowing.support.addresses.redaction import redacted
-from ...console.text_file import write_text
+from ...console.side_file import SideFile, write_side_file
 from .outcome import CaseOutcome
 from .text import difference, headline
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(path: str, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
-    """Write a report to a file, which is replaced. ``cases``: the file of the cases. Raises `OutputError`."""
+_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+
+
+def junit_file(path: str) -> SideFile:
+    """Return the file of a report. Its first line is that of other XML, too, but few write it just so."""
+    return SideFile("--junit", path, "a report in JUnit's XML", "report.xml", lambda line: line == _HEAD.encode())
+
+
+def write_junit(file: SideFile, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
+    """Write a report. ``cases``: the file of the cases. Raises as `write_side_file` does."""
     root = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(root, "testsuite", _suite(cases, outcomes))
     for outcome in outcomes:
         _case(suite, cases, outcome)
     text = ElementTree.tostring(root, encoding="unicode")
-    write_text(path, f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+    write_side_file(file, f"{_HEAD}{text}\n")
 
 
 def _suite(cases: str, outcomes: Sequence[CaseOutcome]) -> dict[str, str]:

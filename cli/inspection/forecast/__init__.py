@@ -3,5 +3,5 @@
 The way in is `command.plan_command`. It describes the very objects that a run executes.
 
 Imports `cli.arguments`, `cli.backfill`, `cli.console`, `cli.inspection.effect`, `cli.job`, `cli.launch`,
-`cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.commands`.
+`cli.monitoring`, `cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.commands`.
 """

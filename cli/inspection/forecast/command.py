@@ -22,8 +22,10 @@ from ...console.messages import OK, Messages, Stopped, exit_code
 from ...console.output import json_text, say
 from ...console.pager import has_colour
 from ...console.progress import Show, show_progress
+from ...console.side_file import check_side_files
 from ...console.streams import ReaderGoneError
 from ...launch.run import run_on_spark
+from ...monitoring.monitors import side_files_of
 from ...request.request import JobRequest, parse_request
 from .as_json import forecast_as_json
 from .drawing.choice import Choice
@@ -74,6 +76,7 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
 
 def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     choice = Choice.of(own.only, own.rows)
+    check_side_files(side_files_of(request), request.named)
     if own.effect and (request.job.start is None or request.job.end is None):
         raise ConfigError("--effect: an effect is that of a range of units", "say --start and --end")
     if request.runs_user_code:

@@ -15,7 +15,7 @@ from ....windowing.support.addresses.redaction import redacted
 from ...console.messages import OK
 from ...console.output import say
 from ...console.pager import terminal_width
-from ...console.text_file import write_text
+from ...console.side_file import SideFile, check_side_files, write_side_file
 from ..cases.command import cases_beside
 from .case_text import case_text
 from .findings import key_words, order_words, time_words, window_words
@@ -42,8 +42,8 @@ def init_job(
     """
     if PIPE in paths:
         raise ConfigError("init reads an input more than once, and stdin can be read once", "write it to a file first")
-    if target is not None and not is_forced:
-        _refuse(target, cases_beside(target))
+    files = () if target is None else _files(target, is_forced)
+    check_side_files(files, [("the input", path) for path in paths])
     with tempfile.TemporaryDirectory(prefix="wincli-init-") as name:
         folder = Path(name)
         (folder / "heads").mkdir()
@@ -52,8 +52,8 @@ def init_job(
     if target is None:
         say(job.removesuffix("\n"))
         return OK
-    write_text(target, job)
-    write_text(cases_beside(target), cases)
+    for file, text in zip(files, (job, cases), strict=True):
+        write_side_file(file, text)
     _print(proposal, target)
     return OK
 
@@ -65,10 +65,15 @@ def _texts(proposal: Proposal, draft: Path, name: str) -> tuple[str, str]:
     return job, case_text(proposal, draft, name)
 
 
-def _refuse(*paths: str) -> None:
-    for path in paths:
-        if os.path.exists(path):  # noqa: PTH110 - no error for a name that no file can have
-            raise ConfigError(f"{printable(path)} is there already", "name another file with -o, or say --force")
+def _files(target: str, is_forced: bool) -> tuple[SideFile, SideFile]:
+    """Return the file of the job and that of its cases; what is there is replaced only where the user says so."""
+    job, cases = (SideFile("-o", name, "a job", _NAME, lambda _: is_forced) for name in (target, cases_beside(target)))
+    for file in (job, cases):
+        if not is_forced and os.path.lexists(file.name):
+            raise ConfigError(f"{printable(file.name)} is there already", "name another file with -o, or say --force")
+    if not target.lower().endswith((".yaml", ".yml")):
+        raise ConfigError(f"-o {printable(target)}: a job file is known by its ending", f"name one such as {_NAME}")
+    return job, cases
 
 
 def _print(proposal: Proposal, target: str) -> None:

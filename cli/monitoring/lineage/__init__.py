@@ -2,6 +2,6 @@
 
 The entry point is `observer.Lineage`. Only `events` and `transport` import openlineage.
 
-Imports `cli.console`, `cli.job`, `cli.monitoring.target_file`, `cli.planning`, `cli.request`, `conf`, `windowing`,
-`writers`. Imported by `cli.monitoring.monitors`.
+Imports `cli.console`, `cli.job`, `cli.planning`, `cli.request`, `conf`, `windowing`, `writers`. Imported by
+`cli.monitoring.monitors`.
 """

@@ -34,9 +34,10 @@ from ....writers.output.versions import version_of
 from .columns import ColumnLineage
 from .datasets import DatasetName
 from .parent import Parents, RunName
+from .transport import PRODUCER
 
 _VERSION = version_of("wincli") or "unknown"
-_PRODUCER = f"https://pypi.org/project/wincli/{_VERSION}"
+_PRODUCER = f"{PRODUCER}{_VERSION}"
 set_producer(_PRODUCER)  # of all facets that are made from now on
 _DIRECT = "DIRECT"
 _INDIRECT = "INDIRECT"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,20 +21,20 @@ from ...request.request import JobRequest
 from .events import InputFacts, OutputFacts, RunFacts, complete_event, fail_event, new_run_id, start_event
 from .facts import inputs_read, outputs_written, planned_inputs, planned_outputs
 from .parent import Parents, RunName, parents_in
+from .transport import Outbox
 
 _NAMESPACE = "wincli"
-_ERRNO = re.compile(r"\[Errno -?\d+\] ([^'\")>]+)")
 
 Datasets = tuple[Sequence[InputFacts], Sequence[OutputFacts]]
 NO_DATASETS: Datasets = ((), ())
 
 
 class Lineage:
-    """Sends the events of one command. What cannot be made or sent is a note, once: it is no reason for a run to fail.
+    """Sends the events of one command. What cannot be made or sent is a note at its end, and fails no run.
 
     ``request``: the job as the user requested it.
     ``messages``: the writer to stderr.
-    ``send``: sends an event, and raises whatever goes wrong.
+    ``outbox``: where events go.
     ``environ``: the environment, which names the runs above this one.
     """
 
@@ -43,10 +42,10 @@ class Lineage:
         self,
         request: JobRequest,
         messages: Messages,
-        send: Callable[[Any], None],
+        outbox: Outbox,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self._request, self._messages, self._send = request, messages, send
+        self._request, self._messages, self._outbox = request, messages, outbox
         self._is_range = request.job.start is not None
         self._has_units = self._is_range or request.job.state is not None
         parents = parents_in(environ)
@@ -58,7 +57,6 @@ class Lineage:
         self._units: dict[int, RunFacts] = {}
         self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
         self._lock = threading.Lock()
-        self._is_broken = False
 
     def open(self, at: dt.datetime) -> None:
         """Send that the command starts. ``at``: when it began."""
@@ -90,11 +88,13 @@ class Lineage:
         """Send nothing of units that did not run."""
 
     def close(self, error: BaseException | None) -> None:
-        """Send that the command has ended, well or with an error."""
+        """Send that the command has ended, well or with an error; say how many events could not be sent."""
         if error is None:
             self._emit(lambda: complete_event(self._facts, _now(), *self._datasets()))
         else:
             self._emit(lambda: self._failure(self._facts, error))
+        for note in self._outbox.close():
+            self._messages.note(note)
 
     def _planned_by_command(self) -> Datasets:
         return NO_DATASETS if self._has_units else self._planned(self._request)
@@ -125,26 +125,12 @@ class Lineage:
     def _emit(self, make: Callable[[], Any]) -> None:
         """Make an event and send it."""
         with self._lock:
-            if self._is_broken:
-                return
-            try:
-                self._send(make())
-            except Exception as error:  # whatever a server, a proxy or a disk has, or a column without a lineage
-                self._is_broken = True
-                where = redacted(str(self._request.job.lineage))
-                self._messages.note(f"OpenLineage events are not sent any more to {where}: {_reason(error)}")
+            self._outbox.put(make)
 
 
 def _about(request: JobRequest) -> str:
     """Return a job in words: the window of each stage."""
     return "; then ".join(str(each.spec) for each in request.stages)
-
-
-def _reason(error: Exception) -> str:
-    """Return in few words why an event was not sent: clients of HTTP wrap the reason in many."""
-    text = redacted(str(error).split("\n")[0]) or type(error).__name__
-    found = _ERRNO.search(text)
-    return found[1] if found else "it gives no answer" if "timed out" in text else text
 
 
 def _now() -> dt.datetime:

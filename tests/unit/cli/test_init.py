@@ -332,9 +332,10 @@ MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
     ("log.jsonl", "--key", "host,who"): (2, "there is no column 'who'"),
     ("log.jsonl", "-o", "head.csv"): (2, "head.csv is there already; name another file with -o, or say --force"),
     ("log.jsonl", "-o", "."): (2, ". is there already"),
-    ("log.jsonl", "-o", ""): (3, "cannot be written: Is a directory; name another file"),
-    ("log.jsonl", "-o", "n" * 300): (3, "cannot be written: File name too long; name another file"),
-    ("log.jsonl", "-o", "no/such/job.yaml"): (3, "no/such/job.yaml cannot be written"),
+    ("log.jsonl", "-o", ""): (2, "a job file is known by its ending; name one such as job.yaml"),
+    ("log.jsonl", "-o", "new.csv"): (2, "a job file is known by its ending; name one such as job.yaml"),
+    ("log.jsonl", "-o", f"{'n' * 300}.yaml"): (2, "cannot be written: the name is too long; name another"),
+    ("log.jsonl", "-o", "no/such/job.yaml"): (2, "-o no/such/job.yaml: there is no folder no/such"),
     ("log.jsonl", "--delimiter", "ab"): (2, "'ab' cannot be a delimiter"),
 }
 

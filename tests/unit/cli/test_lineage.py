@@ -18,9 +18,11 @@ from support.in_process import wincli_here
 from support.processes import Ran, manifest
 from wincli.cli.console.messages import Messages, Stopped
 from wincli.cli.job.observer import observed
+from wincli.cli.monitoring.lineage import transport
 from wincli.cli.monitoring.lineage.datasets import DatasetName, name_of
 from wincli.cli.monitoring.lineage.observer import Lineage
 from wincli.cli.monitoring.lineage.parent import RunName, parents_in
+from wincli.cli.monitoring.lineage.transport import Outbox
 from wincli.cli.request.request import parse_request
 
 RUN_ID = "01234567-89ab-7def-8123-456789abcdef"
@@ -30,7 +32,9 @@ Event = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def nothing_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variables and no configuration of OpenLineage but those of a test."""
+    """No variables and no configuration of OpenLineage but those of a test, and a temporary folder of its own."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("URL", "CONFIG", "NAMESPACE", "PARENT_ID", "ROOT_PARENT_ID", "API_KEY", "DISABLED"):
         monkeypatch.delenv(f"OPENLINEAGE_{name}", raising=False)
@@ -132,7 +136,7 @@ def test_a_run_that_cannot_begin_fails_too(log: Path) -> None:
 def test_a_run_that_a_signal_stops_is_aborted() -> None:
     sent: list[Any] = []
     request = parse_request({"window": "count(1)", "paths": ("in", "out")})
-    Lineage(request, Messages(-1), sent.append, {}).close(Stopped(143))
+    Lineage(request, Messages(-1), Outbox("l.jsonl", sent.append), {}).close(Stopped(143))
     assert sent[0].eventType.value == "ABORT"
 
 
@@ -140,8 +144,8 @@ def test_an_event_that_cannot_be_made_stops_no_run(log: Path, monkeypatch: pytes
     monkeypatch.setattr("wincli.cli.monitoring.lineage.facts.lineage_of", {}.__getitem__)
     ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03")
     assert ran.code == 0
-    assert ran.err.count("OpenLineage events are not sent any more to l.jsonl") == 1
-    assert states(events(log)) == ["START out", "START out.unit"]
+    assert ran.err.count("2 of 6 OpenLineage events were not sent to l.jsonl") == 1
+    assert states(events(log)) == ["START out", *["START out.unit"] * 2, "COMPLETE out"]
     assert run(log, paths=("log", "out2"), to="l2.jsonl").code == 0
 
 
@@ -245,9 +249,11 @@ def test_names_of_datasets(path: str, namespace: str, name: str) -> None:
 
 
 class Server(ThreadingHTTPServer):
-    """Takes events; answers with ``status``."""
+    """Takes events; answers with ``status``, and a ``location`` where there is one, or begins to and never ends."""
 
     status = 201
+    location: str | None = None
+    is_slow: threading.Event | None = None
     daemon_threads = True
 
     def __init__(self) -> None:
@@ -268,6 +274,11 @@ class Handler(BaseHTTPRequestHandler):
         body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
         self.server.taken.append((self.path, self.headers.get("Authorization"), json.loads(body)))
         self.send_response(self.server.status)
+        if self.server.is_slow is not None:
+            while not self.server.is_slow.wait(0.02):
+                self.wfile.write(b"x")
+        if self.server.location:
+            self.send_header("Location", self.server.location)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -315,9 +326,15 @@ def test_a_server_that_refuses_is_one_note_and_stops_no_run(log: Path, server: S
     server.status = 401
     ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03", to=server.url)
     assert ran.code == 0
-    (note,) = [line for line in ran.err.splitlines() if "OpenLineage" in line]
-    assert note.startswith(f"wincli: note: OpenLineage events are not sent any more to {server.url}: 401 Client Error")
+    (note,) = [line for line in ran.notes if "OpenLineage" in line]
+    assert note.startswith(f"6 of 6 OpenLineage events were not sent to {server.url}: 401 Client Error")
     assert len(server.taken) == 1
+    kept = note.rpartition("; they are kept in ")[2]
+    assert states([json.loads(line) for line in Path(kept).read_text().splitlines()]) == [
+        "START out",
+        *["START out.unit", "COMPLETE out.unit"] * 2,
+        "COMPLETE out",
+    ]
 
 
 def test_a_server_that_is_not_there_is_one_note_in_few_words(log: Path, server: Server) -> None:
@@ -325,7 +342,9 @@ def test_a_server_that_is_not_there_is_one_note_in_few_words(log: Path, server: 
     server.server_close()
     ran = run(log, to=server.url)
     assert ran.code == 0
-    assert f"wincli: note: OpenLineage events are not sent any more to {server.url}: Connection refused\n" in ran.err
+    assert (
+        f"note: 2 of 2 OpenLineage events were not sent to {server.url}: Connection refused; they are kept" in ran.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,6 +354,11 @@ def test_a_server_that_is_not_there_is_one_note_in_few_words(log: Path, server: 
         ("no/l.jsonl", "there is no folder no"),
         ("ftp://u:hidden@host/x", "events go to a file, or to a URL http:// or https://"),
         ("http://", "events go to a file, or to a URL http:// or https://"),
+        ("http://[", "events go to a file, or to a URL http:// or https://"),
+        ("http://[::1", "events go to a file, or to a URL http:// or https://"),
+        ("http://host:port", "events go to a file, or to a URL http:// or https://"),
+        ("http://host:99999", "events go to a file, or to a URL http:// or https://"),
+        ("s3://bucket/l.jsonl", "events go to a file, or to a URL http:// or https://"),
     ],
 )
 def test_where_no_event_can_go_is_an_error_before_the_run(to: str, words: str, log: Path) -> None:
@@ -368,12 +392,72 @@ def test_a_unit_that_runs_again_for_late_rows_has_events_of_its_own(log: Path) -
     assert 'wincli_units{output="out/two",result="done"} 2\n' in (log / "m.prom").read_text()
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(301, "301: it redirects to http://elsewhere/"), (302, "302: it"), (303, "303: it"), (304, "304"), (300, "300")],
+)
+def test_a_redirect_is_no_delivery(code: int, words: str, log: Path, server: Server) -> None:
+    server.status, server.location = code, "http://elsewhere/"
+    ran = run(log, to=server.url)
+    assert ran.code == 0
+    (note,) = [line for line in ran.notes if "OpenLineage" in line]
+    assert f"2 of 2 OpenLineage events were not sent to {server.url}: {words}" in note
+
+
+def test_a_redirect_that_keeps_the_post_is_followed(log: Path, server: Server) -> None:
+    near = Server()
+    near.status, near.location = 308, f"{server.url}/api/v1/lineage"
+    ran = run(log, to=near.url)
+    near.shutdown()
+    near.server_close()
+    assert "not sent" not in ran.err
+    assert [event["eventType"] for _, _, event in server.taken] == ["START", "COMPLETE"]
+
+
+def test_a_server_that_never_answers_costs_its_patience_once(
+    log: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte now and then keeps the timeouts of clients of HTTP from running out."""
+    monkeypatch.setattr("wincli.cli.monitoring.lineage.transport._PATIENCE", 0.2)
+    server.is_slow = threading.Event()
+    ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03", to=server.url)
+    server.is_slow.set()
+    assert ran.code == 0
+    assert f"6 of 6 OpenLineage events were not sent to {server.url}: it gives no answer; they are kept in" in ran.err
+    assert len(server.taken) == 1
+
+
+def test_answers_that_take_long_use_up_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        def emit(self, _: object) -> None:
+            now[0] += 4
+
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    emitter = transport._Emitter(Client(), 10.0)
+    for _ in range(3):
+        emitter.send(None)
+    with pytest.raises(TimeoutError, match="too slowly"):
+        emitter.send(None)
+
+
+def test_a_log_of_the_configuration_keeps_to_the_rule_of_files(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = log / "log" / "dt=2026-11-01" / "a.parquet"
+    before = table.read_bytes()
+    monkeypatch.setenv(
+        "OPENLINEAGE__TRANSPORT", json.dumps({"type": "file", "log_file_path": str(table), "append": True})
+    )
+    ran = run(log, to="env")
+    assert (ran.code, table.read_bytes()) == (2, before)
+    assert "exists and is not an event log of wincli" in ran.err
+
+
 def test_no_secret_of_the_target_or_of_a_path_is_in_a_message_a_record_or_an_event(log: Path, server: Server) -> None:
     server.status = 500
     there = server.url.replace("http://", "http://someone:open-sesame@")
     ran = run(log, "--metrics-file", "m.prom", to=f"{there}/x?token=open-sesame")
     assert ran.code == 0
-    assert "OpenLineage events are not sent any more to http://***@127.0.0.1" in ran.err
+    assert "2 of 2 OpenLineage events were not sent to http://***@127.0.0.1" in ran.err
     told = (log / "out" / "_wincli" / "manifest.json").read_text() + (log / "m.prom").read_text() + ran.err
     assert "sesame" not in told
     assert {key for _, key, _ in server.taken} != {None}
