@@ -165,9 +165,12 @@ def schema_after_parquet(schema: pa.Schema) -> pa.Schema:
     Raises `ConfigError` naming a column that it cannot hold at all.
     """
     check_types("parquet", schema)
+    of_type = {field.type: field for field in schema}  # a long chain of stages has many columns, and few types
     written = pa.BufferOutputStream()
-    parquet.ENCODER.encode([], schema, written)
-    return file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))
+    parquet.ENCODER.encode([], pa.schema(of_type.values()), written)
+    found = file_schema(pq.ParquetFile(pa.BufferReader(written.getvalue())))
+    read = dict(zip(of_type, found.types, strict=True))
+    return pa.schema([pa.field(field.name, read[field.type]) for field in schema])
 
 
 def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> StagePlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...conf.job import PIPE, Job, Stage
@@ -58,7 +58,7 @@ class JobRequest:
     enrichments: tuple[Enrichment, ...] = ()
     notes: tuple[str, ...] = ()
     stdout: str | None = None
-    file: str | None = None
+    file: str | None = field(default=None, compare=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:

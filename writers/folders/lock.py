@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from .place import Place
 
 _LONGEST = 1 << 12  # bytes of a lock file, far more than it has
 _MOST_PROCESSES = 1 << 31  # a process id is a number of 32 bits
+_NO_FILE = {errno.ELOOP, errno.EISDIR, errno.ENXIO}  # a link, a folder, a socket
 _NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
@@ -72,33 +74,50 @@ def hold_lock(lock: Lock, owner: Owner) -> AbstractContextManager[Owner | None]:
 
     The context value is the owner of a lock that this run took over from a dead run, or None. The lock is a file held
     with ``flock``, so the death of a run frees it; on a file system without ``flock`` it is a marker, as `hold_marker`
-    says. Raises `OutputError` naming the process, machine, start time and age of the run that holds the lock.
+    says. Raises `OutputError` naming the process, machine, start time and age of the run that holds the lock, and where
+    something else has the name of the lock, such as a link to a file of somebody: a lock is written into.
     """
     with output_errors(lock.shown):
-        fd = _acquire(lock.path)
+        fd = _acquire(lock)
     if fd is None:
         raise _busy(lock, owner, read_owner(lock.path))
     return _flocked(lock, owner, fd) if fd >= 0 else hold_marker(lock, owner)
 
 
-def _acquire(path: str) -> int | None:
+def _acquire(lock: Lock) -> int | None:
     """Return a file descriptor that holds the lock, None if another run holds it, -1 if there is no ``flock``."""
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fd = os.open(lock.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         except OSError as error:
-            os.close(fd)
+            if error.errno in _NO_FILE:
+                raise _no_lock(lock) from None
+            raise
+        is_held = False
+        try:
+            at = os.fstat(fd)
+            if not stat.S_ISREG(at.st_mode) or at.st_nlink > 1:
+                raise _no_lock(lock)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The former owner may have unlinked the file between our open and our flock. The lock would then be on a
+            # file that no other run can open, so open the path again.
+            is_held = _is_at(fd, lock.path)
+            if is_held:
+                return fd
+        except OSError as error:
             if error.errno in _NO_LOCKS:
                 return -1
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 return None
             raise
-        # The former owner may have unlinked the file between our open and our flock. The lock would then be on a file
-        # that no other run can open, so open the path again.
-        if _is_at(fd, path):
-            return fd
-        os.close(fd)
+        finally:
+            if not is_held:
+                os.close(fd)
+
+
+def _no_lock(lock: Lock) -> OutputError:
+    what = f"{lock.path} has the name of the lock of {lock.shown} and is no lock; nothing was written"
+    return OutputError(what, f"move it away, or {lock.instead}")
 
 
 @contextmanager
@@ -119,7 +138,7 @@ def _flocked(lock: Lock, owner: Owner, fd: int) -> Iterator[Owner | None]:
 
 def _is_at(fd: int, path: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(fd), Path(path).stat())
+        return os.path.samestat(os.fstat(fd), Path(path).lstat())
     except FileNotFoundError:
         return False
 

@@ -97,6 +97,9 @@ def locate(path: str, shown: str | None = None) -> Place:
     with output_errors(path):
         system, inner = resolve(path)
         mounted = is_local(system) and Path(inner).is_mount()
+        is_stream = "://" not in path and Path(path).exists() and not Path(inner).exists()  # as /dev/stdout in a pipe
+    if is_stream:
+        raise ConfigError(f"output {path} is not a folder", "name a folder, or - for stdout")
     if inner != printable(inner):
         what = f"output {printable(path)} is in a folder whose name is no UTF-8: {printable(inner)}"
         raise ConfigError(what, "rename that folder, or name another output")

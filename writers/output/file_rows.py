@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import IO
 
@@ -54,9 +55,14 @@ def with_constants(rows: pa.Table, constants: Mapping[str, pa.Scalar]) -> pa.Tab
 def check_types(format: Format, schema: pa.Schema) -> None:
     """Raise `ConfigError` where two columns have one name or the format cannot hold the type of a column."""
     encoder, names = encoder_of(format), schema.names
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
+    known = set[object]()
     for field in schema:
+        kind_of = field.type if field.name.isidentifier() else field  # a name may be what a format refuses
+        if kind_of in known:
+            continue
+        known.add(kind_of)
         row = pa.table({field.name: pa.nulls(1, field.type)})  # Arrow refuses some types only when it writes a row
         written = pa.BufferOutputStream()
         try:

@@ -81,8 +81,13 @@ def format_of(source: FileSource) -> Format:
 def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
     """Return the columns of a stage's result, with what each holds."""
     plan = stage.plan
+    holds = _words(plan)
     own = _aggregates(stage)
-    return tuple(ColumnForecast(field.name, _type(field), _holds(field.name, plan, own)) for field in stage.result)
+    other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
+    return tuple(
+        ColumnForecast(field.name, _type(field), holds.get(field.name) or own.get(field.name, other))
+        for field in stage.result
+    )
 
 
 def _type(field: pa.Field) -> str:
@@ -97,10 +102,9 @@ def _aggregates(stage: StagePlan) -> dict[str, str]:
     return {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
 
 
-def _holds(name: str, plan: Plan, own: Mapping[str, str]) -> str:
+def _words(plan: Plan) -> dict[str, str]:
+    """Return what each column of a result holds that is neither an aggregate nor a column of the row."""
     known = dict.fromkeys(plan.place_names, "number of the row in its window")
     known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
     known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
-    known |= dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")
-    other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
-    return known.get(name) or own.get(name, other)
+    return known | dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")

@@ -13,7 +13,6 @@ from ....conf.ranges.units import Unit, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError
 from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
-from ....writers.output.overlap import refuse_each_other
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, read_state, state_without_lock
 from ...backfill.finished_results import read_result
@@ -23,6 +22,7 @@ from ...backfill.plain_backfill import earlier_jobs, own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...console.progress import Show
 from ...launch.next_run import check_undated, files_of, find_next_run, result_is_done
+from ...planning.open_outputs import refuse_overlaps
 from ...request.request import JobRequest
 from .forecast import Forecast, UnitForecast
 from .stages import OnState, OpenJob, open_job, output_name
@@ -110,7 +110,7 @@ def _problem_of(request: JobRequest) -> WincliError | None:
     stage_outputs = (stage.stage.output for stage in request.stages[:-1])
     paths = [path for path in (*stage_outputs, request.job.output) if path and path != PIPE]
     try:
-        refuse_each_other(paths)
+        refuse_overlaps(request, paths)
         for path in paths:
             check_output(path, request.job.mode, request.inputs)
     except WincliError as error:

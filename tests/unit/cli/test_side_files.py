@@ -105,7 +105,7 @@ def refused(ran: Ran, words: str) -> None:
         ("to-none", "is inside the input log"),
         ("to-new", "is inside the input log"),
         ("none-again", "is another name (a hard link) of a file of the input log"),
-        ("", "is empty; name a file, such as"),
+        ("", "is an empty path; name a file"),
         ("n" * 300, "the name is too long"),
         ("a\0b", "null byte"),
     ],

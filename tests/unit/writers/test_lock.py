@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -181,3 +182,31 @@ class TestWithoutFlock:
         monkeypatch.setattr(lock, "_read_marker", lambda place: next(answers))
         with pytest.raises(OutputError, match="process 9 on x"), table.hold(OWNER):
             pass
+
+
+@pytest.mark.parametrize("make", ["link", "dead link", "hard link", "fifo", "folder"])
+@pytest.mark.parametrize("has_flock", [True, False])
+def test_what_only_has_the_name_of_a_lock_is_not_written(
+    make: str, has_flock: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, theirs = table_of(str(tmp_path / "out")), tmp_path / "theirs"
+    name = Path(table.place.lock)
+    if make != "dead link":
+        theirs.write_text("mine")
+    if make == "fifo":
+        os.mkfifo(name)
+    elif make == "folder":
+        name.mkdir()
+    elif make == "hard link":
+        name.hardlink_to(theirs)
+    else:
+        name.symlink_to(theirs)
+    before = sorted(tmp_path.iterdir())
+    if not has_flock:
+        monkeypatch.setattr(fcntl, "flock", mock.Mock(side_effect=OSError(errno.ENOSYS, "not here")))
+    with pytest.raises(
+        OutputError, match=r"\.out\.wincli-lock has the name of the lock of .*; move it away, or choose"
+    ):
+        table.hold(OWNER)
+    assert sorted(tmp_path.iterdir()) == before
+    assert make == "dead link" or theirs.read_text() == "mine"

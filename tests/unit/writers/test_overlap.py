@@ -9,7 +9,7 @@ import pytest
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.support.addresses.file_systems import file_system_of
 from wincli.writers.folders.place import Place, locate
-from wincli.writers.output.overlap import refuse_overlap
+from wincli.writers.output.overlap import refuse_each_other, refuse_overlap
 
 
 @pytest.fixture
@@ -88,3 +88,26 @@ def test_in_a_store_too() -> None:
         with pytest.raises(ConfigError, match=how):
             refuse_overlap(out, ["s3://bucket/data/in?region=eu-west-1"])
     refuse_overlap(Place("s3://..", store, "bucket/data/in2"), ["s3://bucket/data/in?region=eu-west-1"])
+
+
+def test_a_root_holds_everything_and_a_glob_may_begin_there(here: Path) -> None:
+    with pytest.raises(ConfigError, match="is inside the input /"):
+        refuse_overlap(locate("out"), ["/"])
+    refuse_overlap(locate("logs"), ["/*.csv"])
+    with pytest.raises(ConfigError, match="is inside the input"):
+        refuse_overlap(locate("out"), ["/*/**"])
+
+
+def test_outputs_of_a_job_are_compared_with_all_others(here: Path) -> None:
+    many = [f"deep/{n}" for n in range(3000)]
+    refuse_each_other(many)
+    refuse_each_other(["a", "ab", "b/a", "b/ab", "a-b"])
+    for outputs, words in (
+        ([*many, "deep/7"], "deep/7 and deep/7 are the same output"),
+        ([*many, "deep/7/x/y"], "output deep/7/x/y is inside output deep/7"),
+        ([*many, "deep"], "output deep/0 is inside output deep"),
+        (["link", "logs"], "link and logs are the same output"),
+        (["link/x", "logs"], "output link/x is inside output logs"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            refuse_each_other(outputs)

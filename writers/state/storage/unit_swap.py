@@ -124,8 +124,9 @@ class UnitSwap:
 
 def put(path: Path, text: str) -> None:
     """Write a file atomically, and to disk before this returns. Raises `OSError`."""
-    with writing(path, half(path)) as attempt:
-        attempt.write_text(text, encoding="utf-8")
+    half(path).unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody
+    with writing(path, half(path)) as attempt, attempt.open("x", encoding="utf-8") as file:
+        file.write(text)
     atomic_swap.sync(path.parent)
 
 
