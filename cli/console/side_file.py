@@ -113,7 +113,8 @@ class SideFile:
         if any(map(_RESERVED.fullmatch, path.parts)):
             raise ConfigError(f"{self} is a name that wincli keeps for itself", "name another file")
         for above in path.parents:
-            if any(os.path.lexists(above / name) for name in _OURS):
+            is_iceberg = next(above.glob("metadata/*.metadata.json"), None) is not None
+            if is_iceberg or any(os.path.lexists(above / name) for name in _OURS):
                 what = f"{self} is inside {printable(str(above))}, which is a result, a table or a state"
                 raise ConfigError(what, "name a file outside of it")
 
@@ -177,6 +178,8 @@ def write_side_file(file: SideFile, text: str) -> None:
 
 def _local(text: str) -> str | None:
     """Return the absolute path of a local path or glob, its fixed part with links followed; None for other places."""
+    if not text:
+        return None
     if "://" in text:
         parts = urlsplit(text)
         if parts.scheme not in ("file", "local"):

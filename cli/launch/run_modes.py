@@ -26,6 +26,7 @@ from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
 from ..job.reports.summary import report_outcome
 from ..job.staged_job import StageRun
+from ..planning.open_outputs import refuse_state_overlap
 from ..request.request import JobRequest
 from .next_run import check_undated, find_next_run, result_is_done
 
@@ -58,6 +59,7 @@ def _run_alone(request: JobRequest, context: RunContext) -> Finish:
 
 def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
     """Run a job as the next incremental run of a state."""
+    refuse_state_overlap(request)
     check_undated(request, state_without_lock(path).records)
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)

@@ -9,6 +9,7 @@ from ...writers.commit.tables import table_of
 from ...writers.folders.lock import Owner
 from ...writers.output.output import Output, open_output
 from ...writers.output.overlap import refuse_each_other, refuse_overlap
+from ...writers.state.storage.places import storage_of
 from ..request.request import JobRequest
 
 
@@ -42,3 +43,15 @@ def refuse_overlaps(request: JobRequest, outputs: Sequence[str]) -> None:
     for place in (table_of(path).place for path in outputs):
         for what, path in request.read_besides:
             refuse_overlap(place, [path], what)
+
+
+def refuse_state_overlap(request: JobRequest) -> None:
+    """Raise `ConfigError` where the state of a job without a range overlaps what it reads: it would be read, too.
+
+    Of a range each unit reads a folder of its own.
+    """
+    if request.job.state is None or request.job.start is not None:
+        return
+    place = storage_of(request.job.state).place
+    for what, path in (*(("input", path) for path in request.inputs), *request.read_besides):
+        refuse_overlap(place, [path], what, "state")

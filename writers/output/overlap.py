@@ -9,6 +9,7 @@ import os
 import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Literal
 
 from pyarrow import fs
 
@@ -19,22 +20,24 @@ from ..folders.globs import fixed_part, globbed, holds, is_glob, is_within
 from ..folders.os_errors import reason
 from ..folders.place import MANIFEST, Place, is_local, resolve
 
-_REMEDY = "choose an output folder apart from the {}s"
+_REMEDY = {"output": "choose an output folder apart from the {}s", "state": "choose a state folder apart from the {}s"}
 _DEEPEST = 8
 _MOST = 100
 _REMEDY_EACH = "give each stage an output folder of its own"
 
 
-def refuse_overlap(out: Place, inputs: Sequence[str], what: str = "input") -> None:
+def refuse_overlap(
+    out: Place, inputs: Sequence[str], what: str = "input", role: Literal["output", "state"] = "output"
+) -> None:
     """Raise `ConfigError` naming both where ``out`` is equal to, inside or around one of ``inputs``.
 
-    ``what``: the word for one of them, such as ``enrich table``. Inputs are files, folders or globs (``*``, ``?``,
-    ``[..]``, ``**``), as paths or URIs. The output is inside a glob if the glob matches the output or a folder that
-    contains it; ``**`` contains everything below the folder before it.
+    ``what``: the word for one of them, such as ``enrich table``; ``role``: that for ``out``. Inputs are files, folders
+    or globs (``*``, ``?``, ``[..]``, ``**``), as paths or URIs. The output is inside a glob if the glob matches the
+    output or a folder that contains it; ``**`` contains everything below the folder before it.
     The output is around a glob if it contains the part before the first wildcard or, on a local file system, any match.
     Raises `InputError` where the file system of an input cannot be reached.
     """
-    do = _REMEDY.format(what)
+    do = _REMEDY[role].format(what)
     for text in inputs:
         try:
             system, path = _resolve_input(text)
@@ -45,12 +48,12 @@ def refuse_overlap(out: Place, inputs: Sequence[str], what: str = "input") -> No
         if not _is_same(system, out.fs):
             continue
         if path == out.path:
-            raise ConfigError(f"output {out.shown} is the {what} {text} itself", do)
+            raise ConfigError(f"{role} {out.shown} is the {what} {text} itself", do)
         if holds(path, out.path):
-            raise ConfigError(f"output {out.shown} is inside the {what} {text}", do)
+            raise ConfigError(f"{role} {out.shown} is inside the {what} {text}", do)
         found = (os.path.realpath(match) for match in _matches(out, path))
         if is_within(fixed_part(path), out.path) or any(is_within(each, out.path) for each in found):
-            raise ConfigError(f"output {out.shown} contains the {what} {text}", do)
+            raise ConfigError(f"{role} {out.shown} contains the {what} {text}", do)
 
 
 def refuse_each_other(outputs: Sequence[str]) -> None:

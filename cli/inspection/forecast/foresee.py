@@ -22,7 +22,7 @@ from ...backfill.plain_backfill import earlier_jobs, own_request
 from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...console.progress import Show
 from ...launch.next_run import check_undated, files_of, find_next_run, result_is_done
-from ...planning.open_outputs import refuse_overlaps
+from ...planning.open_outputs import refuse_overlaps, refuse_state_overlap
 from ...request.request import JobRequest
 from .forecast import Forecast, UnitForecast
 from .stages import OnState, OpenJob, open_job, output_name
@@ -72,6 +72,7 @@ def _foresee_alone(request: JobRequest, show: Show) -> JobForecast:
 
 
 def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
+    refuse_state_overlap(request)
     state = state_without_lock(path)
     check_undated(request, state.records)
     files = files_of(request)

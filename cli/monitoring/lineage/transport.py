@@ -84,7 +84,7 @@ class _Emitter:
 
     def close(self) -> None:
         """Wait for events that the client sends in the background. Raises as `send` does."""
-        if not self._wait(lambda: self.client.close(max(self.left, _SOON))):
+        if self._wait(lambda: self.client.close(max(self.left, _SOON))) is False:
             raise TimeoutError("timed out")
 
     def _wait(self, work: Callable[[], Any]) -> Any:

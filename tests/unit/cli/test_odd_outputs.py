@@ -68,6 +68,15 @@ def test_an_output_over_its_own_job_file_or_enrich_table_is_refused(here: Path) 
     assert (here / "out" / "job.yaml").exists()
 
 
+def test_a_state_among_what_is_read_is_refused(here: Path) -> None:
+    for state, words in (("in/st", "is inside the input in"), ("in", "is the input in itself"), (".", "contains the")):
+        for command in ("run", "plan"):
+            ran = wincli_here(command, *RUN[1:], "--state", state, "in", "/nowhere/out", cwd=here)
+            refused(ran, f"state {state} {words}")
+    assert [path.name for path in (here / "in").iterdir()] == ["a.csv"]
+    assert wincli_here(*RUN, "--state", "in/st", "in/*.csv", "out", cwd=here).code == 0
+
+
 # Links
 
 

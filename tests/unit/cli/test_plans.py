@@ -254,9 +254,9 @@ def test_what_a_run_refuses_a_plan_refuses_with_the_same_words(args: tuple[str, 
 def test_a_state_below_a_file_is_refused_by_a_plan_and_its_run(tmp_path: Path) -> None:
     write(tmp_path, a__csv=LOG)
     args = (*SESSIONS, "--state", "a.csv/st", "a.csv", "out")
-    why = "cannot write the state a.csv/st: a part of the path is a file, not a folder; nothing was written"
-    refused = f"wincli: error: {why}; write to another path, or move that file away\n"
-    assert plan(tmp_path, *args, code=3).err == refused
+    why = "state a.csv/st is inside the input a.csv; choose a state folder apart from the inputs"
+    refused = f"wincli: error: {why}\n"
+    assert plan(tmp_path, *args, code=2).err == refused
     assert wincli_here("run", *args, cwd=tmp_path).err == refused
 
 
