@@ -62,14 +62,15 @@ class SideFile:
     def check(self) -> None:
         """Raise `ConfigError` where the file may not be written, or cannot be."""
         with self._named_errors():
-            self._check_place()
-            if os.path.lexists(self.path):
-                with self._open(os.O_RDWR | os.O_APPEND if self.grows else os.O_RDONLY):
-                    pass
+            self._check_at(self.path)
 
     def read(self) -> bytes:
         """Return what an earlier run has written there; nothing where there is none, or it cannot be read."""
-        with suppress(ConfigError, OSError), self._open(os.O_RDONLY) as fd, os.fdopen(fd, "rb", closefd=False) as file:
+        with (
+            suppress(ConfigError, OSError),
+            self._open(self.path, os.O_RDONLY) as fd,
+            os.fdopen(fd, "rb", closefd=False) as file,
+        ):
             file.seek(0)
             return file.read()
         return b""
@@ -78,29 +79,36 @@ class SideFile:
         """Write the file: readers see the former content, or this. Raises `ConfigError` as `check`, and `OSError`."""
         from ...writers.folders.atomic_file import writing  # noqa: PLC0415 - loads pyarrow
 
-        self.check()
-        path = self.path
+        with self._named_errors():
+            path = self.path  # found once: a link may be another one the next time
+            self._check_at(path)
         with writing(path, path.with_name(f".wincli-{token_hex(6)}"), is_kept=False) as attempt:
             attempt.write_bytes(text)
-            self.check()
+            self._check_at(path)
 
     def append(self, line: str) -> None:
         """Add a line at the end of a file, new or not. Raises `ConfigError` as `check`, and `OSError`."""
         with self._named_errors():
-            self._check_place()
-        with self._open(os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+            path = self.path
+            self._check_place(path)
+        with self._open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
             size = os.fstat(fd).st_size
             is_torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"  # by a full disk, or by the end of a machine
             left = memoryview((("\n" if is_torn else "") + line + "\n").encode("utf-8", "backslashreplace"))
             while left:
                 left = left[os.write(fd, left) :]
 
-    def _check_place(self) -> None:
+    def _check_at(self, path: Path) -> None:
+        self._check_place(path)
+        if os.path.lexists(path):
+            with self._open(path, os.O_RDWR | os.O_APPEND if self.grows else os.O_RDONLY):
+                pass
+
+    def _check_place(self, path: Path) -> None:
         if not self.name:
             raise ConfigError(f"{self.option} is empty", f"name a file, such as {self.example}")
         if "://" in self.name:
             raise ConfigError(f"{self} is no path: {self.kind} is written to a local file", "name one")
-        path = self.path
         folder, shown = path.parent, printable(str(Path(self.name).parent))
         if path.is_dir():
             example = printable(str(Path(self.name) / self.example))
@@ -119,12 +127,12 @@ class SideFile:
                 raise ConfigError(what, "name a file outside of it")
 
     @contextmanager
-    def _open(self, flags: int) -> Iterator[int]:
+    def _open(self, path: Path, flags: int) -> Iterator[int]:
         """Open the file, and look at it once it is open: then nobody can put another in its place."""
         with self._named_errors():
-            if os.path.lexists(self.path) and not stat.S_ISREG(os.lstat(self.path).st_mode):
+            if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
                 raise ConfigError(f"{self} is no regular file", "name another")
-            fd = os.open(self.path, flags | _NO_WAIT, 0o666)
+            fd = os.open(path, flags | _NO_WAIT, 0o666)
         try:
             with self._named_errors(), os.fdopen(fd, "rb", closefd=False) as file:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):

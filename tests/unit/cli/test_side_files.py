@@ -275,6 +275,23 @@ def test_a_line_that_was_torn_stays_a_line_of_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_text() == "{1}\n{2\n{3}\n{4}\n"
 
 
+def test_a_link_that_changes_while_a_file_is_written_leads_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("own", "theirs"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("own")
+
+    def swapped(_: int) -> str:
+        (tmp_path / "link").unlink()
+        (tmp_path / "link").symlink_to("theirs")
+        return "x"
+
+    monkeypatch.setattr("wincli.cli.console.side_file.token_hex", swapped)
+    SideFile("--x", str(tmp_path / "link"), "a log", "x", lambda line: line == b"own").replace(b"new")
+    assert [(tmp_path / name).read_text() for name in ("own", "theirs")] == ["new", "theirs"]
+
+
 def test_a_hard_link_of_a_file_deep_in_an_input_is_found(tmp_path: Path) -> None:
     (tmp_path / "in/a/b").mkdir(parents=True)
     (tmp_path / "in/a/b/x").write_text("")
