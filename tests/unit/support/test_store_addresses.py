@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from wincli.windowing.support.addresses import file_systems
 from wincli.windowing.support.addresses.file_systems import file_system_of, reach
 
 AZURE = {
@@ -39,6 +42,23 @@ def test_an_emulator_of_google_comes_from_the_environment(host: str, monkeypatch
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", host)
     wanted = fs.GcsFileSystem(anonymous=True, scheme="http", endpoint_override="127.0.0.1:9023")
     assert file_system_of("gs://lake/out") == (wanted, "lake/out")
+
+
+@pytest.mark.parametrize("host", [None, "127.0.0.1:1"])
+def test_a_store_of_google_that_does_not_answer_is_an_error_in_the_end(
+    host: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its library tries for 15 minutes."""
+    monkeypatch.setattr(file_systems, "_GOOGLE", 1)
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    if host is not None:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", host)
+    uri = "gs://lake/out" if host else "gs://anonymous@lake/out?scheme=http&endpoint_override=127.0.0.1:1"
+    system, path = file_system_of(uri)
+    began = time.monotonic()
+    with pytest.raises(OSError, match="Retry policy exhausted"):
+        system.get_file_info(path)
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize("uri", ["s3://user:secret@/x", "s3://user:se]cret@[b/x", "s3:///x"])

@@ -7,6 +7,7 @@ store that does not answer is an error within ten seconds; one that throttles or
 from __future__ import annotations
 
 import copyreg
+import datetime as dt
 import os
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,6 +23,7 @@ STORES = ("s3", "gs", "abfs")
 _CONNECT = 3  # seconds; a store that is there answers in a tenth of one
 _REQUEST = 60  # seconds without a byte
 _TRIES = 6  # with growing pauses, for throttling and for errors of the store
+_GOOGLE = 20  # seconds for all tries of a request to Google's store; its library takes 15 minutes
 _FIRST_REQUEST = 4  # seconds without a byte of the answer to the first request
 _FIRST_TRIES = 2  # of the first request: an address that is wrong should say so at once
 
@@ -88,9 +90,16 @@ def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
     address = StoreAddress.parse(uri)
     system = None if address is None else _store(address, uri)
     if address is None or system is None:
-        system, path = fs.FileSystem.from_uri(with_plain_scheme(uri))
+        system, path = fs.FileSystem.from_uri(_with_an_end(with_plain_scheme(uri)))
         return system, path.rstrip("/") or path
     return system, f"{address.bucket}/{address.path}".rstrip("/")
+
+
+def _with_an_end(uri: str) -> str:
+    """Return a URI of Google's store with an end to its tries."""
+    if not uri.startswith("gs://") or "retry_limit_seconds=" in uri:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_GOOGLE}"
 
 
 def _store(address: StoreAddress, uri: str) -> fs.FileSystem | None:
@@ -179,7 +188,8 @@ def _gs() -> fs.FileSystem | None:
     if host is None:
         return None
     where = urlsplit(host)
-    return fs.GcsFileSystem(anonymous=True, scheme=where.scheme, endpoint_override=where.netloc)
+    limit = dt.timedelta(seconds=_GOOGLE)
+    return fs.GcsFileSystem(True, scheme=where.scheme, endpoint_override=where.netloc, retry_time_limit=limit)
 
 
 def google_emulator() -> str | None:
