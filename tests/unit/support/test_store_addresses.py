@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 
 import pyarrow as pa
@@ -40,7 +41,8 @@ def test_the_account_in_a_uri_goes_before_that_of_the_environment(monkeypatch: p
 @pytest.mark.parametrize("host", ["127.0.0.1:9023", "http://127.0.0.1:9023"])
 def test_an_emulator_of_google_comes_from_the_environment(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", host)
-    wanted = fs.GcsFileSystem(anonymous=True, scheme="http", endpoint_override="127.0.0.1:9023")
+    end = dt.timedelta(seconds=20)
+    wanted = fs.GcsFileSystem(anonymous=True, scheme="http", endpoint_override="127.0.0.1:9023", retry_time_limit=end)
     assert file_system_of("gs://lake/out") == (wanted, "lake/out")
 
 

@@ -188,8 +188,12 @@ def _gs() -> fs.FileSystem | None:
     if host is None:
         return None
     where = urlsplit(host)
-    limit = dt.timedelta(seconds=_GOOGLE)
-    return fs.GcsFileSystem(True, scheme=where.scheme, endpoint_override=where.netloc, retry_time_limit=limit)
+    return fs.GcsFileSystem(
+        anonymous=True,
+        scheme=where.scheme,
+        endpoint_override=where.netloc,
+        retry_time_limit=dt.timedelta(seconds=_GOOGLE),
+    )
 
 
 def google_emulator() -> str | None:
