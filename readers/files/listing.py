@@ -264,7 +264,9 @@ def _reach(path: str) -> None:
 
 
 def _root(path: str) -> Located:
-    """Return the location of a path; a path without a scheme is local. Raises `InputError` for a bad URI."""
+    """Return the location of a path; a path without a scheme is local. Raises `InputError` for a bad path or URI."""
+    if "\0" in path:
+        raise InputError(f"{path} is no path: it has a character NUL", "write the path without it")
     if "://" not in path:
         absolute = os.path.abspath(path).replace(os.sep, "/")  # noqa: PTH100 - Path.resolve would follow links
         return Located(fs.LocalFileSystem(), absolute, printable(path))

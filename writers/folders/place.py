@@ -92,8 +92,9 @@ def locate(path: str, shown: str | None = None) -> Place:
     unknown scheme, the root of a file system and a mount point (these cannot be swapped), `OutputError` where the file
     system cannot be reached.
     """
-    if not path:
-        raise ConfigError("the output path is empty", "name a folder to write to")
+    if not path or "\0" in path:
+        what = "has a character NUL" if path else "is empty"
+        raise ConfigError(f"the output path {what}", "name a folder to write to")
     with output_errors(path):
         system, inner = resolve(path)
         mounted = is_local(system) and Path(inner).is_mount()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from wincli.windowing.errors import ConfigError
 from wincli.windowing.tables.address import TablePath, folder_path, split_path
+from wincli.windowing.tables.delta.kind import path_of
+from wincli.windowing.tables.delta.library import uri_of
+from wincli.windowing.tables.iceberg.address import parse_address
 
 
 @pytest.mark.parametrize(
@@ -26,3 +30,37 @@ def test_names_with_values_at_the_end_are_a_partition(
     found = split_path(path)
     assert (found.root, found.values) == (root, values)
     assert TablePath(root, folder_path(values)).values == values
+
+
+BELOW = ("day=..", "day=%2e%2e%2f..", "day=a%00b", "..=b", "%2e%2e=x", "day=a/day=b", "a\0b", "a=\n")
+ADDRESSES = (
+    *("..", "", "/", "lake", "lake/..", "lake/../x", "../a.b", "./a.b", "lake//a.b", "lake/a.b/..", "lake/a.b//c=d"),
+    *(
+        "lake/a..b",
+        "lake/a.%2e%2e",
+        "lake/a.b%2fc",
+        "lake/a.b#c",
+        "lake/a.b?c",
+        "lake/a.b\\c",
+        "lake/a.b\nc",
+        "lake/a. b",
+    ),
+)
+
+
+@pytest.mark.parametrize("below", BELOW)
+def test_partition_that_leads_elsewhere_is_refused(below: str) -> None:
+    for parse, root in ((path_of, "delta+out"), (parse_address, "iceberg://lake/logs.out")):
+        with pytest.raises(ConfigError, match=r"is no name of a partition|is named twice|has a character NUL"):
+            parse(f"{root}/{below}")
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_address_of_an_iceberg_table_names_a_catalog_and_a_table(address: str) -> None:
+    with pytest.raises(ConfigError, match="is no address of an Iceberg table"):
+        parse_address(f"iceberg://{address}")
+
+
+def test_path_that_the_library_of_delta_takes_for_another_is_refused() -> None:
+    with pytest.raises(ConfigError, match="has a % before two hex digits"):
+        uri_of("in/%2e%2e/out")

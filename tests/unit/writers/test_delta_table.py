@@ -172,6 +172,20 @@ def test_result_that_another_program_has_compacted_is_still_the_result(disk: Pla
     assert disk.numbers() == [3]
 
 
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_as_many_rows_that_another_program_has_written_are_not_replaced(disk: Place, is_compacted: bool) -> None:
+    put(disk, DAY, rows(1), rows(2))
+    put(disk, NEXT, rows(3))
+    disk.table().update(updates={"n": "n + 6"}, predicate="n = 2")
+    if is_compacted:
+        disk.table().optimize.compact()
+    assert table_of(disk.address(DAY)).manifest() is None
+    with pytest.raises(ConfigError, match="was not written by wincli"):
+        put(disk, DAY, rows(4))
+    put(disk, NEXT, rows(5))
+    assert disk.numbers() == [1, 5, 8]
+
+
 def test_commit_to_another_partition_in_between_is_no_conflict(disk: Place) -> None:
     put(disk, DAY, rows(1))
     with open_output(disk.address(DAY), "overwrite", [], ME) as output:

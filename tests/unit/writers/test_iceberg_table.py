@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from pathlib import Path
 from types import FrameType
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyarrow import fs
+from pyiceberg.table.snapshots import Operation, update_snapshot_summaries
 
 from support.iceberg_catalog import Lake
 from support.numbered_units import ME
@@ -26,6 +28,7 @@ from wincli.writers.output.output import Output, open_output
 
 SCHEMA = pa.schema([("user", pa.string()), ("n", pa.int64()), ("tags", pa.list_(pa.string()))])
 REJECTS = pa.schema([("n", pa.int64())])
+DATE = dt.date(2026, 11, 2)
 DAY, NEXT = "clicks/day=2026-11-02", "clicks/day=2026-11-03"
 
 
@@ -357,10 +360,22 @@ def test_missing_namespace_and_catalog_are_said(disk: Lake) -> None:
         table_of("iceberg://lake/clicks")
 
 
-def test_result_that_another_program_has_compacted_is_still_the_result(disk: Lake) -> None:
+def compact(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the rows of a day into one file, as Spark's ``rewrite_data_files`` does; pyiceberg has no such call."""
+
+    def replacing(**told: Any) -> Any:
+        return update_snapshot_summaries(**told).model_copy(update={"operation": Operation.REPLACE})
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pyiceberg.table.update.snapshot.update_snapshot_summaries", replacing)
+        lake.table("clicks").overwrite(lake.rows("clicks").filter(pc.field("day") == DATE), "day = '2026-11-02'")
+
+
+def test_result_that_another_program_has_compacted_is_still_the_result(
+    disk: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(disk, DAY, rows(1), rows(2))
-    table = disk.table("clicks")
-    table.overwrite(disk.rows("clicks"), "day = '2026-11-02'")
+    compact(disk, monkeypatch)
     manifest = table_of(disk.address(DAY)).manifest()
     assert manifest is not None
     assert table_of(disk.address(DAY)).missing(manifest) is None
@@ -379,6 +394,21 @@ def test_rows_that_another_program_has_added_are_not_replaced(disk: Lake) -> Non
         put(disk, DAY, rows(3))
     put(disk, NEXT, rows(4))
     assert numbers(disk) == [1, 1, 4]
+
+
+def test_as_many_rows_that_another_program_has_written_are_not_replaced(
+    disk: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(disk, DAY, rows(1), rows(2))
+    put(disk, NEXT, rows(3))
+    others = disk.rows("clicks").filter(pc.field("n") == 1)
+    disk.table("clicks").overwrite(others, "day = '2026-11-02' and n = 2")
+    compact(disk, monkeypatch)
+    assert table_of(disk.address(DAY)).manifest() is None
+    with pytest.raises(ConfigError, match="was not written by wincli"):
+        put(disk, DAY, rows(4))
+    put(disk, NEXT, rows(5))
+    assert numbers(disk) == [1, 1, 5]
 
 
 @pytest.mark.filterwarnings("ignore:Iceberg scan planning")  # of Polars, which asks for another package

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from ...errors import InputError
 from ...support.addresses.redaction import redacted_path
-from ..address import TablePath, split_path
+from ..address import TablePath, partition_path, split_path
 from ..table_version import TableFile, TableVersion
 from .columns import canonical, schema_of
 from .library import LOG, input_errors, locate, open_table
@@ -48,8 +48,8 @@ KIND = Delta()
 
 
 def path_of(path: str) -> TablePath:
-    """Divide a path, with or without ``delta+``, into the table and its partition."""
-    return split_path(path.removeprefix(PREFIX))
+    """Divide a path, with or without ``delta+``, into the table and its partition. Raises as `partition_path`."""
+    return partition_path(path.removeprefix(PREFIX))
 
 
 def has_log(root: str) -> bool:

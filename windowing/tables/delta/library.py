@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyarrow import fs
 
@@ -104,9 +105,16 @@ def first_line(error: BaseException) -> str:
 
 
 def uri_of(root: str) -> str:
-    """Return a path or URI as the library takes it: without credentials and parameters."""
+    """Return a path or URI as the library takes it: without credentials and parameters.
+
+    Raises `ConfigError` for a path in which the library would take ``%2e`` for a dot, and so read another folder.
+    """
     if "://" not in root:
-        return os.path.realpath(root)
+        whole = os.path.realpath(root)
+        if unquote(whole) != whole:
+            what = f"{redacted_path(root)} cannot be a Delta table: its path has a % before two hex digits"
+            raise ConfigError(what, "choose a path without these")
+        return whole
     address = StoreAddress.parse(root)
     if address is None or address.scheme == "abfs":
         return with_plain_scheme(root).rstrip("/")

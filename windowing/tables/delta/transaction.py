@@ -10,6 +10,7 @@ it is tried.
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import secrets
 import time
@@ -20,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import fs
 
 from ...errors import InputError, OutputError
 from ...support.addresses.store_errors import store_trouble
 from ..address import Values, folder_path
 from .columns import merged_schema
-from .library import first_line, import_library, open_table, storage_options, uri_of
+from .library import LOG, first_line, import_library, locate, open_table, storage_options, uri_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -123,6 +125,36 @@ def live_files(table: DeltaTable, values: Values) -> list[dict[str, Any]]:
         actions = actions.filter(column.is_null() if value is None else pc.equal(column, value))
     rows = actions.select(["path", "size_bytes", "num_records"]).to_pylist()
     return sorted(rows, key=lambda row: row["path"])
+
+
+def only_rewritten(root: str, table: DeltaTable, values: Values) -> bool:
+    """Whether others have, since the last result of a partition, only written the same rows into other files.
+
+    A compaction says of its files that they are no change of data; an update of as many rows as before does not. What
+    is gone from the log is taken for a compaction.
+    """
+    system, inner = locate(root)
+    last, wanted = published(table, values), dict(values)
+    for version in range(table.version(), -1, -1):
+        log = f"{inner}/{LOG}/{version:020}.json"
+        if system.get_file_info(log).type != fs.FileType.File:
+            return True
+        with system.open_input_stream(log) as file:
+            actions = [json.loads(line) for line in file.read().splitlines()]
+        taken = {(each["txn"]["appId"], each["txn"]["version"]) for each in actions if "txn" in each}
+        if last is not None and (app_of(values), int(last, 16)) in taken:
+            return True
+        changes = [each.get("add") or each.get("remove") or {} for each in actions]
+        others = [each for each in changes if each.get("dataChange")]
+        is_own = any(app.startswith("wincli") for app, _ in taken)
+        if not is_own and any(_is_in(each.get("partitionValues"), wanted) for each in others):
+            return False
+    return False
+
+
+def _is_in(found: Mapping[str, str | None] | None, wanted: Mapping[str, str | None]) -> bool:
+    """Whether a file may be of a partition; of one that the log does not say it of, it may."""
+    return all(((found or wanted).get(name) or None) == value for name, value in wanted.items())
 
 
 def held(table: DeltaTable | None, values: Values) -> str:

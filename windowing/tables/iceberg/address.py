@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, replace
 
 from ...errors import ConfigError
-from ..address import Values, folder_name, split_path
+from ..address import Values, folder_name, leads_elsewhere, partition_path
 
 SCHEME = "iceberg://"
+_OF_URIS = frozenset("/\\?#%")  # a name becomes a part of the location of a new table, where these mean something else
 _FORM = "write iceberg://CATALOG/NAMESPACE.TABLE, and after it a partition, if any, as /day=2026-11-02"
 
 
@@ -46,12 +47,16 @@ def is_address(path: str) -> bool:
 
 def parse_address(path: str) -> TableAddress:
     """Return the address that a text names. Raises `ConfigError` where it is of another form."""
-    found = split_path(path)
+    found = partition_path(path)
     catalog, _, name = found.root.removeprefix(SCHEME).partition("/")
     table = tuple(name.split("."))
     if re.search(r"[?#@]", found.root):
         what = f"{path} has more than a catalog and a table, and an address of an Iceberg table has no parameters"
         raise ConfigError(what, "write users, tokens and properties to the catalog in ~/.pyiceberg.yaml")
-    if not is_address(path) or not catalog or "/" in name or len(table) < 2 or not all(table):
+    if not is_address(path) or len(table) < 2 or not all(map(_is_name, (catalog, *table))):
         raise ConfigError(f"{path} is no address of an Iceberg table", _FORM)
     return TableAddress(catalog, table, found.values)
+
+
+def _is_name(name: str) -> bool:
+    return bool(name.strip()) and name == name.strip() and not leads_elsewhere(name) and not _OF_URIS & {*name}

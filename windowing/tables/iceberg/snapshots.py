@@ -99,6 +99,36 @@ def untouched(metadata: TableMetadata, address: TableAddress) -> str | None:
     return None
 
 
+def only_rewritten(table: Table, address: TableAddress) -> bool:
+    """Whether others have, since the last result at an address, only written the same rows into other files.
+
+    A compaction is a snapshot that replaces files; an update of as many rows as before is one that overwrites them.
+    """
+    where = where_text(address)
+    for each in ancestors(table.metadata):
+        found = property_of(each, WHERE)
+        if found == where:
+            return True
+        is_own = found is not None or property_of(each, FENCE) is not None
+        kind = None if each.summary is None else each.summary.operation.value
+        if found == "" or not (is_own or kind == "replace" or not _changes(table, address, each)):
+            return False
+    return False
+
+
+def _changes(table: Table, address: TableAddress, snapshot: Snapshot) -> bool:
+    """Whether a snapshot has added or deleted files that may have rows of an address."""
+    wanted = set(stored_values(address, table.metadata).items())
+    fields = {number: identity_fields(table.schema(), spec) for number, spec in table.specs().items()}
+    for manifest in _manifests(table, address, snapshot):
+        if manifest.added_snapshot_id == snapshot.snapshot_id:
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
+                is_of = entry.snapshot_id in (None, snapshot.snapshot_id)
+                if is_of and _may_have(entry.data_file, fields[entry.data_file.spec_id], wanted):
+                    return True
+    return False
+
+
 def chosen(table: Table, text: str | None, shown: str) -> Snapshot | None:
     """Return the snapshot that a text names: an id, a branch or tag, or a time, ISO 8601 and UTC where it has no zone.
 

@@ -20,7 +20,7 @@ from ....windowing.tables.address import TablePath
 from ....windowing.tables.delta.columns import fit_columns, schema_of, stored_schema
 from ....windowing.tables.delta.kind import KIND, PREFIX, path_of
 from ....windowing.tables.delta.library import import_library
-from ....windowing.tables.delta.transaction import check_writable, find_table, live_files, published
+from ....windowing.tables.delta.transaction import check_writable, find_table, live_files, only_rewritten, published
 from ...folders.files import list_files
 from ...folders.place import is_local, locate
 from ...stores.conditional import ConditionalStore
@@ -66,7 +66,8 @@ class DeltaTable(VersionTable):
         """Return the table at an address, whether it is there or not. Raises as `locate` does."""
         import_library()
         given, is_named = path_of(path), path.startswith(PREFIX)
-        if not given.root or (given.below and given.root in (".", "/")):
+        name = given.root.rpartition("/")[2]
+        if not given.root or name.find("=") > 0 or (given.below and given.root in (".", "/")):
             raise ConfigError(f"output {path} names a partition and no table", "name the folder of the table before it")
         place = locate("/".join(filter(None, (given.root, given.below))), shown and shown.removeprefix(PREFIX))
         if not is_local(place.fs):
@@ -185,13 +186,14 @@ class DeltaTable(VersionTable):
 
         A compaction by another program leaves other files with as many rows: these are still that result.
         """
+        values = values_in(table, self.path, self.place.shown)
         tokens = {_token_of(file) for file in live}
         if len(tokens) == 1 and (token := next(iter(tokens))) is not None:
             return read_sealed(self.place, manifest_path(self.place, token))
-        last = published(table, values_in(table, self.path, self.place.shown))
+        last = published(table, values)
         found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
         is_same = found is not None and found.get("rows_out") == sum(file["num_records"] or 0 for file in live)
-        return found if is_same else None
+        return found if is_same and only_rewritten(self.path.root, table, values) else None
 
     def _is_used(self) -> bool:
         """Whether files are there that no run of wincli has left, where there is no table."""

@@ -18,7 +18,7 @@ from ....windowing.tables.iceberg.catalog import catalog_errors, find_table, ope
 from ....windowing.tables.iceberg.commit import planned_metadata
 from ....windowing.tables.iceberg.partition import check_written, new_columns, values_of
 from ....windowing.tables.iceberg.schema import arrow_schema, check_columns, file_schema, stored_schema
-from ....windowing.tables.iceberg.snapshots import TOKEN, files_of, property_of, published, untouched
+from ....windowing.tables.iceberg.snapshots import TOKEN, files_of, only_rewritten, property_of, published, untouched
 from ....windowing.tables.iceberg.storage import file_system, has_keys, storage_of
 from ...folders.files import list_files
 from ...folders.lock import Owner, hold_marker, lock_of
@@ -160,14 +160,18 @@ class IcebergTable(VersionTable):
         """
         if (token := untouched(table.metadata, self.partition)) is not None:
             return read_sealed(self.place, manifest_path(self.place, token))
-        live = self._live(table)
-        tokens = {_token_of(file) for file in live}
+        with catalog_errors(self.partition, OutputError):
+            files = files_of(table, self.partition, table.current_snapshot())
+        live, tokens = files.data, {_token_of(file) for file in files.data}
+        if files.deletes:  # of rows that others have deleted
+            return None
         if len(tokens) == 1 and (only := tokens.pop()) is not None:
             return read_sealed(self.place, manifest_path(self.place, only))
         last = published(table.metadata, self.partition)
         found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
         is_same = found is not None and found.get("rows_out") == sum(file.record_count for file in live)
-        return found if is_same else None
+        with catalog_errors(self.partition, OutputError):
+            return found if is_same and only_rewritten(table, self.partition) else None
 
     def _store(self) -> ConditionalStore:
         return open_store(self.uri.rpartition("/")[0])
