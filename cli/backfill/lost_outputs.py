@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...windowing.errors import DamagedError, WincliError
+from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
 from ...writers.commit.tables import table_of
 from ...writers.folders.os_errors import reason
@@ -63,7 +64,7 @@ def _loss_at(table: Table, its: str, run: str) -> RerunReason | None:
     if manifest is None:
         is_ours = content is Content.RESULT
         return RerunReason(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
-    if manifest.get("run") != run:
+    if manifest.get("run") != run or manifest.get(PLACE, table.place.path) != table.place.path:
         return RerunReason(f"{its} holds another result", is_free=False)
     missing = table.missing(manifest)
     return RerunReason(f"{its} {missing}", is_free=True) if missing else None

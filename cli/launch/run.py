@@ -17,6 +17,7 @@ from ...conf.spark import spark_settings
 from ...windowing.spark.boot import SparkBoot, boot
 from ...windowing.spark.masters import is_local
 from ...windowing.spark.open_files import too_few_files
+from ...windowing.spark.setup import sweeping
 from ...windowing.spark.workers.fork_server import may_fork, prepare
 from ...windowing.spark.workers.no_pandas import NO_PANDAS, block_pandas
 from ...windowing.support.module_path import with_working_folder
@@ -97,8 +98,9 @@ def run_on_spark(
     ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
     ``is_stdin_small``: as `is_small` asks it.
     """
-    start = partial(_boot, request, messages)
-    with SmallJobBoot(start) if is_small(request, is_stdin_small) else start() as spark:
+    start, job = partial(_boot, request, messages), request.job
+    swept = sweeping(job.master, job.spark_conf, os.environ)
+    with swept, SmallJobBoot(start) if is_small(request, is_stdin_small) else start() as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
         if not request.runs_user_code:

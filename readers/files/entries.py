@@ -6,7 +6,6 @@ Local names are as Python returns them: a byte that is not UTF-8 is a lone surro
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,21 +14,13 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import printable
+from ...windowing.support.addresses.file_systems import FILE, FOLDER, kind_of_mode
 from .file import Located, input_errors, version_of
 
-FILE = "a file"
-FOLDER = "a folder"
 LEADS_NOWHERE = "a link that leads nowhere"
 NOT_ALLOWED = "permission denied"
 
-_KINDS = (
-    (stat.S_ISREG, FILE),
-    (stat.S_ISDIR, FOLDER),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-)
 _TYPES = {fs.FileType.File: FILE, fs.FileType.Directory: FOLDER}
-_DEVICE = "a device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +112,8 @@ def _of_name(found: os.DirEntry[str]) -> Entry:
 
 
 def _of_stat(name: str, known: os.stat_result, *, is_link: bool) -> Entry:
-    kind = next((kind for matches, kind in _KINDS if matches(known.st_mode)), _DEVICE)
     node = f"{known.st_dev}:{known.st_ino}" if known.st_ino else None
-    return Entry(name, kind, known.st_size, known.st_mtime_ns, node, is_link)
+    return Entry(name, kind_of_mode(known.st_mode), known.st_size, known.st_mtime_ns, node, is_link)
 
 
 def _of_store(info: fs.FileInfo) -> Entry:

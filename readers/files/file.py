@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import InputError
+from ...windowing.support.addresses.file_systems import check_file
 from ...windowing.support.addresses.store_errors import store_trouble
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
@@ -78,10 +79,12 @@ class Located:
 
         Raises `InputError` where the file has changed since it was listed.
         """
+        self._check_kind()
         return self._checked(self.fs.open_input_file(self._address))
 
     def open_stream(self) -> Stream:
         """Open the file for decompressed reading from start to end. Raises as `open_file` does."""
+        self._check_kind()
         stream = self._checked(self.fs.open_input_stream(self._address, compression=self.compression))
         return _GzipStream(self, stream) if self.compression == "gzip" else stream
 
@@ -90,6 +93,10 @@ class Located:
         if self.size is not None:
             with input_errors(self.shown):
                 self._compare(*self._version())
+
+    def _check_kind(self) -> None:
+        if self.is_local:
+            check_file(self.path)
 
     @property
     def _address(self) -> str | bytes:

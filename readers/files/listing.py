@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from ...windowing.errors import InputError, printable
-from ...windowing.support.addresses.file_systems import file_system_of, reach
+from ...windowing.support.addresses.file_systems import FILE, FOLDER, file_system_of, reach
 from ...windowing.support.addresses.redaction import redacted_path
 from ...windowing.support.suggest import few, nearest
 from ...windowing.support.value_table import ValueTable, text_column, value_table
 from ...windowing.tables.kinds import table_version
 from ...windowing.tables.table_version import TableVersion
 from .begun import are_manifests, without_begun
-from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, entries, entry_at, iso_time
+from .entries import LEADS_NOWHERE, NOT_ALLOWED, entries, entry_at, iso_time
 from .file import Located, store_errors
 from .listed import ListedFile
 from .table_files import files_of, is_data_file, manifests_of, root_of, virtual_paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import OWN, StreamInfo
-from ...windowing.support.checksum import read_object, unseal
+from ...windowing.support.checksum import LAST, PLACE, TAIL, checksum, read_object, unseal
 from ...windowing.support.value_table import ValueTable, value_table
 from ..schema.types import arrow_type
 from .entries import Entry, all_below
@@ -125,6 +126,7 @@ def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
     content = _content(manifest.place if manifest.place.is_local else replace(manifest.place, size=None))
     try:
         parts = [(str(part["name"]), int(part["rows"]), int(part["bytes"])) for part in content["parts"]]
+        tails = {str(part["name"]): part.get(TAIL) for part in content["parts"]}
         types = _types(content.get("schema") or [])
         stream = _stream(content["stream"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -137,8 +139,44 @@ def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
         if (size := by_path[folder + name].size) != nbytes:
             what = f"{shown} has {size:,} bytes in {name}, and its manifest says {nbytes:,}"
             raise DamagedError(what, "write the result again")
+        _check_tail(by_path[folder + name].place, tails[name])
+    _check_place(manifest, content, shown)
     files, rows = tuple(by_path[folder + name] for name, _, _ in parts), tuple(rows for _, rows, _ in parts)
     return Result(shown, files, rows, types, stream)
+
+
+def _check_tail(place: Located, recorded: str | None) -> None:
+    """Raise `DamagedError` where a local file is another than the part that a run has written under its name.
+
+    In a store no two runs give a part the same name.
+    """
+    if recorded is None or not place.is_local:
+        return
+    with input_errors(place.shown), place.open_file() as file:
+        size = file.size()
+        found = checksum(file.read_at(min(size, LAST), max(0, size - LAST)))
+    if found != recorded:
+        what = f"{place.shown} is another file than its manifest names: its last bytes have the checksum {found}"
+        raise DamagedError(f"{what}, not {recorded}", "put the right file there, or write the result again")
+
+
+def _check_place(manifest: ListedFile, content: Mapping[str, Any], shown: str) -> None:
+    """Raise `DamagedError` where results stand in each other's places. One that was moved away, or copied, is read."""
+    if not manifest.place.path.endswith(f"/{MANIFEST}"):
+        return  # of a table by version, which names its files itself
+    own = manifest.place.path.removesuffix(f"/{MANIFEST}")
+    own = os.path.realpath(own) if manifest.place.is_local else own
+    seen, at = {own}, content.get(PLACE, own)
+    while at not in seen:
+        seen.add(at)
+        try:
+            there = read_manifest(replace(manifest.place, path=f"{at}/{MANIFEST}", size=None, mtime_ns=None))
+        except (InputError, ValueError):
+            return
+        at = there.get(PLACE, at)
+    if at == own and len(seen) > 1:
+        what = f"{shown} holds the result that was written to {content[PLACE]}, and its own stands in another's place"
+        raise DamagedError(what, "move them back, or write the results again")
 
 
 def _came_later(manifest: ListedFile, paths: Sequence[str]) -> dict[str, ListedFile]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from ...windowing.errors import InputError, printable
-from .entries import FILE, FOLDER, LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
+from ...windowing.support.addresses.file_systems import FILE, FOLDER
+from .entries import LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
 from .file import Located
 from .folder_values import folder_values
 
@@ -136,7 +137,7 @@ def _folder(folder: Spot, queue: _Queue) -> Iterator[Spot]:
 def _manifest(folder: Spot) -> Iterator[Spot]:
     place = Located(folder.place.fs, f"{folder.place.path}/{MANIFEST}", folder.place.shown)
     entry = entry_at(place)
-    if entry is not None and entry.kind == FILE:
+    if entry is not None:  # a FIFO, for one, is not passed over: its result would be read as files of others
         yield folder.child(replace(entry, name=MANIFEST))
 
 

@@ -6,7 +6,7 @@ A row group is the smallest part of a file that can be read without the rest: of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, islice
@@ -139,6 +139,17 @@ def check_names(place: Located, names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{place.shown} has two columns named {twice!r}", "give each a name of its own")
+
+
+def check_counts(place: Located, counts: Mapping[str, int]) -> None:
+    """Raise `InputError` where a file counts its rows in several places, and not alike: rows would be passed over.
+
+    ``counts``: the number of rows by what says it.
+    """
+    (first, rows), *others = counts.items()
+    if other := next((each for each in others if each[1] != rows), None):
+        what = f"{place.shown} is damaged: {first} {rows:,} rows, and {other[0]} {other[1]:,}"
+        raise InputError(what, "get a whole copy of it, or have it written again")
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

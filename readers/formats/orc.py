@@ -19,18 +19,18 @@ from pyarrow import orc
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.file import BadContentError, Located, has_changed, input_errors
+from ..files.file import BadContentError, Located, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
-from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
+from .columnar import Footer, check_counts, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
 from .split_rows import ReadRequest, SplitPlan, SplitRows, WholeSplits
 
 _Message: TypeAlias = "dict[int, list[int | bytes]]"
 """The fields of a message by number: integers, or the bytes of texts and of messages inside."""
 
 _TAIL_FOOTER = 2
-_STRIPES, _TYPES, _STATISTICS = 3, 4, 7  # fields of the footer
+_STRIPES, _TYPES, _ROWS, _STATISTICS = 3, 4, 6, 7  # fields of the footer
 _STRIPE_BYTES, _STRIPE_ROWS = 3, 5
 _TYPE_KIND, _SUBTYPES = 1, 2
 _VALUES, _OF_TEXTS, _OF_BYTES, _OF_TIMESTAMPS = 1, 4, 8, 9  # fields of the statistics of a column
@@ -72,8 +72,7 @@ class OrcReader(WholeSplits):
         with input_errors(place.shown, " as ORC"), _open(place) as file:
             _check_times(place, file, list(request.types))
             raw = _read_stripes(file, split.place[1:], list(request.types))
-        if len(raw) != split.rows:
-            raise has_changed(place.shown)
+        check_counts(place, {"its footer names": split.rows, "its stripes have": len(raw)})
         texts = [name for name in request.dictionary if name in request.types]
         for name in texts:
             raw = raw.set_column(raw.column_names.index(name), name, raw[name].dictionary_encode().unify_dictionaries())
@@ -123,7 +122,13 @@ def _footer(place: Located) -> Footer:
     with input_errors(place.shown, " as ORC"), _open(place) as file:
         check_names(place, file.schema.names)
         _check_unions(place, file.schema)
-        return Footer(plain_schema(file.schema), tuple(_groups(_tail(file))))
+        tail = _tail(file)
+        groups = tuple(_groups(tail))
+        told = {"its footer names": _number(tail, _ROWS), "its stripes have": sum(rows for rows, _ in groups)}
+        if whole := _messages(tail, _STATISTICS)[:1]:
+            told["its statistics count"] = _number(whole[0], _VALUES)
+        check_counts(place, told)
+        return Footer(plain_schema(file.schema), groups)
 
 
 def _groups(tail: _Message) -> Iterator[tuple[int, int]]:

@@ -11,12 +11,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...windowing.errors import InputError
 from ...windowing.ports import ColumnRange, Condition, Executor, Split
-from ..files.file import Located, has_changed, input_errors
+from ..files.file import Located, input_errors
 from ..files.listed import ListedFile
 from ..options import ReadOptions
 from ..schema.types import ColumnType, Int64s
-from .columnar import Footer, check_names, divide, plain_schema, plan_footers, row_numbers, runs_of, typed_rows
+from .columnar import (
+    Footer,
+    check_counts,
+    check_names,
+    divide,
+    plain_schema,
+    plan_footers,
+    row_numbers,
+    runs_of,
+    typed_rows,
+)
 from .field_names import names_in_file
 from .split_rows import ReadRequest, SplitPlan, SplitRows
 
@@ -52,12 +63,32 @@ def _footer(place: Located) -> Footer:
             (group.num_rows, group.total_byte_size)
             for group in map(file.metadata.row_group, range(file.num_row_groups))
         )
+        _check_rows(place, file.metadata)
         schema = file_schema(file)
         check_names(place, schema.names)
         stored = _stored_names(place, file)
         if stored is not None:
             schema = pa.schema([schema.field(name).with_name(column) for column, name in stored.items()])
         return Footer(schema, groups)
+
+
+def _check_rows(place: Located, footer: pq.FileMetaData) -> None:
+    """Raise `InputError` where the numbers of rows in a footer contradict each other, or two groups are one."""
+    groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
+    check_counts(
+        place, {"its footer names": footer.num_rows, "its row groups have": sum(group.num_rows for group in groups)}
+    )
+    leaves = (at for at in range(footer.num_columns) if not footer.schema.column(at).max_repetition_level)
+    if (flat := next(leaves, None)) is None:  # in lists a row has any number of values
+        return
+    chunks = [group.column(flat) for group in groups]
+    for number, (group, chunk) in enumerate(zip(groups, chunks, strict=True)):
+        told = {f"row group {number} has": group.num_rows, f"its column {chunk.path_in_schema} has": chunk.num_values}
+        check_counts(place, told)
+    begins = [chunk.data_page_offset for chunk in chunks if chunk.num_values]
+    if len({*begins}) < len(begins):
+        what = f"{place.shown} is damaged: its footer names a row group twice, and so its rows"
+        raise InputError(what, "get a whole copy of it, or have it written again")
 
 
 def file_schema(file: pq.ParquetFile) -> pa.Schema:
@@ -109,8 +140,7 @@ class ParquetReader:
             raw = file.read_row_groups(groups, columns=[stored.get(name, name) for name in want], use_threads=False)
         if stored:
             raw = raw.select([stored[name] for name in want]).rename_columns(list(want))
-        if len(raw) != split.rows:
-            raise has_changed(place.shown)
+        check_counts(place, {"its footer names": split.rows, "its pages have": len(raw)})
         return typed_rows(raw, split, request, texts)
 
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:

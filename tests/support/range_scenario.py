@@ -36,7 +36,7 @@ _ROWS = 3_000
 _MOMENTS = tuple(itertools.product(range(len(DAYS)), range(len(PHASES))))
 POLL = 0.002
 """Seconds between two looks at a run."""
-_VOLATILE = ("run", "state", "began", "started", "finished", "reruns", "seconds", "bytes", "nbytes", "checksum")
+_VOLATILE = ("run", "state", "began", "started", "finished", "reruns", "seconds", "bytes", "nbytes", "checksum", "tail")
 """What no two courses have in common."""
 
 

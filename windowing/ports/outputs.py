@@ -56,10 +56,12 @@ class ResultPart(Part):
 
     ``digest``: of its rows, as `windowing.columns.row_hashes` computes it; None where rows of these types have none.
     ``statistics``: what a table by version has to know of its columns; None for results in folders.
+    ``tail``: the checksum of its last bytes, as `windowing.support.checksum.LAST` has it; None where there is none.
     """
 
     digest: str | None = None
     statistics: FileStatistics | None = None
+    tail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +87,20 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
     if (is_local(master) or is_small_cluster(master)) and len(os.fsencode(folder)) < _LONGEST:
         merged = {_SOCKETS: "true", f"{_SOCKETS.removesuffix('enabled')}dir": str(folder), **merged}
     return Setup(master, merged, env, folder, scratch, notes, tuple(held))
+
+
+@contextmanager
+def sweeping(master: str, settings: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[None]:
+    """Remove the temporary folders of runs that were killed when the context ends, whether a Spark was needed or not.
+
+    The Java of a killed driver may live on for seconds, so that a run which begins at once finds its folder in use.
+    """
+    try:
+        yield
+    finally:
+        with suppress(SparkError):
+            named = _disks(settings, dict(environ)) if is_local(master) else []
+            remove_leftovers([temporary_place()[0], *named])
 
 
 def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:

@@ -18,6 +18,12 @@ from .addresses.commit_object import FENCE
 
 CHECKSUM = "checksum"
 """The key of a sealed JSON object whose value is the checksum of all other keys."""
+TAIL = "tail"
+"""The key of a part of a result whose value is the checksum of its last bytes, `LAST` at most."""
+PLACE = "place"
+"""The key of a manifest for the path at which its result was written, in the file system of that."""
+LAST = 1 << 16
+"""Bytes: of Parquet and ORC they hold the footer. A file that has the size and the tail of a part is that part."""
 
 
 def checksum(data: bytes | pa.Buffer, before: int = 0) -> str:
@@ -73,16 +79,23 @@ class Checked:
         self.closed = False
         self._file = file
         self._crc = 0
+        self._last = b""
 
     @property
     def checksum(self) -> str:
         """The checksum of the bytes written so far."""
         return _as_text(self._crc)
 
+    @property
+    def tail(self) -> str:
+        """The checksum of the last bytes written so far, at most `LAST`."""
+        return checksum(self._last[-LAST:])
+
     def write(self, data: bytes) -> int:
         """Write bytes and return their number. Raises `OSError`."""
         self._crc = zlib.crc32(data, self._crc)
         self.nbytes += len(data)
+        self._last = (self._last[-LAST:] if len(data) < LAST else b"") + bytes(data[-LAST:])
         return self._file.write(data)
 
     def tell(self) -> int:

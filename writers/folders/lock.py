@@ -16,6 +16,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
+from ...windowing.support.addresses.file_systems import read_file
 from .os_errors import output_errors
 from .place import Place
 
@@ -181,8 +182,8 @@ def _read_marker(lock: Lock) -> Owner | None:
 def read_owner(path: str) -> Owner | None:
     """Return the run that is named in a local lock file, alive or dead; None where no run is."""
     try:
-        return _parse(Path(path).read_bytes())
-    except FileNotFoundError:
+        return _parse(read_file(path))
+    except OSError:
         return None
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...windowing.columns.row_hashes import RowDigest
 from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
-from ...windowing.support.checksum import CHECKSUM
+from ...windowing.support.checksum import CHECKSUM, TAIL
 from ..commit.run_result import STATISTICS
 from ..formats.types import plain
 from .versions import versions
@@ -91,6 +91,8 @@ def _part(part: Part) -> dict[str, Any]:
     described: dict[str, Any] = {"name": part.name, "rows": part.rows, "bytes": part.nbytes}
     if part.checksum is not None:
         described[CHECKSUM] = part.checksum
+    if isinstance(part, ResultPart) and part.tail is not None:
+        described[TAIL] = part.tail
     if digest := _digest_of(part):
         described["digest"] = digest
     if isinstance(part, ResultPart) and part.statistics is not None:

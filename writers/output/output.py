@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ...windowing.errors import ConfigError, OutputError
+from ...windowing.support.checksum import PLACE
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ..commit.contract import Content, Table, TableCommit
 from ..commit.delta.table import DeltaTable
@@ -134,7 +135,7 @@ class Output:
         if self.partitions is not None:
             text = base64.b64encode(self.partitions.serialize().to_pybytes()).decode()
             manifest = {**manifest, PARTITIONS: text}
-        self.table_commit.prepare(manifest)
+        self.table_commit.prepare({**manifest, PLACE: self.place.path})
 
     def publish(self) -> None:
         """Make the prepared result the output; closing the output deletes the old result.

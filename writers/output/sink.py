@@ -44,12 +44,13 @@ class _End:
     """What is known of a file at its end.
 
     ``size``: its size in bytes.
-    ``checksum``: of its bytes.
+    ``checksum``, ``tail``: of its bytes, and of its last bytes.
     ``statistics``: what a table by version has to know of its columns; None for a folder.
     """
 
     size: int
     checksum: str
+    tail: str
     statistics: FileStatistics | None = None
 
 
@@ -143,7 +144,9 @@ class FileSink:
                 rows = self._write_nothing(partitioning, name, ends)
             self._sync_folders(rows)
             return tuple(
-                ResultPart(f"{each}/{name}", rows[each], end.size, end.checksum, digests.of(each), end.statistics)
+                ResultPart(
+                    f"{each}/{name}", rows[each], end.size, end.checksum, digests.of(each), end.statistics, end.tail
+                )
                 for each, end in sorted(ends.items())
             )
 
@@ -253,7 +256,7 @@ class FileSink:
             opened = encoder_of(self.format).open(schema, checked)
             with opened if self.table is None else parquet.begin_for_table(schema, checked, found) as write:
                 yield write
-            ends[folder] = _End(checked.nbytes, checked.checksum, next(iter(found), None))
+            ends[folder] = _End(checked.nbytes, checked.checksum, checked.tail, next(iter(found), None))
 
     def _write_nothing(self, partitioning: Partitioning, name: str, ends: dict[str, _End]) -> dict[str, int]:
         """Write a file without rows to the folder of nulls; return its folder, with its rows."""
@@ -284,14 +287,13 @@ class FileSink:
 
     def _write(
         self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, hasher: RowHasher | None = None
-    ) -> Part:
+    ) -> ResultPart:
         """Write a file of the result below the root, and make its folder."""
         if "/" in name:
             self._make_folder(name.rpartition("/")[0], self.root)
         counted = CountingTables(tables, hasher)
         end = self._encode(name, encode, counted, schema)
-        known = (name, counted.rows, end.size, end.checksum)
-        return ResultPart(*known, digest=counted.digest) if hasher else Part(*known)
+        return ResultPart(name, counted.rows, end.size, end.checksum, counted.digest, tail=end.tail)
 
     def _write_for_table(self, name: str, tables: Iterable[pa.Table], files: TableFiles) -> Part:
         """Write a part with the columns of a table, and keep what the table has to know of it."""
@@ -302,8 +304,7 @@ class FileSink:
             found.append(parquet.encode_for_table(whole, columns, file))
 
         part = self._write(name, encode, tables, files.columns, hasher=part_hasher(self.format, self.schema))
-        digest = part.digest if isinstance(part, ResultPart) else None
-        return ResultPart(part.name, part.rows, part.nbytes, part.checksum, digest, found[-1])
+        return replace(part, statistics=found[-1])
 
     def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
         """Write a file that only this run reads, and make its folder."""
@@ -319,4 +320,4 @@ class FileSink:
         with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.root}/{name}") as file:
             checked = Checked(file)
             encode(tables, schema, checked)
-            return _End(checked.nbytes, checked.checksum)
+            return _End(checked.nbytes, checked.checksum, checked.tail)

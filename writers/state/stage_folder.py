@@ -11,7 +11,7 @@ from typing import IO, Protocol, TypeAlias
 import pyarrow as pa
 from pyarrow import fs
 
-from ...windowing.support.addresses.file_systems import file_system_of
+from ...windowing.support.addresses.file_systems import file_system_of, read_file
 from ..folders.atomic_file import attempt_at, writing
 
 SUFFIX = ".parquet"
@@ -47,7 +47,7 @@ class LocalStage:
 
     def read(self, name: str) -> pa.Buffer:
         """Return the content of a file."""
-        return pa.py_buffer(Path(self.path, name).read_bytes())
+        return pa.py_buffer(read_file(Path(self.path, name)))
 
     @contextmanager
     def write(self, name: str) -> Iterator[Writable]:

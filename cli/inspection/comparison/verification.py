@@ -13,6 +13,7 @@ from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
 from ....windowing.errors import DamagedError, InputError, WincliError, shown
+from ....windowing.support.addresses.file_systems import check_file
 from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....writers.commit.contract import Table
@@ -180,6 +181,8 @@ def _files_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _blocks(place: Place, name: str) -> Iterator[bytes]:
+    if is_local(place.fs):
+        check_file(f"{place.path}/{name}")
     with place.fs.open_input_stream(f"{place.path}/{name}", compression=None) as file:
         while block := file.read(_BLOCK):
             yield block

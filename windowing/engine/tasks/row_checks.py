@@ -45,7 +45,15 @@ class CheckedTables:
         result = (
             first if isinstance(first, ResultPart) else ResultPart(first.name, first.rows, first.nbytes, first.checksum)
         )
-        known = (result.name, result.rows, result.nbytes, result.checksum, result.digest, result.statistics)
+        known = (
+            result.name,
+            result.rows,
+            result.nbytes,
+            result.checksum,
+            result.digest,
+            result.statistics,
+            result.tail,
+        )
         return CheckedPart(*known, self.checks), *others
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copyreg
 import datetime as dt
 import os
+import stat
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,38 @@ _TRIES = 6  # with growing pauses, for throttling and for errors of the store
 _GOOGLE = 20  # seconds for all tries of a request to Google's store; its library takes 15 minutes
 _FIRST_REQUEST = 4  # seconds without a byte of the answer to the first request
 _FIRST_TRIES = 2  # of the first request: an address that is wrong should say so at once
+
+
+FILE = "a file"
+FOLDER = "a folder"
+_KINDS = (
+    (stat.S_ISREG, FILE),
+    (stat.S_ISDIR, FOLDER),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def kind_of_mode(mode: int) -> str:
+    """Return what stands at a local path, in words, from the mode that the system gives it."""
+    return next((kind for matches, kind in _KINDS if matches(mode)), "a device")
+
+
+def check_file(path: str | os.PathLike[str], mode: int | None = None) -> None:
+    """Raise `OSError` where a local path leads to anything but a file: to open a FIFO waits for a writer without end.
+
+    ``mode``: as the system gives it, where it is known.
+    """
+    kind = kind_of_mode(os.stat(path).st_mode if mode is None else mode)  # noqa: PTH116 - a Path takes longer to make
+    if kind != FILE:
+        raise OSError(f"{kind} stands there, and no file")
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a local file. Raises `OSError`, also as `check_file` does, and never waits."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        check_file(path, os.fstat(file.fileno()).st_mode)
+        return file.read()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import numpy as np
 from pyarrow import fs
 
-from ...errors import ConfigError, InputError, install_extra
-from ...support.addresses.file_systems import StoreAddress, endpoint, file_system_of, reach, with_plain_scheme
+from ...errors import ConfigError, DamagedError, InputError, install_extra
+from ...support.addresses.file_systems import (
+    FILE,
+    StoreAddress,
+    endpoint,
+    file_system_of,
+    kind_of_mode,
+    reach,
+    read_file,
+    with_plain_scheme,
+)
 from ...support.addresses.redaction import redacted_path
 from ...support.addresses.store_errors import store_trouble
 
@@ -22,6 +32,10 @@ if TYPE_CHECKING:
 
 LOG = "_delta_log"
 """The folder of a table that has its log."""
+_DEEPEST = 500  # levels of JSON; the parser of the library ends the process at some ten thousand
+_CHECKED: dict[str, tuple[int, int]] = {}
+"""By path, size and time of each file of a log that was looked at: a run opens its table some ten times."""
+_RESTORE = "restore it from a copy, or from the program that wrote it"
 
 
 def locate(root: str) -> tuple[fs.FileSystem, str]:
@@ -41,6 +55,8 @@ def open_table(root: str, version: str | None = None) -> DeltaTable:
     shown = redacted_path(root)
     if Path(root).is_file():
         raise InputError(f"{shown} is a file, and a Delta table is a folder", "name a folder")
+    if "://" not in root:
+        _check_log(Path(os.path.realpath(root), LOG), shown)
     with input_errors(shown):
         reach(root)
         try:
@@ -50,6 +66,32 @@ def open_table(root: str, version: str | None = None) -> DeltaTable:
         if version is not None:
             _load(table, version, root)
     return table
+
+
+def _check_log(log: Path, shown: str) -> None:
+    """Raise `DamagedError` where the library would wait without end for a file of a log, or crash over it."""
+    if not log.is_dir():
+        return
+    with os.scandir(log) as entries:
+        for entry in entries:
+            known = entry.stat()
+            place, version = f"{shown}/{LOG}/{entry.name}", (known.st_size, known.st_mtime_ns)
+            if entry.name.startswith(("_", ".")) and entry.is_dir():  # of sidecars and commits in staging
+                continue
+            if (kind := kind_of_mode(known.st_mode)) != FILE:
+                raise DamagedError(f"{place} cannot be read: {kind} stands there, and no file", _RESTORE)
+            if entry.name.endswith(".json") and _CHECKED.get(entry.path) != version:
+                if any(map(_is_deep, read_file(entry.path).splitlines())):
+                    raise DamagedError(f"{place} cannot be read: it nests more than {_DEEPEST} levels", _RESTORE)
+                _CHECKED[entry.path] = version
+
+
+def _is_deep(line: bytes) -> bool:
+    """Whether more brackets are open in a line than any log has; brackets in texts count as well."""
+    if line.count(b"[") + line.count(b"{") <= _DEEPEST:
+        return False
+    letters = np.frombuffer(line, np.uint8) & ~np.uint8(0x20)  # "{" and "[" differ in one bit, as "}" and "]" do
+    return bool((np.cumsum(letters == ord("["), dtype=np.int64) - np.cumsum(letters == ord("]"))).max() > _DEEPEST)
 
 
 def import_library() -> Any:

@@ -17,8 +17,10 @@ from pathlib import Path
 from pyarrow import fs
 
 from ....windowing.errors import ConfigError, DamagedError
+from ....windowing.support.addresses.file_systems import read_file
 from ...folders.lock import Lock, Owner, hold_lock, read_owner
 from ...folders.make_folders import make_folders
+from ...folders.os_errors import reason
 from ...folders.place import Place
 from ..layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
 from ..stage_files import ParquetStateFiles
@@ -50,7 +52,7 @@ class LocalFolder:
     def read(self, name: str) -> bytes | None:
         """Return the content of a document, or None."""
         try:
-            return (self.root / name).read_bytes()
+            return read_file(self.root / name)
         except FileNotFoundError:
             return None
 
@@ -163,11 +165,13 @@ def _record_of(folder: Path) -> UnitRecord | None:
     """Return a record, None for a unit that another run replaces while this reader, without the lock, looks."""
     path = folder / RECORD
     try:
-        record = UnitRecord.from_json(path.read_bytes(), str(path))
-    except FileNotFoundError as error:
+        record = UnitRecord.from_json(read_file(path), str(path))
+    except OSError as error:
         if not folder.exists():
             return None
         what = f"{folder} has no {RECORD}, and so is no unit of the state"
+        if not isinstance(error, FileNotFoundError):
+            what = f"{path} cannot be read: {reason(error)}"
         raise DamagedError(what, "restore that file, or move the folder away if it is not from wincli") from error
     if record.label != folder.name:
         raise DamagedError(f"{path} is the record of {record.label}", f"move {folder} out of the state")
@@ -178,8 +182,8 @@ def _record_or_none(folder: Path) -> UnitRecord | None:
     """Return the record of the unit in a folder, None where it is missing or damaged."""
     path = folder / RECORD
     try:
-        return UnitRecord.from_json(path.read_bytes(), str(path))
-    except (DamagedError, FileNotFoundError):
+        return UnitRecord.from_json(read_file(path), str(path))
+    except (DamagedError, OSError):
         return None
 
 

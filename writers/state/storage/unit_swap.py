@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....windowing.errors import OutputError
+from ....windowing.support.addresses.file_systems import read_file
 from ...commit.contract import Progress
 from ...folders import atomic_swap
 from ...folders.atomic_file import is_attempt, writing
@@ -149,4 +150,4 @@ def remove(root: Path, path: Path) -> None:
 def _is_unit_of(folder: Path, run: str) -> bool:
     """Whether the run with the id ``run`` has written the unit in a folder. Raises as `UnitRecord.from_json` does."""
     path = folder / RECORD
-    return path.exists() and UnitRecord.from_json(path.read_bytes(), str(path)).run == run
+    return path.exists() and UnitRecord.from_json(read_file(path), str(path)).run == run

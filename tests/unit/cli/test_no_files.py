@@ -1,0 +1,116 @@
+"""FIFOs, folders and deep JSON where wincli looks for its files: one line, no wait without end, no crash."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.iceberg_catalog import Lake
+from support.in_process import wincli_here
+from support.processes import write
+
+WINDOW = ("-w", "delta(ts, 60)", "-k", "user", "-a", "n=sum(n)", "--order-by", "ts")
+RANGE = ("--start", "2026-11-01", "--end", "2026-11-03")
+NEXT = ("--start", "2026-11-01", "--end", "2026-11-04")
+READ = ("run", "-w", "count(1)", "-a", "n=sum(n)")
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def deep(path: Path) -> None:
+    path.write_text('{"a":' + "[" * 100_000)
+
+
+@pytest.fixture(autouse=True)
+def _alarm() -> Iterator[None]:
+    """End a wait without end."""
+
+    def ring(*_: Any) -> None:
+        raise AssertionError("it waits")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for n in (1, 2, 3):
+        write(tmp_path / "in" / f"day=2026-11-0{n}", a__csv=f"ts,user,n\n{n}01,a,2\n{n}99,b,3\n,b,4\n")
+    Lake(tmp_path / "lake").set_environment(monkeypatch)
+    return tmp_path
+
+
+def run(here: Path, *args: str) -> None:
+    ran = wincli_here("run", *WINDOW, *args, cwd=here)
+    assert ran.code == 0, ran.err
+
+
+def says(here: Path, codes: tuple[int, ...], *args: str) -> None:
+    ran = wincli_here(*args, cwd=here)
+    assert ran.code in codes, (args, ran.code, ran.err)
+    assert "unexpected" not in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("change", [fifo, folder, deep])
+@pytest.mark.parametrize(
+    "name", ["2026-11-01/unit.json", "2026-11-02/unit.json", "2026-11-02/window/keys-00000.parquet", ".wincli-state"]
+)
+def test_state(here: Path, name: str, change: Callable[[Path], None]) -> None:
+    state = ("--state", "st", "--at-end", "hold")
+    run(here, *state, *RANGE, "in", "out")
+    change(here / "st" / name)
+    says(here, (2, 3), "run", *WINDOW, *state, *NEXT, "in", "out")
+    says(here, (0, 2, 3), "status", "st")
+    says(here, (2, 3, 4), "verify", "st")
+    says(here, (0, 2, 3), "state", "list", "st")
+
+
+@pytest.mark.parametrize("change", [fifo, folder, deep])
+@pytest.mark.parametrize("name", ["_wincli/manifest.json", "part-00000.parquet", "_rejected/rejects-00000.ndjson"])
+def test_result(here: Path, name: str, change: Callable[[Path], None]) -> None:
+    run(here, "in/day=2026-11-01", "out")
+    change(here / "out" / name)
+    says(here, (4,) if "manifest" not in name or change is deep else (3,), "verify", "out")
+    says(here, (0,) if "rejects" in name else (3,), *READ, "out", "next")
+    says(here, (2, 3), "show", "out") if "rejects" not in name else None
+
+
+@pytest.mark.parametrize("change", [fifo, folder, deep])
+@pytest.mark.parametrize("name", ["_delta_log/*.json", "day=2026-11-01/part-*.parquet", "*/_wincli/manifest-*.json"])
+def test_delta(here: Path, name: str, change: Callable[[Path], None]) -> None:
+    run(here, *RANGE, "in", "delta+out")
+    change(min((here / "out").glob(name)))
+    says(here, (0, 3) if "manifest" in name else (3,), *READ, "out", "next")
+    says(here, (3, 4), "verify", "out")
+    says(here, (0, 2, 3), "run", *WINDOW, *NEXT, "--redo", "in", "delta+out")
+
+
+@pytest.mark.parametrize("change", [fifo, folder, deep])
+@pytest.mark.parametrize(
+    "name", ["metadata/*.json", "metadata/snap-*.avro", "metadata/*-m0.avro", "data/*/part-*.parquet"]
+)
+def test_iceberg(here: Path, name: str, change: Callable[[Path], None]) -> None:
+    Lake(here / "lake").make()
+    out = "iceberg://lake/logs.out"
+    run(here, *RANGE, "in", out)
+    change(max((here / "lake").glob(f"tables/logs/out/{name}"), key=lambda path: path.stat().st_mtime_ns))
+    says(here, (3,), *READ, out, "next")
+    says(here, (3, 4), "verify", out)
+    says(here, (0, 2, 3), "run", *WINDOW, *NEXT, "--redo", "in", out)
