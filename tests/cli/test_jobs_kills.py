@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.day_results import day, span
+from support.kill_places import courses, kill_all
 from support.processes import start, tree, wincli
+from support.s3_server import S3Bucket
 
 DAYS = 6
 KILLS = 10
@@ -53,3 +55,14 @@ def test_killed_runs_leave_whole_units_and_the_next_run_completes_them(tmp_path:
         assert wincli(*JOB, "--jobs", "3", "log", "out", cwd=tmp_path).code == 0
         assert parts(out) == whole
         shutil.rmtree(out)
+
+
+@pytest.mark.nightly
+def test_ranges_that_are_killed_in_any_place_are_as_undisturbed_after_the_next_run(
+    tmp_path: Path, s3: S3Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(3)
+    for course in courses(tmp_path, s3):
+        for name, value in course.lake.env.items():
+            monkeypatch.setenv(name, value)
+        assert (course.name, kill_all(course, rng)) == (course.name, [])

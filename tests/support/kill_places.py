@@ -44,8 +44,6 @@ _JOB = (
 )
 _TOKEN = re.compile(r"(?<=-)[0-9a-f]{12}(?=[-.])|(?<=/\.)[0-9a-f]{12}(?=/)")
 _JAVA = ("--master", "local[2]", "--split-size", "64KiB", "--slice-size", "64KiB")
-_ITS_OWN = (".wincli-state", ".journal.json")
-"""Names with a dot that stay: the mark of a state, and in a store its head."""
 
 
 @dataclass(slots=True)
@@ -58,6 +56,7 @@ class Course:
     whole: dict[str, Any] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     seconds: float = 0.0
+    turn: int = 0
 
     @property
     def folder(self) -> Path:
@@ -65,7 +64,7 @@ class Course:
 
     @property
     def lake(self) -> Lake:
-        return Lake(self.folder / "lake")
+        return Lake(self.folder / f"lake-{self.turn}")  # connections to the catalog of the turn before are kept
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -82,6 +81,7 @@ class Course:
         (self.folder / "tmp").mkdir(parents=True)
         for name in self.bucket.names(f"{self.name}/"):
             self.bucket.client.delete_object(Bucket=self.bucket.name, Key=name)
+        self.turn += 1
         if self.name.startswith("iceberg"):
             os.environ.update(self.lake.env)
             self.lake.make()

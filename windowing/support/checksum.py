@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
@@ -79,7 +80,8 @@ class Checked:
         self.closed = False
         self._file = file
         self._crc = 0
-        self._last = b""
+        self._last: deque[bytes] = deque()
+        self._held = 0
 
     @property
     def checksum(self) -> str:
@@ -89,13 +91,17 @@ class Checked:
     @property
     def tail(self) -> str:
         """The checksum of the last bytes written so far, at most `LAST`."""
-        return checksum(self._last[-LAST:])
+        return checksum(b"".join(self._last)[-LAST:])
 
     def write(self, data: bytes) -> int:
         """Write bytes and return their number. Raises `OSError`."""
         self._crc = zlib.crc32(data, self._crc)
         self.nbytes += len(data)
-        self._last = (self._last[-LAST:] if len(data) < LAST else b"") + bytes(data[-LAST:])
+        # Arrow may write its next page into a buffer that it has handed over, so only bytes are kept as they are.
+        self._last.append(data if isinstance(data, bytes) else bytes(memoryview(data)[-LAST:]))
+        self._held += len(self._last[-1])
+        while self._held - len(self._last[0]) >= LAST:
+            self._held -= len(self._last.popleft())
         return self._file.write(data)
 
     def tell(self) -> int:

@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.in_process import wincli_here
+from support.processes import write
 from wincli.windowing.spark import temporary_folders
 from wincli.windowing.spark.temporary_folders import OWNER, PREFIX, WORKERS, new_folder, remove_leftovers
 
@@ -45,6 +48,23 @@ def test_a_folder_stays_while_its_run_lives_and_is_swept_when_it_was_killed(
     process.wait()
     remove_leftovers([str(tmp_path)])
     assert not folder.exists()
+
+
+def test_a_folder_is_swept_by_a_run_that_needs_no_spark(
+    tmp_path: Path, run: tuple[subprocess.Popen[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, folder = run
+    process.kill()
+    process.wait()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    write(tmp_path, log__csv="ts,n\n1,2\n")
+    command = ("run", "-w", "delta(ts, 60)", "-a", "n=sum(n)", "--order-by", "ts", "log.csv", "out")
+    for _ in range(2):  # the second has nothing to do
+        assert wincli_here(*command, cwd=tmp_path).code == 0
+        assert not folder.exists()
+        held = new_folder(str(tmp_path))
+        folder = held.path
+        held.release()
 
 
 def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple[subprocess.Popen[str], Path]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.support.checksum import CHECKSUM, Checked, checksum, read_object, seal, unseal
+from wincli.windowing.support.checksum import CHECKSUM, LAST, Checked, checksum, read_object, seal, unseal
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -40,6 +40,21 @@ def test_a_file_written_piece_by_piece_has_that_of_the_whole(pieces: list[bytes]
         *(len(whole), len(whole)),
     )
     assert not beneath.closed
+
+
+@given(
+    st.lists(st.sampled_from([0, 1, 9, LAST // 3, LAST - 1, LAST, LAST + 1, 3 * LAST]), max_size=6),
+    st.binary(min_size=1),
+)
+def test_the_tail_of_a_file_is_that_of_its_last_bytes(sizes: list[int], seed: bytes) -> None:
+    whole = (seed * (sum(sizes) // len(seed) + 1))[: sum(sizes)]
+    file, at = Checked(io.BytesIO()), 0
+    for n, size in enumerate(sizes):
+        buffer = bytearray(whole[at : at + size])
+        file.write(memoryview(buffer) if n % 2 else bytes(buffer))  # type: ignore[arg-type]
+        buffer[:] = bytes(size)
+        at += size
+    assert file.tail == checksum(whole[-LAST:])
 
 
 @given(OBJECTS)
