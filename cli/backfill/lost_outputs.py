@@ -31,7 +31,7 @@ def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
 
     Compares manifests, and names and sizes of files.
     """
-    return next((loss for output in outputs if (loss := _loss(output, run))), None)
+    return next((loss for output in outputs if (loss := _loss(output, run, outputs))), None)
 
 
 def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
@@ -45,16 +45,16 @@ def missing_unit_error(label: str, previous: str) -> DamagedError:
     return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
 
 
-def _loss(output: WrittenOutput, run: str) -> RerunReason | None:
+def _loss(output: WrittenOutput, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
     its = f"its output {output.shown}"
     try:
-        return _loss_at(table_of(output.path), its, run)
+        return _loss_at(table_of(output.path), its, run, outputs)
     except (OSError, WincliError) as error:
         why = reason(error) if isinstance(error, OSError) else error.what
         return RerunReason(f"{its} cannot be looked at ({why})", is_free=False)
 
 
-def _loss_at(table: Table, its: str, run: str) -> RerunReason | None:
+def _loss_at(table: Table, its: str, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
     content = table.content()
     if content is Content.NO_FOLDER:
         raise NotADirectoryError(errno.ENOTDIR, "a file")
@@ -64,7 +64,9 @@ def _loss_at(table: Table, its: str, run: str) -> RerunReason | None:
     if manifest is None:
         is_ours = content is Content.RESULT
         return RerunReason(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
-    if manifest.get("run") != run or manifest.get(PLACE, table.place.path) != table.place.path:
+    here = table.place.path
+    is_moved = (there := manifest.get(PLACE, here)) != here  # as a whole, or in the place of another output of the run
+    if manifest.get("run") != run or (is_moved and there in [table_of(each.path).place.path for each in outputs]):
         return RerunReason(f"{its} holds another result", is_free=False)
     missing = table.missing(manifest)
     return RerunReason(f"{its} {missing}", is_free=True) if missing else None

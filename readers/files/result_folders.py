@@ -164,16 +164,19 @@ def _check_place(manifest: ListedFile, content: Mapping[str, Any], shown: str) -
     """Raise `DamagedError` where results stand in each other's places. One that was moved away, or copied, is read."""
     if not manifest.place.path.endswith(f"/{MANIFEST}"):
         return  # of a table by version, which names its files itself
-    own = manifest.place.path.removesuffix(f"/{MANIFEST}")
-    own = os.path.realpath(own) if manifest.place.is_local else own
-    seen, at = {own}, content.get(PLACE, own)
+
+    def real(path: str) -> str:
+        return os.path.realpath(path) if manifest.place.is_local else path
+
+    own = real(manifest.place.path.removesuffix(f"/{MANIFEST}"))
+    seen, at = {own}, real(content.get(PLACE, own))
     while at not in seen:
         seen.add(at)
         try:
             there = read_manifest(replace(manifest.place, path=f"{at}/{MANIFEST}", size=None, mtime_ns=None))
         except (InputError, ValueError):
             return
-        at = there.get(PLACE, at)
+        at = real(there.get(PLACE, at))
     if at == own and len(seen) > 1:
         what = f"{shown} holds the result that was written to {content[PLACE]}, and its own stands in another's place"
         raise DamagedError(what, "move them back, or write the results again")

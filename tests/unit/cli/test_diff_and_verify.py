@@ -290,8 +290,8 @@ def test_a_flipped_bit_of_an_input_that_is_a_result_is_read_or_an_error_with_the
 
 def test_a_column_name_of_a_damaged_file_that_is_no_text_is_an_error_with_the_file(tmp_path: Path) -> None:
     _run(tmp_path, "out", ROWS)
-    file = tmp_path / "out" / "part-00000.parquet"
-    file.write_bytes(file.read_bytes().replace(b"closed_by", b"c\xe4osed_by"))
-    ran = wincli_here("run", "-q", "--window", "count(2)", "out", "next", cwd=tmp_path)
+    content = (tmp_path / "out" / "part-00000.parquet").read_bytes()
+    (tmp_path / "log.parquet").write_bytes(content.replace(b"closed_by", b"c\xe4osed_by"))
+    ran = wincli_here("run", "-q", "--window", "count(2)", "log.parquet", "next", cwd=tmp_path)
     assert ran.code == 3
-    assert "part-00000.parquet cannot be read" in ran.err
+    assert "log.parquet cannot be read" in ran.err

@@ -10,6 +10,7 @@ import pytest
 
 from support.in_process import wincli_here
 from support.processes import Ran, write
+from support.s3_server import S3Bucket
 from wincli.windowing.support.checksum import CHECKSUM, PLACE, TAIL
 
 WINDOW = ("-w", "delta(ts, 60)", "-k", "user", "-a", "n=sum(n)", "--order-by", "ts")
@@ -98,6 +99,34 @@ def test_result_that_was_moved_or_copied_is_read(folder: Path) -> None:
     for out in ("old", "a", "b", "copy", "link"):
         assert read(folder, out).code == 0
         ok(folder, "verify", out)
+
+
+def test_results_are_known_after_their_disk_has_another_name(folder: Path) -> None:
+    (folder / "disk").mkdir()
+    for n, out in enumerate("ab", 1):
+        ok(folder, "run", *WINDOW, f"in{n}.csv", f"disk/{out}")
+    (folder / "disk").rename(folder / "other")
+    (folder / "disk").symlink_to("other")
+    assert read(folder, "disk/a").code == 0
+    ok(folder, "verify", "disk/a")
+    exchange(folder / "other" / "a", folder / "other" / "b")
+    for out in ("disk/a", "other/b"):
+        is_refused(folder, out, " holds the result that was written to ")
+
+
+def test_objects_of_results_that_were_exchanged_are_refused(folder: Path, s3: S3Bucket) -> None:
+    for n, out in enumerate("ab", 1):
+        ok(folder, "run", *WINDOW, f"in{n}.csv", f"{s3.uri}/{out}")
+    contents = {name: s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read() for name in s3.names()}
+    for name in contents:
+        s3.client.delete_object(Bucket=s3.name, Key=name)
+    for name, content in contents.items():
+        s3.client.put_object(Bucket=s3.name, Key=f"{'ba'['ab'.index(name[0])]}{name[1:]}", Body=content)
+    is_refused(folder, f"{s3.uri}/a", "/a holds the result that was written to ")
+    for name in s3.names("b/"):
+        s3.client.delete_object(Bucket=s3.name, Key=name)
+    assert read(folder, f"{s3.uri}/a").code == 0
+    ok(folder, "verify", f"{s3.uri}/a")
 
 
 def test_units_of_a_range_that_were_exchanged_are_refused(folder: Path) -> None:

@@ -83,7 +83,8 @@ def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None
     assert json.loads((out / "_wincli/manifest.json").read_text())["spec"] == "count(1)"
     digest = str(RowHasher(SCHEMA).digest(rows(2, 3)))
     content = (out / "part-00001.parquet").read_bytes()
-    assert parts[0] == ResultPart("part-00001.parquet", 2, len(content), checksum(content), digest)
+    known = (checksum(content), digest, None, checksum(content))
+    assert parts[0] == ResultPart("part-00001.parquet", 2, len(content), *known)
     assert (out / "_rejected/rejects-00000.ndjson").read_text() == (
         '{"reason":"late","file":null,"line":7,"detail":null,"text":null,"row":{"user":"ann"}}\n'
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from ...support.addresses.file_systems import check_file
@@ -14,5 +16,6 @@ class CheckedFileIO(PyArrowFileIO):  # type: ignore[misc]  # pyiceberg has no ty
         """Return a file to be read. Raises `OSError` where something else stands there."""
         scheme, _, path = self.parse_location(location, self.properties)
         if scheme == "file":
-            check_file(path)
+            with suppress(FileNotFoundError):
+                check_file(path)
         return super().new_input(location)
