@@ -31,7 +31,7 @@ def folder(path: Path) -> None:
 
 
 def deep(path: Path) -> None:
-    path.write_text('{"a":' + "[" * 100_000)
+    path.write_text('{"a":' + "[" * 100_000 + "]" * 100_000 + "}")
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +80,17 @@ def test_state(here: Path, name: str, change: Callable[[Path], None]) -> None:
     says(here, (0, 2, 3), "status", "st")
     says(here, (2, 3, 4), "verify", "st")
     says(here, (0, 2, 3), "state", "list", "st")
+
+
+def test_fifo_under_a_name_to_be_written_is_removed_and_one_in_place_of_a_lock_is_told(here: Path) -> None:
+    (here / "st").mkdir()
+    os.mkfifo(here / "st" / ".wincli-state.half")
+    run(here, "--state", "st", *RANGE, "in", "out")
+    os.mkfifo(here / "st" / ".running.json.half")
+    run(here, "--state", "st", *NEXT, "in", "out")
+    os.mkfifo(here / ".new.wincli-lock")
+    ran = wincli_here("run", *WINDOW, "in/day=2026-11-01", "new", cwd=here)
+    assert (ran.code, "cannot write new: a FIFO stands there, and no file" in ran.err) == (3, True), ran.err
 
 
 @pytest.mark.parametrize("change", [fifo, folder, deep])

@@ -125,9 +125,10 @@ class UnitSwap:
 
 def put(path: Path, text: str) -> None:
     """Write a file atomically, and to disk before this returns. Raises `OSError`."""
-    half(path).unlink(missing_ok=True)  # of a killed run, or a link to a file of somebody
-    with writing(path, half(path)) as attempt, attempt.open("x", encoding="utf-8") as file:
-        file.write(text)
+    with writing(path, half(path)) as attempt:
+        attempt.unlink(missing_ok=True)  # of a killed run, a link to a file of somebody, or a FIFO, which would wait
+        with attempt.open("x", encoding="utf-8") as file:
+            file.write(text)
     atomic_swap.sync(path.parent)
 
 
