@@ -203,7 +203,8 @@ class FileSink:
         ]
         table = pa.table(columns, names=self.reject_schema.names)
         name = f"{self.rejects_in}/{rejects.file_name(index, self._attempt_suffix())}"
-        return self._write(name, rejects.encode, [table], self.reject_schema)
+        end = self._write(name, rejects.encode, [table], self.reject_schema)
+        return Part(end.name, end.rows, end.nbytes, end.checksum)
 
     def delete_intermediate(self) -> None:
         """Delete the parts, if only the next stage reads them; in a store, the commit does."""

@@ -226,7 +226,7 @@ def test_every_key_of_the_manifest_is_documented() -> None:
         job={}, spec="", schema=pa.schema([]), order=[], order_why="", inputs=[InputFile("a", 1, None)],
         counts=Counts(), parts=[Part("p", 1, 1)], rejects=[], seconds={}, stream=None,
     )  # fmt: skip
-    assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "run", "checksum"]
+    assert [row[0] for row in rows_of("results", "The manifest")] == [*made, "place", "run", "checksum"]
     assert missing_from("results", [f.name for kind in (Counts, InputFile) for f in fields(kind)]) == []
     assert missing_from("results", list(made["parts"][0])) == []
 
