@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from ...conf.ranges.units import Unit, unit_at
 from ...conf.recorded_job import recorded
 from ...windowing.errors import InputError
-from ..job.context import RunContext
+from ...writers.commit.tables import remove_leftovers_beside
+from ..job.context import RunContext, owner
 from ..job.pipeline import run_job
 from ..job.plain_run import PlainRun
 from ..request.request import JobRequest
@@ -47,8 +49,12 @@ class PlainBackfill:
         return NoChain()
 
     def records(self, units: Sequence[Unit]) -> list[ResultRecord]:
-        """Return the records of those units that this job has finished."""
-        return finished_records(self.request, self.input_paths, units)
+        """Return the records of units that this job has finished; what kills left beside their outputs is removed."""
+        found = finished_records(self.request, self.input_paths, units)
+        done = {record.label for record in found}
+        outputs = (outputs_of(self.request, self.input_paths, unit) for unit in units if unit.label in done)
+        remove_leftovers_beside(chain.from_iterable(outputs), owner())
+        return found
 
     def find(self, unit: Unit) -> UnitInput | None:
         """Return the input of a unit, None where it has none."""

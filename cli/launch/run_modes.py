@@ -8,6 +8,7 @@ from functools import partial
 
 from ...conf.ranges.units import Unit, unit_of_plain_run, units
 from ...conf.recorded_job import paths_of
+from ...writers.commit.tables import remove_leftovers_beside
 from ...writers.state.state import State, open_state, state_without_lock
 from ...writers.state.unit_record import UnitRecord
 from ..backfill.incremental_backfill import IncrementalBackfill, run_unit
@@ -50,6 +51,7 @@ def run_request(request: JobRequest, context: RunContext, confirm: Confirm | Non
 
 def _run_alone(request: JobRequest, context: RunContext) -> Finish:
     if result_is_done(request):
+        remove_leftovers_beside(request.outputs, owner())
         return partial(
             _nothing_to_do, request, context, f"{request.shown_output} holds the result of this job and input"
         )

@@ -18,7 +18,7 @@ from ....writers.state.state import open_state
 from ...backfill.finished_results import ResultRecord, result_record
 from ...backfill.incremental_backfill import IncrementalBackfill
 from ...backfill.lost_outputs import RerunReason
-from ...backfill.plain_backfill import PlainBackfill, earlier_jobs
+from ...backfill.plain_backfill import PlainBackfill, earlier_jobs, finished_records
 from ...backfill.range_run import BackfillOutcome, run_backfill
 from ...backfill.unit_chain import NoChain
 from ...backfill.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
@@ -111,7 +111,8 @@ def _run(
     job = scratch.job
     if job.state is None:
         plain = PlainBackfill(request, context, paths)
-        return run_backfill(in_range, job.unit, plain.records(in_range), _ScratchBackfill(plain, scratch), job.redo)
+        found = finished_records(request, paths, in_range)
+        return run_backfill(in_range, job.unit, found, _ScratchBackfill(plain, scratch), job.redo)
     with open_state(job.state, owner(), paths_of(request.job)) as state:
         keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
         mode = IncrementalBackfill(scratch, context, paths, state, in_range, keep)

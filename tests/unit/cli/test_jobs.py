@@ -62,7 +62,7 @@ def content(out: Path) -> dict[str, Any]:
 
 def _same_each_time(told: dict[str, Any]) -> dict[str, Any]:
     job = {key: value for key, value in told["job"].items() if key not in ("jobs", "output", "mode", "redo")}
-    left_out = ("run", "seconds", "checksum", "started", "finished", "created", "job")
+    left_out = ("run", "place", "seconds", "checksum", "started", "finished", "created", "job")
     return {**{key: value for key, value in told.items() if key not in left_out}, "job": job}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,8 @@ import pytest
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows, tree, write
+from support.s3_server import S3Bucket
+from wincli.writers.folders.lock import Owner
 
 COUNTS = ("-w", "count(2)", "-a", "ids=collect(id)")
 
@@ -40,6 +45,26 @@ def test_the_same_again_does_nothing(tmp_path: Path) -> None:
     made = (tmp_path / "out/_wincli/manifest.json").stat().st_ino
     assert run(tmp_path, *COUNTS, "in", "out", "--mode", "overwrite").summary == "3 rows in, 2 windows out, 0 rejected"
     assert (tmp_path / "out/_wincli/manifest.json").stat().st_ino != made
+
+
+def test_what_a_kill_has_left_beside_a_whole_result_goes_with_the_next_run(tmp_path: Path, s3: S3Bucket) -> None:
+    for n in (1, 2):
+        write(tmp_path / "in" / f"dt={day(n)}", a__csv="id\n1\n2\n3\n")
+    dead = Owner(2**22 + 1, socket.gethostname(), "2026-11-01T00:00:00+00:00").to_json()
+    for out, more in (("out", span(1, 2)), ("one", ()), (f"{s3.uri}/out", span(1, 2))):
+        source = "in" if more else f"in/dt={day(1)}"
+        run(tmp_path, *COUNTS, *more, source, out)
+        name = f".dt={day(2)}" if more else ".one"
+        if out.startswith("s3"):
+            lease = {**json.loads(dead), "token": "x", "expires": time.time() + 60}
+            s3.client.put_object(Bucket=s3.name, Key=f"out/{name}.wincli-lock", Body=json.dumps(lease).encode())
+        else:
+            above = tmp_path / out if more else tmp_path
+            (above / f"{name}.wincli-lock").write_bytes(dead)
+            (above / f"{name}.wincli-old-0123456789ab").mkdir()
+        run(tmp_path, *COUNTS, *more, source, out)
+    assert [path for path in tmp_path.rglob("*") if ".wincli-" in path.name] == []
+    assert [each for each in s3.names() if ".wincli-" in each] == []
 
 
 def test_another_job_input_or_a_result_that_is_not_whole_is_refused(tmp_path: Path) -> None:
