@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 DELTA = ("--window", "delta(ts,60)", "--key", "user")
 RANGE = ("--start", "2026-01-01", "--end", "2026-01-04")
@@ -64,10 +67,9 @@ class World:
     def wincli(
         self, *words: str, secret: str | None = None, memory: int = 0, env: Mapping[str, str] | None = None
     ) -> Ended:
-        """Run wincli, and check what holds for each command. ``memory``: bytes of address space, 0 for any."""
+        """Run wincli, and check what holds for each command. ``memory``: bytes of each of its processes, 0 for any."""
         began = time.monotonic()
         found = dict(os.environ) | {"TMPDIR": str(self._temporary())} | dict(env or {})
-        limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
         process = subprocess.Popen(
             [self.program, *words],
             cwd=self.folder,
@@ -75,15 +77,18 @@ class World:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=limit,  # noqa: PLW1509 - between fork and exec nothing but a system call is made
             start_new_session=True,
         )
+        watch = threading.Thread(target=_end_large, args=(process, memory)) if memory else None
+        if watch is not None:
+            watch.start()
         try:
             out, err = (text.decode("utf-8", "replace") for text in process.communicate(timeout=_SECONDS))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             raise AssertionError(f"no end in {_SECONDS} s: {' '.join(words)}") from None
+        assert process.returncode != -signal.SIGKILL, f"more than {memory >> 20} MiB: {' '.join(words)}"
         ended = Ended(process.returncode, out, err, time.monotonic() - began)
         told = f"{' '.join(words)!r} ended with {ended.code}: {(out + err)[-300:]!r}"
         assert not _TRACES.search(out + err), f"a trace: {told}"
@@ -128,6 +133,16 @@ class World:
         folder = self.path("tmp")
         folder.mkdir(exist_ok=True)
         return folder
+
+
+def _end_large(process: subprocess.Popen[bytes], memory: int) -> None:
+    """Kill a process and its children once one of them has more resident memory."""
+    while process.poll() is None:
+        with suppress(psutil.Error):
+            top = psutil.Process(process.pid)
+            if any(each.memory_info().rss > memory for each in [top, *top.children(recursive=True)]):
+                os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 def prepare(folder: Path, program: str) -> None:

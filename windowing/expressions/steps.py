@@ -175,7 +175,7 @@ def run_array(program: Program, frame: Frame) -> pa.Array:
 LONGEST: Final = 16 << 20
 """The most bytes of a text that an expression makes; a row with a longer one fails."""
 
-_MOST: Final = 1 << 30  # bytes of all texts of a step; Arrow's texts end at 2 GiB
+_MOST: Final = 1 << 29  # bytes of all texts of a step; Arrow's texts end at 2 GiB
 
 
 def check_size(nbytes: int, rows: int) -> None:
