@@ -17,7 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pyarrow as pa
-from attack_world import DELTA, GIB, ON_STATE, SECRET, World
+from attack_world import DELTA, GIB, ON_STATE, SECRET, World, make_results
 from deltalake import DeltaTable, write_deltalake
 
 Strike = Callable[[World], str | None]
@@ -97,6 +97,7 @@ def _strangers() -> Iterator[tuple[str, Strike]]:
 
 
 def _exchanged(world: World, one: str, other: str, reads: bool) -> str | None:
+    make_results(world)
     middle = world.path("middle")
     for source, target in (
         (world.path(one), middle),

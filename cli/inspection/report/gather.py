@@ -25,7 +25,11 @@ def gather_report(path: str, only: Sequence[str] = ()) -> Report:
     ``only``: texts ``COLUMN=VALUE`` that choose keys, besides the busiest. Raises `InputError` where the path is none
     of these, or is damaged, `ConfigError` for a choice that does not fit.
     """
-    folder = read_folder(path)
+    return report_of(path, read_folder(path), only)
+
+
+def report_of(path: str, folder: Folder, only: Sequence[str]) -> Report:
+    """Return the report on what was read of a path. Raises as `gather_report` does."""
     notes = [*folder.notes, *folder.status.damage, *(f"{label}: {what}" for label, what in folder.status.lost)]
     notes += _events(folder)
     measured = measure(folder.results, only, notes.append)

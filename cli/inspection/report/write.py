@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from ....conf.ranges.path_templates import as_glob
 from ...console.counts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
-from .gather import gather_report
+from .folders import read_folder
+from .gather import report_of
 from .page.document import MARK, page_of
 from .page.quantities import bytes_text
 
@@ -18,13 +20,16 @@ _MOST_NOTES = 10
 def write_report(path: str, output: str, only: Sequence[str], messages: Messages) -> None:
     """Write the report on ``path`` to the file ``output``, or to stdout where that is ``-``.
 
-    ``only``: texts ``COLUMN=VALUE`` that choose keys. Raises as `gather_report` does, `ConfigError` where the file
+    ``only``: texts ``COLUMN=VALUE`` that choose keys. Raises as `report_of` does, `ConfigError` where the file
     exists and is no report or is in the folder that is reported on, `OutputError` where it cannot be written.
     """
     file = SideFile("-o", output, "a report", "report.html", lambda line: line.startswith(MARK.encode()))
     if output != "-":
         check_side_files([file], [("the result", path)])
-    report = gather_report(path, only)
+    folder = read_folder(path)
+    if output != "-":  # a relative input counts from here: the record has it as it was written
+        check_side_files([file], [("an input of the result", as_glob(each)) for each in folder.job["input"]])
+    report = report_of(path, folder, only)
     _tell(report.notes, messages)
     page = page_of(report)
     if output == "-":

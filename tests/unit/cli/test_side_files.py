@@ -216,6 +216,7 @@ def test_a_report_keeps_to_its_own(here: Path) -> None:
         "job.yaml": "exists and is not a report",
         "link": "exists and is not a report",
         "out/_SUCCESS": "is inside",
+        "log/r.html": "is inside an input of the result",
         "out/report.html": "is inside",
         "st/report.html": "is inside",
         "log": "is a folder",
