@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ...windowing.errors import ConfigError, OutputError, printable
 from ...windowing.support.addresses.redaction import redacted_path
@@ -188,11 +188,11 @@ def _local(text: str) -> str | None:
     """Return the absolute path of a local path or glob, its fixed part with links followed; None for other places."""
     if not text:
         return None
-    if "://" in text:
-        parts = urlsplit(text)
-        if parts.scheme not in ("file", "local"):
+    scheme, sign, _ = text.partition("://")
+    if sign:
+        if scheme.lower() not in ("file", "local"):
             return None
-        text = unquote(parts.path)
+        text = unquote("/" + text[len(scheme) + 3 :].partition("/")[2])
     head = fixed_part(text)
     base = os.path.realpath(head or ("/" if text.startswith("/") else "."))
     return f"{base}/{text[len(head) :].lstrip('/')}" if is_glob(text) else base

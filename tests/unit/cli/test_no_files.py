@@ -90,7 +90,7 @@ def test_fifo_under_a_name_to_be_written_is_removed_and_one_in_place_of_a_lock_i
     run(here, "--state", "st", *NEXT, "in", "out")
     os.mkfifo(here / ".new.wincli-lock")
     ran = wincli_here("run", *WINDOW, "in/day=2026-11-01", "new", cwd=here)
-    assert (ran.code, "cannot write new: a FIFO stands there, and no file" in ran.err) == (3, True), ran.err
+    assert (ran.code, "has the name of the lock of new and is no lock" in ran.err) == (3, True), ran.err
 
 
 @pytest.mark.parametrize("change", [fifo, folder, deep])

@@ -57,7 +57,7 @@ def test_partition_that_leads_elsewhere_is_refused(below: str) -> None:
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_address_of_an_iceberg_table_names_a_catalog_and_a_table(address: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of an Iceberg table"):
+    with pytest.raises(ConfigError, match=r"is no address of an Iceberg table|has no parameters"):
         parse_address(f"iceberg://{address}")
 
 
