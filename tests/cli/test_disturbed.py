@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
+import shutil
 from pathlib import Path
 
 import pytest
 
-from support.disturbances import race_on_output, race_on_state, read_crumbs, stop_and_continue
+from support.disturbances import (
+    clock_that_jumps,
+    jump_clock,
+    race_on_output,
+    race_on_state,
+    read_crumbs,
+    stop_and_continue,
+)
 from support.kills import Victim
 from support.range_scenario import PHASES, Course, Moment, undisturbed
 
@@ -32,3 +41,9 @@ def test_runs_that_start_at_once_on_one_state_do_no_harm(course: Course) -> None
 @pytest.mark.parametrize(("victim", "phase"), [("java", "stage 1"), (None, "commit")])
 def test_suspended_run_continues(course: Course, victim: Victim | None, phase: str) -> None:
     assert stop_and_continue(course, victim, Moment(1, [*PHASES].index(phase)), 1.5, random.Random(1)) == []
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a clock that jumps is compiled, and there is no cc")
+def test_clock_that_jumps_ten_years_back_changes_nothing(course: Course, tmp_path: Path) -> None:
+    back, rule, library = dt.timedelta(days=-3650), tmp_path / "ahead", clock_that_jumps(tmp_path)
+    assert jump_clock(course, Moment(1, [*PHASES].index("commit")), back, rule, library) == []

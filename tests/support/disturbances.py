@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -17,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from support.kills import Victim, alive, find_victim, mixes
+from support.places import ROOT
 from support.processes import MASTER, Ran, ended, start, table, write
 from support.range_scenario import Course, Moment, lay_out, names_of, start_again, start_course, told_of, where
 
@@ -54,6 +56,14 @@ def jump_clock(course: Course, moment: Moment, by: dt.timedelta, rule: Path, lib
     ran = ended(process)
     wrong = [*_of_ran(ran), *_of_course(course, process.pid)]
     return wrong if ran.code else [*wrong, *_of_clock(course.folder, by)]
+
+
+def clock_that_jumps(folder: Path) -> Path:
+    """Compile the library with a wall clock that jumps."""
+    library = folder / "wall_clock.so"
+    source = ROOT / "scripts" / "wall_clock.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
+    return library
 
 
 def race_on_state(course: Course, runs: int) -> list[str]:
