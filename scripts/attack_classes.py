@@ -465,7 +465,7 @@ def _killed(world: World, after: float, jobs: int) -> str | None:
     time.sleep(after)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    time.sleep(0.5)
+    world.wait_until_alone()
     if world.wincli(*(words if "--redo" in words else (*words, "--redo"))).code:
         return "the next run fails"
     if _rows(world) != good:

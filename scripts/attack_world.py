@@ -112,6 +112,18 @@ class World:
             start_new_session=True,
         )  # fmt: skip
 
+    def wait_until_alone(self) -> None:
+        """Wait until no process runs in the world: the Java of a killed run takes a moment to see that it is alone."""
+        deadline = time.monotonic() + _SECONDS
+        while any(self._is_here(each) for each in psutil.process_iter()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def _is_here(self, process: psutil.Process) -> bool:
+        try:
+            return process.cwd() == str(self.folder)
+        except psutil.Error:
+            return False
+
     def leftovers(self) -> list[str]:
         """Return what is left in the folder for temporary files."""
         return sorted(path.name for path in self._temporary().iterdir() if path.name != "hsperfdata_root")
