@@ -20,7 +20,7 @@ from typing import TextIO
 
 from ...windowing.errors import OutputError, shown_lines
 
-_COLOURS = re.compile(r"(\x1b\[(?:0|1|31|32|33)m)")  # `typer.style`, and those of tables and cases
+_COLOURS = re.compile(r"(\x1b\[(?:0|1|2|31|32|33|36)m)")  # `typer.style`, those of cases, the doctor, drawings
 _COMPLETION = "_WINCLI_COMPLETE"
 _LOST = (errno.EPIPE, errno.ECONNRESET)  # the reader has closed its end
 

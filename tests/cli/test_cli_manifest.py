@@ -24,7 +24,7 @@ def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert list(told) == [
         *("format", "spec", "job", "schema", "order", "stream", "inputs", "inputs_skipped", "inputs_cut_at", "enrich"),
         *("stages", "counts", "expectations", "rows_out", "digest", "parts", "rejects"),
-        *("seconds", "versions", "checksum"),
+        *("seconds", "versions", "place", "checksum"),
     ]
     assert (told["format"], told["spec"]) == (1, "tumbling, delta(ts, 86400)")
     (stage,) = told["job"]["stages"]
