@@ -1,0 +1,192 @@
+"""What `scripts/golden` compares: everything that commands leave and print, less what two runs of one program differ in.
+
+Each mask has its reason, and is as narrow as it can be: of a JSON document the value of a key, of a text what the
+pattern matches and nothing around it. Ids are not removed but numbered in the order in which they come up, so that it
+still shows which run a file belongs to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+KEYS: Mapping[str, str] = {
+    "seconds": "how long phases took",
+    "versions": "of packages, and of wincli itself, which a checkout may raise",
+    "checksum of the document": "it covers the ids and times of the document",
+}
+TEXTS: tuple[tuple[str, str, str], ...] = (
+    (r"\b\d+(\.\d+)? s, [\d,]+ rows/s\b", "<speed>", "the closing summary: seconds and rows a second"),
+    (
+        r'<td>[\d.,]+ (ms|s|min)</td><td class="share">[\d.]+ %</td><td class="bar">.*?</td>',
+        "<td>time and share</td>",
+        "a report shows how long each phase took, and a bar of it",
+    ),
+    (r"It took [\d.,]+ (ms|s|min)\b", "It took <time>", "a report says how long the run took"),
+    (r"\b[\d,]+(\.\d+)? (ms|s)\)", "<time>)", "the time that a case of `wincli test` took"),
+)
+"""Patterns of text, what stands in their place, and why."""
+
+
+LEFT_OUT = ("*.avro", "catalog.db")
+"""Binary files of Iceberg with ids and times in them; jobs read the tables with pyiceberg in their place."""
+
+
+@dataclass
+class Masks:
+    """The masks of one job. ``began``, ``ended``: when its commands ran, in seconds. ``ids``: those that came up so far."""
+
+    began: float
+    ended: float
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def number(self, found: str) -> str:
+        """Return the name of an id."""
+        return self.ids.setdefault(found, f"<id {len(self.ids) + 1}>")
+
+    def text(self, text: str) -> str:
+        """Mask a text."""
+        for pattern, instead, _ in TEXTS:
+            text = re.sub(pattern, instead, text)
+        for day in {time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (self.began, self.ended)}:
+            text = re.sub(rf"{day}[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z| UTC)?", "<now>", text)  # no log is of today
+        text = re.sub(r"\b1\d{9}(\d{3}|\d{6})?\b", self._instant, text)
+        text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", self._numbered, text)
+        for known, name in self.ids.items():
+            text = text.replace(known, name)
+        return text
+
+    def _numbered(self, found: re.Match[str]) -> str:
+        return self.number(found[0])
+
+    def _instant(self, found: re.Match[str]) -> str:
+        """Mask an instant since 1970 while the job ran, in seconds, milliseconds or microseconds."""
+        seconds = int(found[0]) / 10 ** (len(found[0]) - 10)
+        return "<now>" if self.began - 2 <= seconds <= self.ended + 2 else found[0]
+
+    def document(self, told: Any) -> Any:
+        """Mask a JSON document; ids first, so that texts around them know them."""
+        if isinstance(told, dict):
+            return {self.text(name): self._value(name, value) for name, value in told.items()}
+        if isinstance(told, list):
+            return [self.document(each) for each in told]
+        return self.text(told) if isinstance(told, str) else told
+
+    def _value(self, name: str, value: Any) -> Any:
+        if name in KEYS and value is not None:
+            return f"<{name} of {sorted(value)}>" if isinstance(value, dict) else f"<{name}>"
+        return self.document(value)
+
+
+def collect_ids(told: Any) -> Iterator[str]:
+    """The ids of runs and states that a document names."""
+    if isinstance(told, dict):
+        for name, value in told.items():
+            if name in ("run", "state", "began", "previous", "numbers", "token") and re.fullmatch(r"[0-9a-f]{12}", str(value)):
+                yield value
+            yield from collect_ids(value)
+    if isinstance(told, list):
+        for each in told:
+            yield from collect_ids(each)
+    if isinstance(told, str) and (found := re.search(r"part-\d+-([0-9a-f]{12})\.", told)):  # a file of a table
+        yield found[1]
+
+
+def contents(folder: Path, masks: Masks) -> dict[str, str]:
+    """The files below a folder, masked, by their masked names."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
+    paths = [path for path in paths if not path.match(LEFT_OUT[0]) and not path.match(LEFT_OUT[1])]
+    documents = {path: told for path in paths if (told := _document(path)) is not None}
+    for told in sorted(documents.items(), key=lambda each: (_time(each[1]), str(each[0]))):
+        for found in collect_ids(told[1]):
+            masks.number(found)
+    found = {}
+    for path in paths:
+        name = masks.text(str(path.relative_to(folder)))
+        found[name] = _file(path, documents.get(path), masks)
+    return found
+
+
+def _time(told: Any) -> str:
+    return str(told.get("started", "")) if isinstance(told, dict) else ""
+
+
+def _document(path: Path) -> Any:
+    if path.suffix != ".json" or path.is_symlink():
+        return None
+    try:
+        text = path.read_text()
+        if path.parent.name == "_delta_log":
+            return [json.loads(line) for line in text.splitlines()]
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _file(path: Path, told: Any, masks: Masks) -> str:
+    if path.is_symlink():
+        return f"-> {path.readlink()}"
+    if told is not None:
+        if isinstance(told, list) and path.parent.name == "_delta_log":
+            told = sorted(json.dumps(each, sort_keys=True) for each in told)  # deltalake writes keys in any order
+        if isinstance(told, dict) and "checksum" in told:
+            told = {**told, "checksum": "<checksum of the document>"}
+        return json.dumps(masks.document(told), indent=1)
+    content = path.read_bytes()
+    try:
+        text = content.decode()
+        return masks.text(text)
+    except UnicodeDecodeError:
+        return f"sha256 {hashlib.sha256(content).hexdigest()}\n{_rows(path, content)}"
+
+
+def _rows(path: Path, content: bytes) -> str:
+    """What is in a binary file, for the one who reads the difference."""
+    try:
+        if path.suffix == ".parquet":
+            from pyarrow import parquet
+
+            file = parquet.ParquetFile(io.BytesIO(content))
+            rows, head = file.read(), f"{file.metadata.num_row_groups} row groups, {file.schema_arrow}"
+        elif path.suffix == ".orc":
+            from pyarrow import orc
+
+            rows = orc.ORCFile(io.BytesIO(content)).read()
+            head = str(rows.schema)
+        else:
+            return ""
+    except Exception as error:
+        return repr(error)
+    return "\n".join([head, *(str([*row.values()]) for row in rows.to_pylist())])
+
+
+def first_difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+    """Say where two jobs begin to differ; empty where they do not."""
+    for at, (one, other) in enumerate(zip(ours["commands"], theirs["commands"], strict=True)):
+        for part in ("code", "out", "err"):
+            if one[part] != other[part]:
+                return f"command {at + 1}: {' '.join(one['words'])}\n  {part}: {_where(one[part], other[part])}"
+    for name in sorted({*ours["files"], *theirs["files"]}):
+        one, other = (side["files"].get(name) for side in (ours, theirs))
+        if one != other:
+            commands = "; ".join(" ".join(each["words"]) for each in ours["commands"])
+            what = "only theirs has it" if one is None else "only ours has it" if other is None else _where(one, other)
+            return f"after: {commands}\n  file {name}: {what}"
+    return ""
+
+
+def _where(one: Any, other: Any) -> str:
+    lines = [str(side).splitlines() for side in (one, other)]
+    both = list(zip(*lines, strict=False))
+    at = next((n for n, (a, b) in enumerate(both) if a != b), len(both))
+    here = [side[at] if at < len(side) else "<end>" for side in lines]
+    start = next((n for n, (a, b) in enumerate(zip(*here, strict=False)) if a != b), 0)
+    cut = max(0, start - 60)
+    return f"line {at + 1}, character {start + 1}\n    ours:   {here[0][cut:cut + 240]}\n    theirs: {here[1][cut:cut + 240]}"
