@@ -19,6 +19,7 @@ from typing import Any
 
 KEYS: Mapping[str, str] = {
     "seconds": "how long phases took",
+    "phases": "the same in messages in JSON",
     "versions": "of packages, and of wincli itself, which a checkout may raise",
     "checksum of the document": "it covers the ids and times of the document",
 }
@@ -29,6 +30,10 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
         "<td>time and share</td>",
         "a report shows how long each phase took, and a bar of it",
     ),
+    (r"about [\d.,]+ \w+, at most [\d.,]+ \w+(?=, by \d+ earlier run)", "about <time>", "a plan says how long runs took"),
+    (r'"phases": \{[^}]*\}', '"phases": <seconds>', "messages in JSON say how long phases took"),
+    (r"(?<=[;,] )([a-z ]+) \d+\.\d+ s\b", r"\1 <time>", "so does -v in words, as in `1 slices; scan 0.2 s`"),
+    (r'\btime="\d+\.\d+"', 'time="<time>"', "a report in JUnit's XML says how long cases took"),
     (r"It took [\d.,]+ (ms|s|min)\b", "It took <time>", "a report says how long the run took"),
     (r"\b[\d,]+(\.\d+)? (ms|s)\)", "<time>)", "the time that a case of `wincli test` took"),
 )
@@ -41,15 +46,33 @@ LEFT_OUT = ("*.avro", "catalog.db")
 
 @dataclass
 class Masks:
-    """The masks of one job. ``began``, ``ended``: when its commands ran, in seconds. ``ids``: those that came up so far."""
+    """The masks of one job. ``began``, ``ended``: when its commands ran, in seconds.
+
+    ``is_numbered``: False where files lie in a store, which are seen in the end only: nothing tells which came first.
+     ``ids``: those that came up so far.
+    """
 
     began: float
-    ended: float
+    is_numbered: bool = True
+    ended: float = 0.0
     ids: dict[str, str] = field(default_factory=dict)
+    _seen: set[tuple[Path, int]] = field(default_factory=set)
 
     def number(self, found: str) -> str:
         """Return the name of an id."""
-        return self.ids.setdefault(found, f"<id {len(self.ids) + 1}>")
+        if found not in self.ids:
+            self.ids[found] = f"<id {len(self.ids) + 1}>" if self.is_numbered else "<id>"
+            if len(found) == 12:  # a Delta table takes it as a number
+                self.ids[str(int(found, 16))] = f"<number of {self.ids[found]}>"
+        return self.ids[found]
+
+    def observe(self, folder: Path) -> None:
+        """Number the ids that a command has left; of those of one command the order of the paths decides."""
+        for path in sorted([*folder.rglob("manifest.json"), *folder.rglob("unit.json"), *folder.rglob("_delta_log/*.json")]):
+            if (known := (path, path.stat().st_mtime_ns)) not in self._seen:
+                self._seen.add(known)
+                for found in collect_ids(_document(path)):
+                    self.number(found)
 
     def text(self, text: str) -> str:
         """Mask a text."""
@@ -61,7 +84,7 @@ class Masks:
         text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", self._numbered, text)
         for known, name in self.ids.items():
             text = text.replace(known, name)
-        return text
+        return re.sub(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{12}\b", self._numbered, text)  # of a run that is gone
 
     def _numbered(self, found: re.Match[str]) -> str:
         return self.number(found[0])
@@ -104,18 +127,14 @@ def contents(folder: Path, masks: Masks) -> dict[str, str]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
     paths = [path for path in paths if not path.match(LEFT_OUT[0]) and not path.match(LEFT_OUT[1])]
     documents = {path: told for path in paths if (told := _document(path)) is not None}
-    for told in sorted(documents.items(), key=lambda each: (_time(each[1]), str(each[0]))):
-        for found in collect_ids(told[1]):
-            masks.number(found)
+    masks.observe(folder)
     found = {}
     for path in paths:
         name = masks.text(str(path.relative_to(folder)))
+        while name in found:
+            name += " and one more"
         found[name] = _file(path, documents.get(path), masks)
     return found
-
-
-def _time(told: Any) -> str:
-    return str(told.get("started", "")) if isinstance(told, dict) else ""
 
 
 def _document(path: Path) -> Any:

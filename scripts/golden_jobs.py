@@ -305,7 +305,7 @@ def matrix_jobs() -> Iterator[Job]:
         only = ("--only", "u=a", *(("--only", "k=y") if key == "u,k" else ())) if key != "no key" else ()
         look = _look(next(inspections), run, only, form)
         yield Job(name, tuple(_commands(way, run, words, form, look)), files + _more(way, words, form, out_form),
-                  "cluster" if way == "cluster" else "stand-in", quick=number % 6 == 0)  # fmt: skip
+                  "cluster" if way == "cluster" else "stand-in", quick=number % 12 == 0)  # fmt: skip
 
 
 def _look(words: str, run: Words, only: Words, form: str) -> Words:
