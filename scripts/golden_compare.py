@@ -1,4 +1,4 @@
-"""What `scripts/golden` compares: everything that commands leave and print, less what two runs of one program differ in.
+"""What `scripts/golden` compares: all that commands leave and print, less that in which two runs of a program differ.
 
 Each mask has its reason, and is as narrow as it can be: of a JSON document the value of a key, of a text what the
 pattern matches and nothing around it. Ids are not removed but numbered in the order in which they come up, so that it
@@ -30,7 +30,7 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
         "<td>time and share</td>",
         "a report shows how long each phase took, and a bar of it",
     ),
-    (r"about [\d.,]+ \w+, at most [\d.,]+ \w+(?=, by \d+ earlier run)", "about <time>", "a plan says how long runs took"),
+    (r"about [\d.,]+ \w+, at most [\d.,]+ \w+(?=, by \d+ earlier run)", "about <time>", "a plan says it"),
     (r'"phases": \{[^}]*\}', '"phases": <seconds>', "messages in JSON say how long phases took"),
     (r"(?<=[;,] )([a-z ]+) \d+\.\d+ s\b", r"\1 <time>", "so does -v in words, as in `1 slices; scan 0.2 s`"),
     (r'\btime="\d+\.\d+"', 'time="<time>"', "a report in JUnit's XML says how long cases took"),
@@ -46,13 +46,16 @@ LEFT_OUT = ("*.avro", "catalog.db")
 
 @dataclass
 class Masks:
-    """The masks of one job. ``began``, ``ended``: when its commands ran, in seconds.
+    """The masks of one job.
 
+    ``began``, ``ended``: when its commands ran, in seconds since 1970.
+    ``checkout``: the folder of the program, which `wincli doctor` prints.
     ``is_numbered``: False where files lie in a store, which are seen in the end only: nothing tells which came first.
-     ``ids``: those that came up so far.
+    ``ids``: those that came up so far, and what stands in their place.
     """
 
     began: float
+    checkout: str
     is_numbered: bool = True
     ended: float = 0.0
     ids: dict[str, str] = field(default_factory=dict)
@@ -68,7 +71,8 @@ class Masks:
 
     def observe(self, folder: Path) -> None:
         """Number the ids that a command has left; of those of one command the order of the paths decides."""
-        for path in sorted([*folder.rglob("manifest.json"), *folder.rglob("unit.json"), *folder.rglob("_delta_log/*.json")]):
+        patterns = ("manifest.json", "unit.json", "_delta_log/*.json")
+        for path in sorted(path for pattern in patterns for path in folder.rglob(pattern)):
             if (known := (path, path.stat().st_mtime_ns)) not in self._seen:
                 self._seen.add(known)
                 for found in collect_ids(_document(path)):
@@ -76,10 +80,12 @@ class Masks:
 
     def text(self, text: str) -> str:
         """Mask a text."""
+        text = text.replace(self.checkout, "<checkout>")
         for pattern, instead, _ in TEXTS:
             text = re.sub(pattern, instead, text)
         for day in {time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (self.began, self.ended)}:
-            text = re.sub(rf"{day}[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z| UTC)?", "<now>", text)  # no log is of today
+            clock = r"\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z| UTC)?"
+            text = re.sub(rf"{day}[T ]{clock}", "<now>", text)  # no log is of today
         text = re.sub(r"\b1\d{9}(\d{3}|\d{6})?\b", self._instant, text)
         text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", self._numbered, text)
         for known, name in self.ids.items():
@@ -112,7 +118,9 @@ def collect_ids(told: Any) -> Iterator[str]:
     """The ids of runs and states that a document names."""
     if isinstance(told, dict):
         for name, value in told.items():
-            if name in ("run", "state", "began", "previous", "numbers", "token") and re.fullmatch(r"[0-9a-f]{12}", str(value)):
+            if name in ("run", "state", "began", "previous", "numbers", "token") and re.fullmatch(
+                r"[0-9a-f]{12}", str(value)
+            ):
                 yield value
             yield from collect_ids(value)
     if isinstance(told, list):
@@ -208,4 +216,5 @@ def _where(one: Any, other: Any) -> str:
     here = [side[at] if at < len(side) else "<end>" for side in lines]
     start = next((n for n, (a, b) in enumerate(zip(*here, strict=False)) if a != b), 0)
     cut = max(0, start - 60)
-    return f"line {at + 1}, character {start + 1}\n    ours:   {here[0][cut:cut + 240]}\n    theirs: {here[1][cut:cut + 240]}"
+    ours, theirs = (side[cut : cut + 240] for side in here)
+    return f"line {at + 1}, character {start + 1}\n    ours:   {ours}\n    theirs: {theirs}"

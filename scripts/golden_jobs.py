@@ -23,7 +23,7 @@ Words = tuple[str, ...]
 class Job:
     """Commands that run one after the other in a folder of their own.
 
-    ``commands``: words of ``wincli``, or ``!python CODE``, ``!copy FROM TO``, ``!edit FILE TEXT``, ``!process ..``,
+    ``commands``: words of ``wincli``, or ``!python FILE``, ``!copy FROM TO``, ``!edit FILE TEXT``, ``!process ..``,
     which starts the program as a process of its own; ``< FILE`` at the end is stdin.
     ``files``: texts of files that the folder has, by name.
     ``spark``: on which Spark; ``stand-in``: none, a loop runs the tasks; ``cluster``: a loop whose tasks share nothing.
@@ -88,7 +88,7 @@ def write_logs(folder: Path) -> None:
     heavy = _rows(chance, 700, _START, 60, "aaaaaaaaaaaab")
     logs: dict[str, list[list[dict[str, Any]]]] = {
         "log": [log[:70], log[70:75], log[75:]],
-        "sorted": [part for part in _cut(sorted(_rows(chance, 400, _START, 90, "ab"), key=lambda row: row["t"]), 150)],
+        "sorted": _cut(sorted(_rows(chance, 400, _START, 90, "ab"), key=lambda row: row["t"]), 150),
         "heavy": [sorted(heavy, key=lambda row: row["t"])[:300], sorted(heavy, key=lambda row: row["t"])[300:]],
         "late": [[{**row, "u": row["u"] or "a"} for row in _rows(chance, 9, _START, 700, "ab")]],
     }
@@ -100,7 +100,8 @@ def write_logs(folder: Path) -> None:
             _write(folder / form / name / f"{number}.{form}", rows)
     torn = folder / "csv" / "torn" / "a.csv"
     torn.parent.mkdir()
-    torn.write_text('ts,u,n\n2021-03-01 00:00:01,a,1\nbad\n2021-03-01 00:00:02,,2\n"2021,b\n,c,3\n2021-03-01 00:01:09,b,x\n')
+    head = "ts,u,n\n2021-03-01 00:00:01,a,1\nbad\n2021-03-01 00:00:02,,2\n"
+    torn.write_text(head + '"2021,b\n,c,3\n2021-03-01 00:01:09,b,x\n')
     (folder / "users.csv").write_text("u,city,since\na,Rome,3\nb,Oslo,\nd,Bonn,9\n")
     (folder / "prices.csv").write_text("k,t,bid\nx,0,1.5\ny,5,2\nx,20,2.5\nx,90,3\ny,91,4.25\nz,0,0\n")
     (folder / "semi.csv").write_text('t;u;n\n1;a;"2\n3"\n2;b;4\n')
@@ -129,83 +130,14 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 # --- windows, outputs, ways ---------------------------------------------------------------------------------------
 
-WINDOWS = """
-count(4) | --order-by arrival
-count(lim) | --order-by t
-delta(ts, 4h) |
-delta(t, 7) | --order-by t
-delta(n, 9) | --order-by arrival
-delta(t, lim * 2) | --order-by t
-delta(t, 2 * previous(mean(lim), 1)) | --order-by t
-gap(ts, 1h) |
-gap(t, 3) | --order-by t
-gap(t, lim) | --order-by t
-change(k) | --order-by t
-change(last, k) | --order-by arrival
-when(last) | --order-by t
-when(x < lag(x)) | --order-by t
-while(k = 'y') | --order-by t
-from(k = 'y', until=last) | --order-by t
-reaches(range(t), 9) | --order-by t
-reaches(sum(x), 60.5) or change(k) | --order-by arrival
-reaches(count(x), 5) | --order-by t
-reaches(min(n), 20) or reaches(max(n), 39) | --order-by t
-gap(t, 4) or count(3) | --order-by t
-gap(t, 3) or delta(t, 6) or count(4) | --order-by t
-while(last) or time(5) | --order-by t
-punct() or gap(t, 4) | --order-by t --marks files
-time(5) | --order-by t
-time(2h) | --origin 15m
-time(2.5) | --order-by t --origin 1
-calendar(day, "Europe/Paris") |
-calendar(week@sun, "Asia/Tokyo", 07:00) |
-calendar(month) | --closed right
-cron("*/20 6-18 * * *", "Europe/Paris") |
-cron("0 19 * * 1-5", "Europe/Paris") | --closed right
-punct() | --marks files
-punct(last) | --order-by t
-sliding, count(3), count(1) | --order-by t
-sliding, count(3), count(2) | --order-by arrival --partial
-sliding, count(4), when(last) | --order-by t
-sliding, count(3), delta(n, 4) | --order-by t
-sliding, count(3), time(5) | --order-by t --partial
-sliding, delta(n, 6), count(2) | --order-by t
-sliding, delta(n, 6), delta(n, 3) | --order-by t
-sliding, delta(n, 6), time(4) | --order-by t --partial
-sliding, time(6), count(2) | --order-by t
-sliding, time(6), delta(n, 5) | --order-by t
-sliding, time(6), time(4) | --order-by t
-sliding, time(1h), time(40m) | --origin 10m
-timeInterval, intervalDuration(5), discardAge(5) | --event-time e
-timeInterval, intervalDuration(6), creationPeriod(3) | --event-time e --lag 2
-timeInterval, intervalDuration(4), creationPeriod(6), intervalOffset(1) | --event-time e --min-gap 2
-timeInterval, intervalDuration(2h), discardAge(9h) | --event-time ts --lag 30m
-within 5 | --order-by t
-within 6 retain 2 | --order-by t
-within 5 every 5 | --order-by t --origin 2
-within 1h every 20m retain 2 |
-retain 3 | --order-by arrival
-retain 3 every 2 | --order-by t
-retain all | --order-by t
-retain 3 with unique k | --order-by t
-partition by k retain 2 | --order-by t
-partition by k within 5 every 2 retain 2 with unique n | --order-by t
-count(3), partitioned, tupleCount(5) | --order-by t --emit-evicted
-delta(t, 7), partitioned, partitionAge(9) | --order-by t --emit-evicted
-time(5), partitioned, partitionCount(1) | --order-by t
-sliding, count(2), count(1), partitioned, partitionCount(1) | --order-by t --partial
-sliding, time(6), time(4), partitioned, tupleCount(4) | --order-by t
-from(last, until=k = 'y') or gap(t, 9), partitioned, partitionAge(3) | --order-by t --emit-evicted
-"""
-
 OUTPUTS = {
     "plain counts": "--expect 'rows_out >= 0' --expect 'rejected_share < 0.5' --max-rejects 500",
-    "numbers": "-a n=count() -a count(x) -a sum(x) -a total=sum(n) -a mean(x) -a min(x) -a max(n) -a first(x) -a last(n) "
-    "-a var(x) -a sd=stddev(n) -a var_pop(n) -a stddev_pop(x) -a median(x) -a quantile(n,0.9) -a range(x)",
-    "choices": "-a mode(k) -a arg_min(k,x) -a arg_max(n,x) -a nth(n,1) -a nth(x,-2) -a min_count(n) -a max_count(k) "
-    "-a collect(n) -a collect_distinct(k) -a string_join(k,'+') -a count_distinct(n) -a wavg(x,lim)",
-    "sketches": "-a approx_count_distinct(n) -a approx_quantile(x,0.5) -a product(lim) -a bool_and(last) -a bool_or(last) "
-    "-a hll_sketch(k) -a kll_sketch(x) --at-end drop",
+    "numbers": "-a n=count() -a count(x) -a sum(x) -a total=sum(n) -a mean(x) -a min(x) -a max(n) -a first(x) "
+    "-a last(n) -a var(x) -a sd=stddev(n) -a var_pop(n) -a stddev_pop(x) -a median(x) -a quantile(n,0.9) -a range(x)",
+    "choices": "-a mode(k) -a arg_min(k,x) -a arg_max(n,x) -a nth(n,1) -a nth(x,-2) -a min_count(n) "
+    "-a max_count(k) -a collect(n) -a collect_distinct(k) -a string_join(k,'+') -a count_distinct(n) -a wavg(x,lim)",
+    "sketches": "-a approx_count_distinct(n) -a approx_quantile(x,0.5) -a product(lim) -a bool_and(last) "
+    "-a bool_or(last) -a hll_sketch(k) -a kll_sketch(x) --at-end drop",
     "rows": "--emit rows --sort-by 'x desc,n'",
     "entered": "--emit entered",
     "left": "--emit left --sort-by n",
@@ -220,19 +152,6 @@ OUTPUTS = {
     "enriched": "--enrich 'who=../../data/users.csv on u' --enrich 'p=../../data/prices.csv on k asof t within 30' "
     "-a last(who_city) -a sum(p_bid) -a count(who_since)",
 }
-_OPERATOR = """
-from wincli import Operator
-
-class Tops(Operator):
-    output = {"at": int, "seen": int, "top": float}
-    def __init__(self): self.seen = 0
-    def trigger(self, rows, pane):
-        self.seen += len(rows)
-        values = [row["x"] for row in rows if row["x"] is not None]
-        yield {"at": len(rows), "seen": self.seen, "top": max(values, default=None)}
-    def save(self): return {"seen": self.seen}
-    def restore(self, saved): self.seen = saved["seen"]
-"""
 KEYS = {"no key": (), "u": ("-k", "u"), "u,k": ("-k", "u,k")}
 WAYS = ("task", "exchange", "presorted", "segments", "cluster", "state", "range", "stages", "delta", "memory", "stream")
 
@@ -257,7 +176,9 @@ def _applies(window: str, output: str, key: str, way: str) -> bool:
 def pairs(seed: int = 1) -> Iterator[tuple[str, ...]]:
     """Give jobs such that each two values of different dimensions that go together meet in one of them."""
     chance = random.Random(seed)
-    windows = [line.strip() for line in WINDOWS.strip().splitlines()]
+    windows = [
+        line for line in _text("golden_cases.txt").split("\n==")[0].splitlines() if " |" in line and line[0] != "#"
+    ]
     dimensions = [windows, list(OUTPUTS), list(KEYS), list(WAYS), list(FORMATS), list(FORMATS)]
     left = {
         (i, a, j, b)
@@ -296,15 +217,17 @@ INSPECTIONS = (
 def matrix_jobs() -> Iterator[Job]:
     """The jobs of the pairs, each with an inspection of its result."""
     inspections = itertools.cycle(INSPECTIONS)
+    operator = next(dict(job.files)["ops.py"] for job in jobs_by_hand() if "ops.py" in dict(job.files))
     for number, (window, output, key, way, form, out_form) in enumerate(pairs()):
         spec, _, options = window.partition(" | ")
-        words = ("-w", spec.rstrip("| ").strip(), *shlex.split(options.strip("| ")), *shlex.split(OUTPUTS[output]), *KEYS[key])
-        name = f"{number:03} {spec.rstrip('| ')} / {output} / {key} / {way} / {form} / {out_form}"
+        spec = spec.rstrip("| ")
+        words = ("-w", spec, *shlex.split(options), *shlex.split(OUTPUTS[output]), *KEYS[key])
+        name = f"{number:03} {spec} / {output} / {key} / {way} / {form} / {out_form}"
         run = (*words, "--output-format", out_form)
-        files = (("ops.py", _OPERATOR),) if output == "operator" else ()
+        files = (("ops.py", operator),) if output == "operator" else ()
         only = ("--only", "u=a", *(("--only", "k=y") if key == "u,k" else ())) if key != "no key" else ()
         look = _look(next(inspections), run, only, form)
-        yield Job(name, tuple(_commands(way, run, words, form, look)), files + _more(way, words, form, out_form),
+        yield Job(name, tuple(_commands(way, run, form, look)), files + _more(way, words, form, out_form),
                   "cluster" if way == "cluster" else "stand-in", quick=number % 12 == 0)  # fmt: skip
 
 
@@ -315,10 +238,10 @@ def _look(words: str, run: Words, only: Words, form: str) -> Words:
     return tuple(found)
 
 
-def _commands(way: str, run: Words, words: Words, form: str, look: Words) -> Iterator[Words]:
+def _commands(way: str, run: Words, form: str, look: Words) -> Iterator[Words]:
     data, small = f"../../data/{form}", ("--split-size", "1KiB", "--slice-size", "2KiB")
     if way in ("memory", "stream"):
-        yield ("!python", _python(words, f"{data}/log", way == "stream"))
+        yield ("!python", "call.py")
         return
     if way == "state":
         ranges = [("--start", DAYS[0], "--end", DAYS[2]), ("--start", DAYS[2], "--end", "2021-03-04")]
@@ -350,7 +273,9 @@ def _commands(way: str, run: Words, words: Words, form: str, look: Words) -> Ite
 
 
 def _more(way: str, words: Words, form: str, out_form: str) -> tuple[tuple[str, str], ...]:
-    """The job file of two stages."""
+    """The job file of two stages, or the program that calls the library."""
+    if way in ("memory", "stream"):
+        return (("call.py", _python(words, f"../../data/{form}/log", way == "stream")),)
     if way != "stages":
         return ()
     first, second = _keys(words), {"name": "two", "window": "count(3)", "agg": ["rows=count()", "w=collect(window)"]}
@@ -398,48 +323,6 @@ for row in found.to_pylist(): print(*row.values())
 
 # --- jobs by hand, and mistakes -----------------------------------------------------------------------------------
 
-_PROGRAMS = {
-    "LIBRARY": """
-import pyarrow as pa, wincli
-rows = pa.table({"user": ["a", None, "b", "a", "b"], "t": [0, 1, 5, 61, 70], "n": ["1", "2", "x", "4", "5"]})
-job = {"window": "delta(t, 60)", "key": "user", "order_by": "t"}
-def show(found): print(found.schema, *found.to_pylist(), sep="\\n")
-show(wincli.aggregate(rows, **job, let={"m": "try_cast(n as int)"}, aggregates={"m": "sum(m)"}, rejected="column"))
-one, state = wincli.aggregate(rows.slice(0, 3), **job, state="new")
-two, state = wincli.aggregate(rows.slice(3), **job, state=state, at_end="flush")
-for each in (one, two, state): show(each)
-show(wincli.aggregate_stream(rows.to_reader(2), **job).read_all())
-show(wincli.aggregate(rows, "punct()", aggregates=["n=collect(n)"], marks=[2, 4]))
-print(wincli.draw(rows, **job))
-for wrong in ({"window": "delta(x, 1)"}, {"key": "x"}, {"order_by": "x"}, {"empty": "x"}, {"aggregates": "sum(user)"}):
-    try: wincli.aggregate(rows, **{**job, **wrong})
-    except Exception as error: print(type(error).__name__, error)
-""",
-    "FRAMES": """
-import wincli
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-spark.sparkContext.setLogLevel("OFF")
-log = spark.read.parquet("../../data/parquet/log")
-for window, more in (("delta(t, 7)", {"key": "u"}), ("time(5)", {"empty": "row"}), ("within 5", {"group_by": "k"}),
-                     ("sliding, count(3), count(2)", {"emit": "rows", "key": "u"}), ("when(last)", {"key": ["u", "k"]})):
-    asked = {"order_by": "t", **more} | ({} if "emit" in more else {"aggregates": ["n=count()", "sum(x)", "collect(n)"]})
-    found = wincli.windows(log, window, **asked)
-    print(found.schema.simpleString())
-    for row in sorted(map(str, found.collect())): print(row)
-    print(wincli.windows(log, window, **asked, plan=True))
-spark.stop()
-""",
-    "ICEBERG": """
-from pyiceberg.catalog import load_catalog
-lake = load_catalog("lake")
-for name in sorted(lake.list_tables("logs")):
-    table = lake.load_table(name)
-    print(name, table.schema(), table.spec(), len(table.metadata.snapshots))
-    for row in sorted(map(str, table.scan().to_arrow().to_pylist())): print(row)
-""",
-}  # fmt: skip
-
 
 def jobs_by_hand() -> Iterator[Job]:
     """The jobs of `golden_cases.txt`."""
@@ -447,16 +330,16 @@ def jobs_by_hand() -> Iterator[Job]:
         head, *lines = block.split("\n")
         name, _, told = head.partition(" | ")
         options = dict(each.partition("=")[::2] for each in told.split())
-        texts = {"OPERATOR": _OPERATOR}
-        files, commands = [], []
+        files: dict[str, str] = {}
+        commands: list[Words] = []
         for line in lines:
             if line.startswith("file "):
-                _, path, text = line.split(" ", 2)
-                files.append((path, texts.get(text, text.replace("\\n", "\n"))))
+                files[path := line.removeprefix("file ")] = ""
+            elif line.startswith("|"):
+                files[path] += line[2:] + "\n"
             elif line:
-                words = shlex.split(line)
-                commands.append(tuple(_PROGRAMS.get(word, word) for word in words))
-        yield Job(name, tuple(commands), tuple(files), "spark" if "spark" in options else "stand-in",
+                commands.append(tuple(shlex.split(line)))
+        yield Job(name, tuple(commands), tuple(files.items()), "spark" if "spark" in options else "stand-in",
                   options.get("unordered", ""), tuple(each for each in ("s3", "iceberg") if each in options),
                   "quick" in options)  # fmt: skip
 

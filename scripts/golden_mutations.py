@@ -54,13 +54,15 @@ def try_mutations(net: Any, root: Path, count: int, seed: int) -> int:
     kept = net.folder / "truth.json"  # with --keep, for another seed over the same checkout
     truth = json.loads(kept.read_text()) if kept.exists() else net.run(root, traced=True)
     kept.write_text(json.dumps(truth))
+    net.jobs = [job for job in net.jobs if job.name in truth]
     calls: dict[tuple[str, int], list[Any]] = {}
     for job in net.jobs:
         for each in truth[job.name].get("calls", ()):
             path, _, line = each.rpartition(":")
             calls.setdefault((path, int(line)), []).append(job)
     copy = net.folder / "copy-of-checkout"
-    shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".venv", ".git", "tests", "docs"), symlinks=True, dirs_exist_ok=True)
+    left_out = shutil.ignore_patterns(".venv", ".git", "tests", "docs")
+    shutil.copytree(root, copy, ignore=left_out, symlinks=True, dirs_exist_ok=True)
     caught = 0
     for number, each in enumerate(random.Random(seed).sample(sorted(sites(root), key=str), count), 1):
         text = (root / each.path).read_text()
@@ -123,7 +125,7 @@ class _Finder:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             self.function = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             words = " ".join(map(ast.unparse, node.decorator_list))
-            self.is_compiled = self.is_compiled or any(word in words for word in ("kernel", "inline", "jit", "intrinsic"))
+            self.is_compiled |= any(word in words for word in ("kernel", "inline", "jit", "intrinsic"))
         yield from self._here(node)
         for name, value in ast.iter_fields(node):
             if name not in ("annotation", "returns", "type_comment") and not self._is_for_types(node):
