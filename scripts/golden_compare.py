@@ -26,7 +26,7 @@ KEYS: Mapping[str, str] = {
 TEXTS: tuple[tuple[str, str, str], ...] = (
     (r"\b\d+(\.\d+)? s, [\d,]+ rows/s\b", "<speed>", "the closing summary: seconds and rows a second"),
     (
-        r'<td>[\d.,]+ (ms|s|min)</td><td class="share">[\d.]+ %</td><td class="bar">.*?</td>',
+        r'<td>[\d.,]+ (ms|s|min)</td><td class="share">(&[lg]t; )?[\d.]+ %</td><td class="bar">.*?</td>',
         "<td>time and share</td>",
         "a report shows how long each phase took, and a bar of it",
     ),
@@ -189,9 +189,9 @@ def _rows(path: Path, content: bytes) -> str:
             head = str(rows.schema)
         else:
             return ""
-    except Exception as error:
+        return "\n".join([head, *(str([*row.values()]) for row in rows.to_pylist())])
+    except Exception as error:  # damaged, or a time that Python does not hold
         return repr(error)
-    return "\n".join([head, *(str([*row.values()]) for row in rows.to_pylist())])
 
 
 def first_difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:

@@ -24,7 +24,8 @@ class Job:
     """Commands that run one after the other in a folder of their own.
 
     ``commands``: words of ``wincli``, or ``!python FILE``, ``!copy FROM TO``, ``!edit FILE TEXT``, ``!process ..``,
-    which starts the program as a process of its own; ``< FILE`` at the end is stdin.
+    which starts the program as a process of its own; ``< FILE`` at the end is stdin,
+    ``NAME=VALUE`` before them a variable of the environment.
     ``files``: texts of files that the folder has, by name.
     ``spark``: on which Spark; ``stand-in``: none, a loop runs the tasks; ``cluster``: a loop whose tasks share nothing.
     ``unordered``: why lines of stderr come in any order; empty where they do not.

@@ -15,6 +15,7 @@ import importlib.metadata
 import json
 import os
 import pickle
+import re
 import shutil
 import sys
 import threading
@@ -222,6 +223,9 @@ def in_fork(words: Any, folder: Path, spark: str, calls: Path | None, modules: P
         source = words[words.index("<") + 1] if "<" in words else os.devnull
         words = words[: words.index("<")] if "<" in words else words
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        while words and re.match(r"\w+=", words[0]):
+            name, _, value = words.pop(0).partition("=")
+            os.environ[name] = value.replace("\\n", "\n")
         opened = [os.open(source, os.O_RDONLY), os.open(".said-out", flags), os.open(".said-err", flags)]
         for number, file in enumerate(opened):
             os.dup2(file, number)
@@ -240,7 +244,7 @@ def _play(words: list[str], spark: str, calls: Path | None, modules: Path | None
     sys.dont_write_bytecode = True
     traced: set[Any] = set()
     try:
-        if words[0] == "!process":
+        if words and words[0] == "!process":
             os.execv(sys.executable, [sys.executable, "-c", _PROGRAM, *words[1:]])
         if spark != "spark":
             _without_java(is_one_machine=spark != "cluster")
@@ -248,7 +252,7 @@ def _play(words: list[str], spark: str, calls: Path | None, modules: Path | None
             watch = lambda frame, *_: traced.add(frame.f_code)  # noqa: E731
             threading.settrace(watch)
             sys.settrace(watch)
-        if words[0] == "!python":
+        if words and words[0] == "!python":
             sys.argv = ["program"]
             exec(compile(Path(words[1]).read_text(), words[1], "exec"), {"__name__": "__main__"})
         else:
