@@ -49,13 +49,13 @@ class Masks:
     """The masks of one job.
 
     ``began``, ``ended``: when its commands ran, in seconds since 1970.
-    ``checkout``: the folder of the program, which `wincli doctor` prints.
+    ``programs``: the folders of the program and of its environment, which `wincli doctor` prints.
     ``is_numbered``: False where files lie in a store, which are seen in the end only: nothing tells which came first.
     ``ids``: those that came up so far, and what stands in their place.
     """
 
     began: float
-    checkout: str
+    programs: tuple[str, ...]
     is_numbered: bool = True
     ended: float = 0.0
     ids: dict[str, str] = field(default_factory=dict)
@@ -80,7 +80,8 @@ class Masks:
 
     def text(self, text: str) -> str:
         """Mask a text."""
-        text = text.replace(self.checkout, "<checkout>")
+        for folder in self.programs:
+            text = text.replace(folder, "<checkout>")
         for pattern, instead, _ in TEXTS:
             text = re.sub(pattern, instead, text)
         for day in {time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (self.began, self.ended)}:

@@ -49,7 +49,7 @@ class Mutation:
         return line[: self.start] + self.instead + line[self.end :]
 
 
-def try_mutations(net: Any, root: Path, count: int, seed: int) -> int:
+def try_mutations(net: Any, root: Path, count: int, seed: int, numbers: str = "") -> int:
     """Make mistakes one at a time and print for each which job tells, or why none does."""
     kept = net.folder / "truth.json"  # with --keep, for another seed over the same checkout
     truth = json.loads(kept.read_text()) if kept.exists() else net.run(root, traced=True)
@@ -63,8 +63,10 @@ def try_mutations(net: Any, root: Path, count: int, seed: int) -> int:
     copy = net.folder / "copy-of-checkout"
     left_out = shutil.ignore_patterns(".venv", ".git", "tests", "docs")
     shutil.copytree(root, copy, ignore=left_out, symlinks=True, dirs_exist_ok=True)
-    caught = 0
+    caught, wanted = 0, {int(each) for each in numbers.split(",") if each}
     for number, each in enumerate(random.Random(seed).sample(sorted(sites(root), key=str), count), 1):
+        if wanted and number not in wanted:
+            continue
         text = (root / each.path).read_text()
         jobs = calls.get((each.path, each.function), [])
         is_seen = bool(each.function) and not each.is_compiled
@@ -74,8 +76,8 @@ def try_mutations(net: Any, root: Path, count: int, seed: int) -> int:
             verdict = _tried(net, copy, each, text, _in_turn(jobs if is_seen else net.jobs), truth)
         caught += verdict.startswith("caught")
         print(f"{number:2}. {each.told(text)}\n    {verdict}", flush=True)
-    print(f"{caught} of {count} caught (seed {seed})")
-    return int(caught < count)
+    print(f"{caught} of {len(wanted) or count} caught (seed {seed})")
+    return int(caught < (len(wanted) or count))
 
 
 def _in_turn(jobs: list[Any]) -> list[Any]:

@@ -27,9 +27,9 @@ from golden_compare import Masks, contents, first_difference
 from golden_jobs import FORMATS, Job, all_jobs
 
 CHECKOUT = os.environ.pop("GOLDEN_CHECKOUT", "") + os.sep
-LINK = (
-    os.environ.get("PYTHONPATH", "") and os.environ["PYTHONPATH"] + "/wincli"
-)  # where it has no environment of its own
+PROGRAMS = tuple(
+    each for each in (os.environ.get("PYTHONPATH", ""), CHECKOUT[:-1], str(Path(sys.prefix).parent)) if len(each) > 1
+)
 
 
 def serve(place: Path, said: Path, share: int, of: int, traced: bool) -> None:
@@ -125,7 +125,7 @@ def run_job(job: Job, place: Path, calls: Path | None) -> dict[str, Any]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     before_job(job, folder)
-    masks, ran = Masks(began, LINK or CHECKOUT.rstrip(os.sep), "s3" not in job.stores), []
+    masks, ran = Masks(began, PROGRAMS, "s3" not in job.stores), []
     for words in job.commands:
         ran.append(run_words(words, folder, job.spark, calls))
         masks.observe(folder)
