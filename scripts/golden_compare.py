@@ -26,7 +26,7 @@ KEYS: Mapping[str, str] = {
 TEXTS: tuple[tuple[str, str, str], ...] = (
     (r"\b\d+(\.\d+)? s, [\d,]+ rows/s\b", "<speed>", "the closing summary: seconds and rows a second"),
     (
-        r'<td>[\d.,]+ (ms|s|min)</td><td class="share">(&[lg]t; )?[\d.]+ %</td><td class="bar">.*?</td>',
+        r'<td>[\d.,]+ (µs|ms|s|min)</td><td class="share">(&[lg]t; )?[\d.]+ %</td><td class="bar">.*?</td>',
         "<td>time and share</td>",
         "a report shows how long each phase took, and a bar of it",
     ),
@@ -34,7 +34,7 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
     (r'"phases": \{[^}]*\}', '"phases": <seconds>', "messages in JSON say how long phases took"),
     (r"(?<=[;,] )([a-z ]+) \d+\.\d+ s\b", r"\1 <time>", "so does -v in words, as in `1 slices; scan 0.2 s`"),
     (r'\btime="\d+\.\d+"', 'time="<time>"', "a report in JUnit's XML says how long cases took"),
-    (r"It took [\d.,]+ (ms|s|min)\b", "It took <time>", "a report says how long the run took"),
+    (r"It took [\d.,]+ (µs|ms|s|min)\b", "It took <time>", "a report says how long the run took"),
     (r"\b[\d,]+(\.\d+)? (ms|s)\)", "<time>)", "the time that a case of `wincli test` took"),
 )
 """Patterns of text, what stands in their place, and why."""

@@ -27,9 +27,8 @@ from golden_compare import Masks, contents, first_difference
 from golden_jobs import FORMATS, Job, all_jobs
 
 CHECKOUT = os.environ.pop("GOLDEN_CHECKOUT", "") + os.sep
-PROGRAMS = tuple(
-    each for each in (os.environ.get("PYTHONPATH", ""), CHECKOUT[:-1], str(Path(sys.prefix).parent)) if len(each) > 1
-)
+_FOLDERS = (os.environ.get("PYTHONPATH", "") + "/wincli", CHECKOUT[:-1], str(Path(sys.prefix).parent))
+PROGRAMS = tuple(each for each in _FOLDERS if each not in ("", "/wincli"))
 
 
 def serve(place: Path, said: Path, share: int, of: int, traced: bool) -> None:
