@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ..errors import SparkError, install_extra
 from .task_errors import message_of
+from .temporary_folders import share_children_lock
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -213,7 +214,8 @@ def launch(
     (folder / "spark.properties").write_text(properties(settings))
     (folder / OPTIONS).write_text(arguments(settings.get("spark.driver.extraJavaOptions", "")))
     env = {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"), "SPARK_CONNECT_MODE": "0"}
-    with (folder / "java.log").open("wb") as log:
+    lock = share_children_lock(folder)
+    with (folder / "java.log").open("wb") as log, os.fdopen(lock):
         process = subprocess.Popen(
             command(java, settings, environ, folder, options),
             env=env,
@@ -221,6 +223,7 @@ def launch(
             stdout=subprocess.PIPE if is_heard else log,
             stderr=subprocess.STDOUT,
             process_group=0,  # Ctrl-C reaches the driver only, which then stops Java
+            pass_fds=(lock,),  # Java may outlive a killed driver, and makes its address file until it ends
         )
     return Gateway(process, folder)
 

@@ -16,12 +16,13 @@ from ..support.module_path import pass_path_to_workers
 from ..support.trusted_folders import way_in
 from .java import spark_home
 from .masters import closed_to_others, cluster_environment, is_local, is_small_cluster
-from .temporary_folders import WORKERS, LockedFolder, new_folder, remove_leftovers
+from .temporary_folders import CHILDREN, LockedFolder, new_folder, remove_leftovers
 from .workers.code_archive import FOLDER, ORDERS, USER_CODE
 from .workers.environment import FORK_SERVER, LOCK, STORE_VARIABLES, WORKER_CALLS
 from .workers.no_pandas import NO_PANDAS
 
 _PATIENCE = 2.0
+_LONGEST_END = 4.0  # seconds that the Java of a killed driver takes to end, on a machine with other work
 _USUAL = ("/tmp", "/var/tmp")
 _POLL = 0.05
 _SOCKETS = "spark.python.unix.domain.socket.enabled"  # of Spark 4.1 and later; others do not know it
@@ -93,14 +94,15 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
 def sweeping(master: str, settings: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[None]:
     """Remove the temporary folders of runs that were killed when the context ends, whether a Spark was needed or not.
 
-    The Java of a killed driver may live on for seconds, so that a run which begins at once finds its folder in use.
+    The Java of a killed driver may live on for seconds, so that a run which begins at once finds its folder in use; at
+    its end, this run waits for that Java.
     """
     try:
         yield
     finally:
         with suppress(SparkError):
             named = _disks(settings, dict(environ)) if is_local(master) else []
-            remove_leftovers([temporary_place()[0], *named])
+            remove_leftovers([temporary_place()[0], *named], _LONGEST_END)
 
 
 def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
@@ -155,7 +157,7 @@ def java_environment(setup: Setup) -> dict[str, str]:
     if not setup.local:
         cluster_environment(env, spark_home(setup.environ), setup.folder)
         return env
-    env[LOCK] = str(setup.folder / WORKERS)
+    env[LOCK] = str(setup.folder / CHILDREN)
     env[FORK_SERVER] = str(fork_server_socket(setup))
     return env
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SparkError
 from .java import Gateway
-from .temporary_folders import WORKERS
+from .temporary_folders import CHILDREN
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -43,7 +43,7 @@ def kill(context: SparkContext, gateway: Gateway) -> None:
     server.server_shutdown = True
     gateway.kill()
     threading.Thread(target=server.shutdown, daemon=True).start()
-    _wait_for_workers(gateway.folder / WORKERS)
+    _wait_for_workers(gateway.folder / CHILDREN)
 
 
 def _wait_for_workers(lock: Path) -> None:

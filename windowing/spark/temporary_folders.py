@@ -25,11 +25,12 @@ PREFIX = "wincli-run-"
 OWNER = "owner.lock"
 """The file that a run locks; its content says which machine the run is on."""
 
-WORKERS = "workers.lock"
-"""The file that workers on this machine lock for as long as they live (`windowing.spark.workers.daemon`)."""
+CHILDREN = "children.lock"
+"""The file that Java and its workers on this machine share a lock of for as long as they live."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _UNSIGNED_AGE = 3600.0  # seconds after which an empty folder is a leftover, and not one that is just being made
+_PAUSE = 0.02  # seconds between two looks at a folder whose run is gone and whose Java still lives
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +67,51 @@ def new_folder(parent: str | None = None) -> LockedFolder:
         os.close(lock)  # another run that removes leftovers was faster
 
 
-def remove_leftovers(parents: Iterable[str | None]) -> None:
-    """Remove the temporary folders of this user's runs that are gone. Folders that cannot be removed stay."""
+def share_children_lock(folder: Path) -> int:
+    """Share the lock of `CHILDREN`, and return its descriptor: a process that inherits it holds the lock, too.
+
+    Raises `OSError`. On a file system without locks nobody removes the folder, so none is needed.
+    """
+    lock = os.open(folder / CHILDREN, os.O_RDWR | os.O_CREAT, 0o600)
+    with contextlib.suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock
+
+
+def remove_leftovers(parents: Iterable[str | None], patience: float = 0.0) -> None:
+    """Remove the temporary folders of this user's runs that are gone. Folders that cannot be removed stay.
+
+    ``patience``: the seconds to wait for the Java of runs that are gone. It ends some seconds after its driver.
+    """
+    deadline = time.monotonic() + patience
     for parent in dict.fromkeys(parent or tempfile.gettempdir() for parent in parents):
         with contextlib.suppress(OSError), _opened(parent) as folder:
             for name in [name for name in os.listdir(folder) if name.startswith(PREFIX)]:  # noqa: PTH208 - of a number
                 with contextlib.suppress(OSError):
-                    _sweep(name, folder)
+                    while _is_ending(name, folder) and time.monotonic() < deadline:
+                        time.sleep(_PAUSE)
 
 
-def _sweep(name: str, parent: int) -> None:
-    """Remove one folder below ``parent`` if it is ours and its run is gone. Links are never followed."""
+def _is_ending(name: str, parent: int) -> bool:
+    """Remove one folder below ``parent`` if it is ours and its run is gone. Links are never followed.
+
+    Returns whether it has to stay for now, for its run is gone and processes of it still live.
+    """
     with _opened(name, parent) as folder:
         found = os.fstat(folder)
         if found.st_uid != os.geteuid():
-            return
+            return False
         if not os.listdir(folder):  # noqa: PTH208 - of a number
             _remove_unsigned(name, parent, found)
-            return
+            return False
         with _locked(OWNER, folder) as owner:
-            if _is_of_this_machine(os.pread(owner, 4096, 0)) and _is_left(folder):
-                _empty(folder)
-                shutil.rmtree(name, dir_fd=parent)
+            if not _is_of_this_machine(os.pread(owner, 4096, 0)):
+                return False
+            if _has_children(folder):
+                return True
+            _empty(folder)
+            shutil.rmtree(name, dir_fd=parent)
+            return False
 
 
 def _remove_unsigned(name: str, parent: int, found: os.stat_result) -> None:
@@ -107,15 +131,15 @@ def _empty(folder: int) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def _is_left(folder: int) -> bool:
-    """Whether no worker writes into a folder any more: workers may outlive a killed run for some milliseconds."""
+def _has_children(folder: int) -> bool:
+    """Whether Java or a worker may still write into a folder: they outlive a killed run for some time."""
     try:
-        with _locked(WORKERS, folder):
-            return True
+        with _locked(CHILDREN, folder):
+            return False
     except FileNotFoundError:
-        return True
-    except BlockingIOError:
         return False
+    except BlockingIOError:
+        return True
 
 
 @contextlib.contextmanager

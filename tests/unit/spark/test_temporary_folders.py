@@ -15,7 +15,14 @@ import pytest
 from support.in_process import wincli_here
 from support.processes import write
 from wincli.windowing.spark import temporary_folders
-from wincli.windowing.spark.temporary_folders import OWNER, PREFIX, WORKERS, new_folder, remove_leftovers
+from wincli.windowing.spark.temporary_folders import (
+    CHILDREN,
+    OWNER,
+    PREFIX,
+    new_folder,
+    remove_leftovers,
+    share_children_lock,
+)
 
 HOLD = """
 import os, sys
@@ -69,7 +76,7 @@ def test_a_folder_is_swept_by_a_run_that_needs_no_spark(
 
 def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple[subprocess.Popen[str], Path]) -> None:
     process, folder = run
-    lock = os.open(folder / WORKERS, os.O_RDWR | os.O_CREAT)
+    lock = os.open(folder / CHILDREN, os.O_RDWR | os.O_CREAT)
     temporary_folders.fcntl.flock(lock, temporary_folders.fcntl.LOCK_SH)
     process.kill()
     process.wait()
@@ -78,6 +85,35 @@ def test_a_folder_stays_while_workers_of_its_run_live(tmp_path: Path, run: tuple
     os.close(lock)
     remove_leftovers([str(tmp_path)])
     assert not folder.exists()
+
+
+def test_a_folder_stays_until_java_ends_and_the_sweep_waits_for_it(
+    tmp_path: Path, run: tuple[subprocess.Popen[str], Path]
+) -> None:
+    """Java of a killed driver writes its address file late: the folder must be whole then, and gone soon after."""
+    process, folder = run
+    lock = share_children_lock(folder)
+    java = subprocess.Popen(["sleep", "0.5"], pass_fds=(lock,))
+    os.close(lock)
+    process.kill()
+    process.wait()
+    remove_leftovers([str(tmp_path)])
+    assert (folder / "spark" / "blob").exists()
+    remove_leftovers([str(tmp_path)], patience=30)
+    assert not folder.exists()
+    assert java.wait() == 0
+
+
+def test_a_sweep_does_not_wait_for_a_run_that_lives(
+    tmp_path: Path, run: tuple[subprocess.Popen[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, folder = run
+    monkeypatch.setattr(temporary_folders.time, "sleep", lambda _seconds: pytest.fail("waits"))
+    os.close(share_children_lock(folder))
+    held = share_children_lock(folder)
+    remove_leftovers([str(tmp_path)], patience=30)
+    os.close(held)
+    assert (folder / "spark" / "blob").exists()
 
 
 def dead(parent: Path, **signed: str) -> Path:
