@@ -30,6 +30,11 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
         "<td>time and share</td>",
         "a report shows how long each phase took, and a bar of it",
     ),
+    (
+        r"(?m)^(ok|note) ( +)(memory|temporary|cache) .*$",
+        r"\1 \2\3 <free>",
+        "`wincli doctor` says how much is free now, and in use",
+    ),
     (r"about [\d.,]+ \w+, at most [\d.,]+ \w+(?=, by \d+ earlier run)", "about <time>", "a plan says it"),
     (r'"phases": \{[^}]*\}', '"phases": <seconds>', "messages in JSON say how long phases took"),
     (r"(?<=[;,] )([a-z ]+) \d+\.\d+ s\b", r"\1 <time>", "so does -v in words, as in `1 slices; scan 0.2 s`"),

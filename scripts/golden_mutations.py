@@ -2,7 +2,8 @@
 
 A mistake flips a comparison, changes a number by one, swaps ``and`` with ``or``, drops a ``not``, or swaps ``+`` with
 ``-``. The jobs that call the function around it run first to last until one differs from the unchanged checkout. A
-function that is compiled, and what runs when a module is loaded, is called by no job that can be seen: all jobs run.
+function that is compiled, and what runs when a module is loaded, is called by no job that can be seen: all jobs run,
+those first that call others of the module.
 """
 
 from __future__ import annotations
@@ -73,17 +74,20 @@ def try_mutations(net: Any, root: Path, count: int, seed: int, numbers: str = ""
         if not jobs and is_seen:
             verdict = "escaped: no job calls this function"
         else:
-            verdict = _tried(net, copy, each, text, _in_turn(jobs if is_seen else net.jobs), truth)
+            near = {job.name for (path, _), found in calls.items() if path == each.path for job in found}
+            verdict = _tried(net, copy, each, text, _in_turn(jobs if is_seen else net.jobs, near), truth)
         caught += verdict.startswith("caught")
         print(f"{number:2}. {each.told(text)}\n    {verdict}", flush=True)
     print(f"{caught} of {len(wanted) or count} caught (seed {seed})")
     return int(caught < (len(wanted) or count))
 
 
-def _in_turn(jobs: list[Any]) -> list[Any]:
-    """Jobs in random order, so that the first ones differ from each other; those on Spark and in stores last."""
+def _in_turn(jobs: list[Any], near: set[str]) -> list[Any]:
+    """Jobs in random order, so that the first ones differ from each other: ``near`` first, Spark and stores last."""
     mixed = random.Random(1).sample(jobs, len(jobs))
-    return sorted(mixed, key=lambda job: (job.spark == "spark", bool(job.stores), len(job.commands) > 9))
+    return sorted(
+        mixed, key=lambda job: (job.spark == "spark", job.name not in near, bool(job.stores), len(job.commands) > 9)
+    )
 
 
 def _tried(net: Any, copy: Path, each: Mutation, text: str, jobs: list[Any], truth: dict[str, Any]) -> str:

@@ -126,7 +126,9 @@ def run_job(job: Job, place: Path, calls: Path | None) -> dict[str, Any]:
     before_job(job, folder)
     masks, ran = Masks(began, PROGRAMS, "s3" not in job.stores), []
     for words in job.commands:
-        ran.append(run_words(words, folder, job.spark, calls))
+        ended = bool(ran) and ran[-1]["code"] < 0  # by a signal, or as it had no end
+        nothing = {"words": words, "code": -1, "out": "", "err": ""}
+        ran.append(nothing if ended else run_words(words, folder, job.spark, calls))
         masks.observe(folder)
     after_job(job, folder)
     masks.ended = time.time()
@@ -216,7 +218,7 @@ def in_fork(words: Any, folder: Path, spark: str, calls: Path | None, modules: P
     if pid == 0:
         import signal
 
-        signal.alarm(240 if spark == "spark" else 60)  # a command without an end
+        signal.alarm(240 if spark == "spark" else 40)  # a command without an end
         os.chdir(folder)
         words = list(words)
         source = words[words.index("<") + 1] if "<" in words else os.devnull
