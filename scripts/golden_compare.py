@@ -31,12 +31,14 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
         "a report shows how long each phase took, and a bar of it",
     ),
     (
-        r"(?m)^(ok|note) ( +)(memory|temporary|cache) .*$",
+        r"^(ok|note) ( +)(memory|temporary|cache) .*$",
         r"\1 \2\3 <free>",
         "`wincli doctor` says how much is free now, and in use",
     ),
     (r"about [\d.,]+ \w+, at most [\d.,]+ \w+(?=, by \d+ earlier run)", "about <time>", "a plan says it"),
     (r'"phases": \{[^}]*\}', '"phases": <seconds>', "messages in JSON say how long phases took"),
+    (r'"(seconds|rows_per_second)": \d+(\.\d+)?(e-\d+)?(?=[,}\n])', r'"\1": <time>', "and how long all took"),
+    (r"(_seconds\{[^}]*\}) \d+\.\d+(e-\d+)?$", r"\1 <time>", "and metrics, for Prometheus"),
     (r"(?<=[;,] )([a-z ]+) \d+\.\d+ s\b", r"\1 <time>", "so does -v in words, as in `1 slices; scan 0.2 s`"),
     (r'\btime="\d+\.\d+"', 'time="<time>"', "a report in JUnit's XML says how long cases took"),
     (r"It took [\d.,]+ (µs|ms|s|min)\b", "It took <time>", "a report says how long the run took"),
@@ -88,11 +90,11 @@ class Masks:
         for folder in self.programs:
             text = text.replace(folder, "<checkout>")
         for pattern, instead, _ in TEXTS:
-            text = re.sub(pattern, instead, text)
+            text = re.sub(pattern, instead, text, flags=re.MULTILINE)
         for day in {time.strftime("%Y-%m-%d", time.gmtime(each)) for each in (self.began, self.ended)}:
             clock = r"\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z| UTC)?"
             text = re.sub(rf"{day}[T ]{clock}", "<now>", text)  # no log is of today
-        text = re.sub(r"\b1\d{9}(\d{3}|\d{6})?\b", self._instant, text)
+        text = re.sub(r"\b(1\d{9}(\d{3}|\d{6})?)(\.\d+)?\b", self._instant, text)
         text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", self._numbered, text)
         for known, name in self.ids.items():
             text = text.replace(known, name)
@@ -103,7 +105,7 @@ class Masks:
 
     def _instant(self, found: re.Match[str]) -> str:
         """Mask an instant since 1970 while the job ran, in seconds, milliseconds or microseconds."""
-        seconds = int(found[0]) / 10 ** (len(found[0]) - 10)
+        seconds = int(found[1]) / 10 ** (len(found[1]) - 10)
         return "<now>" if self.began - 2 <= seconds <= self.ended + 2 else found[0]
 
     def document(self, told: Any) -> Any:

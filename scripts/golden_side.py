@@ -201,8 +201,9 @@ def run_words(words: tuple[str, ...], folder: Path, spark: str, calls: Path | No
         return told
     if words[0] == "!damage":
         for path in sorted(folder.glob(words[1])):
-            content = path.read_bytes()
-            path.write_bytes(content[: len(content) // 2] + b"!" + content[len(content) // 2 + 1 :])
+            content = bytearray(path.read_bytes())
+            content[min(len(content) // 2, 100)] ^= 1
+            path.write_bytes(content)
         return told
     code = in_fork(words, folder, spark, calls)
     out, err = ((folder / f".said-{name}") for name in ("out", "err"))
