@@ -41,14 +41,15 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
     (r"(_seconds\{[^}]*\}) \d+\.\d+(e-\d+)?$", r"\1 <time>", "and metrics, for Prometheus"),
     (r"(?<=[;,] )([a-z ]+) \d+\.\d+ s\b", r"\1 <time>", "so does -v in words, as in `1 slices; scan 0.2 s`"),
     (r'\btime="\d+\.\d+"', 'time="<time>"', "a report in JUnit's XML says how long cases took"),
+    (r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?=WARN|INFO|ERROR)", "<now> ", "Spark's log says when"),
     (r"It took [\d.,]+ (µs|ms|s|min)\b", "It took <time>", "a report says how long the run took"),
     (r"\b[\d,]+(\.\d+)? (ms|s)\)", "<time>)", "the time that a case of `wincli test` took"),
 )
 """Patterns of text, what stands in their place, and why."""
 
 
-LEFT_OUT = ("*.avro", "catalog.db")
-"""Binary files of Iceberg with ids and times in them; jobs read the tables with pyiceberg in their place."""
+LEFT_OUT = ("*.avro", "catalog.db", "*.pyc")
+"""Binary files of Iceberg with ids and times in them (jobs read the tables with pyiceberg), and Python's own."""
 
 
 @dataclass
@@ -77,11 +78,13 @@ class Masks:
         return self.ids[found]
 
     def observe(self, folder: Path) -> None:
-        """Number the ids that a command has left; of those of one command the order of the paths decides."""
-        patterns = ("manifest.json", "unit.json", "_delta_log/*.json")
-        for path in sorted(path for pattern in patterns for path in folder.rglob(pattern)):
-            if (known := (path, path.stat().st_mtime_ns)) not in self._seen:
-                self._seen.add(known)
+        """Number the ids that a command has left; of those of one command the first to be written first."""
+        patterns = ("manifest*.json", "unit.json", "_delta_log/*.json")
+        for time_of, path in sorted(
+            (path.stat().st_mtime_ns, path) for each in patterns for path in folder.rglob(each)
+        ):
+            if (path, time_of) not in self._seen:
+                self._seen.add((path, time_of))
                 for found in collect_ids(_document(path)):
                     self.number(found)
 
@@ -141,15 +144,16 @@ def collect_ids(told: Any) -> Iterator[str]:
 def contents(folder: Path, masks: Masks) -> dict[str, str]:
     """The files below a folder, masked, by their masked names."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
-    paths = [path for path in paths if not path.match(LEFT_OUT[0]) and not path.match(LEFT_OUT[1])]
+    paths = [path for path in paths if not any(path.match(pattern) for pattern in LEFT_OUT)]
     documents = {path: told for path in paths if (told := _document(path)) is not None}
     masks.observe(folder)
-    found = {}
+    told: dict[str, list[str]] = {}
     for path in paths:
         name = masks.text(str(path.relative_to(folder)))
-        while name in found:
-            name += " and one more"
-        found[name] = _file(path, documents.get(path), masks)
+        told.setdefault(name, []).append(_file(path, documents.get(path), masks))
+    found = {}
+    for name, texts in told.items():  # names that only ids tell apart
+        found |= {f"{name}{f' ({n})' if n else ''}": text for n, text in enumerate(sorted(texts))}
     return found
 
 
