@@ -117,6 +117,8 @@ class Masks:
             return {self.text(name): self._value(name, value) for name, value in told.items()}
         if isinstance(told, list):
             return [self.document(each) for each in told]
+        if type(told) is int and (shown := self.text(str(told))) != str(told):
+            return shown
         return self.text(told) if isinstance(told, str) else told
 
     def _value(self, name: str, value: Any) -> Any:
