@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
@@ -17,25 +19,78 @@ from ..windowing.errors import ConfigError, WincliError
 from ..windowing.support.addresses.redaction import secret_values
 from ..windowing.support.module_path import leave_out_working_folder
 from ..windowing.support.suggest import did_you_mean, nearest, short
-from .arguments.help_page import GroupedCommand
-from .commands.about import schema, version
-from .commands.diff import diff
-from .commands.doctor import doctor
-from .commands.init import init
-from .commands.plan import EXAMPLES as PLAN_EXAMPLES
-from .commands.plan import plan
-from .commands.report import report
-from .commands.run import EXAMPLES, run
-from .commands.show import show
-from .commands.state import state
-from .commands.status import status
-from .commands.test import test
-from .commands.verify import verify
-from .commands.why import why
-from .console.messages import CLOSED, OK, UNEXPECTED, USAGE, Messages, Stopped, exit_code
-from .console.output import say
-from .console.signals import stop_on_signals
-from .console.streams import ReaderGoneError, guard_streams
+from .commands import (
+    EXAMPLES,
+    PLAN_EXAMPLES,
+    GroupedCommand,
+    diff,
+    doctor,
+    init,
+    plan,
+    report,
+    run,
+    schema,
+    show,
+    state,
+    status,
+    test,
+    verify,
+    version,
+    why,
+)
+from .console.messages import (
+    CLOSED,
+    HUNG_UP,
+    INTERRUPTED,
+    OK,
+    QUIT,
+    TERMINATED,
+    UNEXPECTED,
+    USAGE,
+    Messages,
+    Stopped,
+    exit_code,
+)
+from .console.streams import ReaderGoneError, guard_streams, say
+
+# Signals that stop a run: each ends it with an orderly clean-up and an exit code of its own.
+
+
+SIGNALS: dict[int, int] = {
+    signal.SIGHUP: HUNG_UP,
+    signal.SIGINT: INTERRUPTED,
+    signal.SIGQUIT: QUIT,
+    signal.SIGTERM: TERMINATED,
+}
+"""Signal number to the exit code of a run that it ends."""
+
+
+def stop_on_signals() -> None:
+    """Install the handlers that stop this process with a clean-up. Under ``nohup`` a hang-up stays ignored."""
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)
+    sys.unraisablehook = _stop_again
+
+
+def _stop(number: int, _: Any) -> NoReturn:
+    """Raise `Stopped`. A second signal during the clean-up is ignored."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise Stopped(SIGNALS[number])
+
+
+def _stop_again(lost: Any) -> None:
+    """Send a lost signal again: its `Stopped` was raised where C calls back into Python, as numba's compiler does."""
+    if not isinstance(lost.exc_value, Stopped):
+        sys.__unraisablehook__(lost)
+        return
+    number = next(number for number, code in SIGNALS.items() if code == lost.exc_value.code)
+    signal.signal(number, _stop)
+    again = threading.Timer(0.05, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()
+
 
 app = typer.Typer(
     name="wincli",

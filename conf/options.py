@@ -1,6 +1,6 @@
 """The options of a job and of its stages, each declared once; those of a window stand in `windowing.language.options`.
 
-From these declarations come the flags of ``wincli run`` and their help (`cli.arguments.options`), their environment
+From these declarations come the flags of ``wincli run`` and their help (`cli.arguments`), their environment
 variables, the models of a job and of a stage (`conf.job`) and their defaults, and the JSON Schema of job files. Nothing
 heavy is imported for them. Annotations are read when the module is loaded, so they may not be put off as texts.
 """

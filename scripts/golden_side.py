@@ -289,7 +289,7 @@ def _without_java(is_one_machine: bool) -> None:
     from types import SimpleNamespace
 
     try:
-        from wincli.cli.launch import run
+        from wincli.cli import launch as run
         from wincli.windowing.local_executor import LocalExecutor
 
         class Session(LocalExecutor):

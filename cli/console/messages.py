@@ -25,7 +25,7 @@ from ...windowing.errors import (
 )
 from ...windowing.support.addresses.redaction import without
 from ...windowing.support.addresses.store_errors import StoreTrouble, store_trouble
-from .output import json_text
+from .streams import json_text
 
 OK = 0
 UNEXPECTED = 1

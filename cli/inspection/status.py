@@ -11,10 +11,9 @@ from typing import Any
 from ...conf.ranges.units import compact
 from ...windowing.errors import shown
 from ...windowing.support.addresses.redaction import redacted, redacted_path
-from ..console.counts import count_of, reason_counts
+from ..console.amounts import WORDS, RowAccount, count_of, equation, reason_counts
 from ..console.messages import Messages
-from ..console.output import json_text, say
-from ..console.row_accounts import WORDS, RowAccount, equation
+from ..console.streams import json_text, say
 from .results.folder_status import Status, UnitStatus, read_status
 
 

@@ -19,12 +19,12 @@ from ...writers.state.layout import is_state
 from ...writers.state.state import State, open_state, read_state, state_without_lock
 from ...writers.state.table_reader import record_of
 from ...writers.state.unit_record import UnitRecord
-from ..backfill.late_rows import unit_of
-from ..console.counts import count_of, size
+from ..console.amounts import count_of, size
 from ..console.messages import OK, USAGE, Messages
-from ..console.output import json_text, say
+from ..console.streams import json_text, say
 from ..console.table import head_line, lay_out, row_lines
-from ..job.context import owner
+from ..run.context import owner
+from ..run.late_rows import unit_of
 
 
 @dataclass(frozen=True, slots=True)

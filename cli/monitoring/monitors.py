@@ -14,11 +14,11 @@ from ...windowing.support.addresses.redaction import redacted_path
 from ...writers.folders.os_errors import reason
 from ..console.messages import CLOSED, Messages
 from ..console.side_file import SideFile, check_side_files
-from ..request.request import JobRequest
+from ..planning.request import JobRequest
 
 if TYPE_CHECKING:
-    from ..job.observer import RunObserver
-    from .lineage.observer import Lineage
+    from ..run.context import RunObserver
+    from .lineage import Lineage
     from .metrics import Metrics
 
 _FIRST = b"# HELP wincli_"
@@ -69,8 +69,8 @@ class Monitors:
                 (self._lineage or self._open_lineage(self.request.job.lineage)).close(error)
 
     def _open_lineage(self, target: str) -> Lineage:
-        from .lineage.observer import Lineage  # noqa: PLC0415 - only for runs with lineage
-        from .lineage.transport import outbox_to  # noqa: PLC0415
+        from .lineage import Lineage  # noqa: PLC0415 - only for runs with lineage
+        from .lineage_transport import outbox_to  # noqa: PLC0415
 
         assert self._began is not None
         self._lineage = Lineage(self.request, self.messages, outbox_to(target))
@@ -79,8 +79,7 @@ class Monitors:
 
     def _write_metrics(self, file: SideFile, exit_code: int, is_success: bool) -> None:
         from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
-        from .metrics import Totals, gauges_of  # noqa: PLC0415
-        from .prometheus import text_of, values_in  # noqa: PLC0415
+        from .metrics import Totals, gauges_of, text_of, values_in  # noqa: PLC0415  # noqa: PLC0415
 
         totals = self._metrics.totals if self._metrics is not None else Totals()
         seconds, version = time.perf_counter() - self.started, version_of("wincli") or "unknown"
@@ -99,7 +98,7 @@ def side_files_of(request: JobRequest) -> tuple[SideFile, ...]:
     if request.job.metrics_file is not None:
         found.append(metrics_file(request.job.metrics_file))
     if request.job.lineage is not None:
-        from .lineage.transport import event_file  # noqa: PLC0415 - only for runs with lineage
+        from .lineage_transport import event_file  # noqa: PLC0415 - only for runs with lineage
 
         found.append(event_file(request.job.lineage))
     return tuple(filter(None, found))

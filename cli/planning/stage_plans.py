@@ -26,9 +26,8 @@ from ...windowing.support.column_types import schema_entry
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
 from ...writers.output.file_rows import check_types
-from ..request.request import JobRequest, StageRequest
-from ..request.stage_names import naming_stage
 from .open_input import named_columns
+from .request import JobRequest, StageRequest, naming_stage
 
 _DELIMITERS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
 """What text files have between columns in place of a comma, and how a shell takes it."""

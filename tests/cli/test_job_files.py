@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.processes import MASTER, Ran, manifest, rows, table, tree, wincli, write
-from wincli.cli.commands.about import schema_text
+from wincli.cli.commands import schema_text
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]

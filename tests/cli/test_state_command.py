@@ -60,7 +60,7 @@ def test_a_state_at_which_a_run_is_at_work_is_left_alone(folder: Path) -> None:
     holder = folder / "hold.py"
     holder.write_text(
         "import sys\n"
-        "from wincli.cli.job.context import owner\n"
+        "from wincli.cli.run.context import owner\n"
         "from wincli.writers.state.state import open_state\n"
         "with open_state('st', owner()):\n"
         "    print('held', flush=True)\n"

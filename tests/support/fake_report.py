@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wincli.cli.console.row_accounts import RowAccount
+from wincli.cli.console.amounts import RowAccount
 from wincli.cli.inspection.report.report import (
     Axis,
     Bar,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import wincli.cli.launch.run
+import wincli.cli.launch
 from support.boot_stand_in import BootStandIn
 from support.processes import Ran
 from wincli.cli.main import _main
@@ -37,7 +37,7 @@ class Here(BootStandIn):
 def stand_ins() -> Iterator[None]:
     """Let commands of this process run without Spark."""
     with (
-        mock.patch.object(wincli.cli.launch.run, "_boot", return_value=Here()),
+        mock.patch.object(wincli.cli.launch, "_boot", return_value=Here()),
         mock.patch.object(sys, "path", [*sys.path]),
         mock.patch.object(sys, "meta_path", [*sys.meta_path]),
     ):

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import wincli.cli.console.progress
-import wincli.cli.launch.run
+import wincli.cli.launch
 from support.boot_stand_in import BootStandIn
 from wincli.cli.main import _main
 from wincli.windowing.spark.boot import SparkExecutor
@@ -26,7 +26,7 @@ class Shared(BootStandIn):
     def __init__(self) -> None:
         self.boot: Any = None
         self.on: Any = None
-        self.start = wincli.cli.launch.run._boot
+        self.start = wincli.cli.launch._boot
 
     def __call__(self, asked: Any, messages: Any) -> Shared:
         if self.on != (asked.job.master, asked.job.spark_conf):
@@ -62,7 +62,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     shared = Shared()
-    wincli.cli.launch.run._boot = shared  # type: ignore[assignment]
+    wincli.cli.launch._boot = shared  # type: ignore[assignment]
     wincli.cli.console.progress._SECONDS_BETWEEN_LINES = (
         math.inf
     )  # what a command says must not hang on how busy this machine is

@@ -43,7 +43,7 @@ class Option:
     ``has_flag``: whether it is an option of the command line, too, and not only a key of job files.
     ``short``: its short flag, such as ``-w``; empty: none.
     ``metavar``: the form of its value on the help page; None: that of its kind.
-    ``complete``: the function of `cli.arguments.completion` for its values; None: that of its kind.
+    ``complete``: the function of `cli.completion` for its values; None: that of its kind.
     ``below``: the option below which the help lists it, where that is not the one declared before.
     ``minimum``, ``maximum``: the bounds of a number, both inclusive; None: no bound.
     ``is_shared``: whether a job file with stages may have it beside them.

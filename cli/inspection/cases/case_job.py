@@ -17,7 +17,7 @@ from ....readers.options import parse_schema
 from ....windowing.errors import ConfigError
 from ....windowing.language.enrichment import parse_enrichment, with_path
 from ....windowing.support.suggest import did_you_mean
-from ...request.request import JobRequest, request_of
+from ...planning.request import JobRequest, request_of
 from .case import Case, GivenRows, Part
 from .given_files import write_rows
 

@@ -12,9 +12,8 @@ from ....windowing.errors import ConfigError
 from ....windowing.support.suggest import few
 from ....windowing.support.user_modules import search
 from ...console.messages import OK, UNEXPECTED
-from ...console.output import say
-from ...console.pager import has_colour
 from ...console.side_file import check_side_files
+from ...console.streams import has_colour, say
 from .case import CaseFile
 from .junit import junit_file, write_junit
 from .parser import read_cases

@@ -12,7 +12,7 @@ from ....readers.source import FileSource
 from ....windowing.drawings.draw import draw
 from ....windowing.errors import WincliError
 from ....windowing.local_executor import LocalExecutor
-from ...request.request import StageRequest
+from ...planning.request import StageRequest
 from ..results.result import open_result_folder
 from .case import Part
 from .case_job import Run

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from ....windowing.errors import ConfigError, printable
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from .case import CsvRows, GivenRows, ListedRows, Rows, Scalar, StoredFile, Value
 
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}

@@ -16,8 +16,7 @@ from ....windowing.errors import ConfigError, WincliError
 from ....windowing.planning.result_schema import MARK
 from ....windowing.support.suggest import did_you_mean
 from ...console.messages import Messages
-from ...launch.in_process import local_context
-from ...launch.run_modes import run_request
+from ...run.run_modes import local_context, run_request
 from ..results.result import StoredRows, open_result_folder, rejects_of
 from .case import Case, CsvRows, Part, Rows, Value
 from .case_job import Run, runs_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from ...console.table import cell_width, cut_to, padded
 from .compare import Mismatch, RowPair
 from .outcome import CaseOutcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...console.messages import DATA, OK
-from ...console.output import json_text, say
+from ...console.streams import json_text, say
 from .compare import DiffRequest, compare
 from .text import diff_json, diff_text
 from .verification import verification_json, verification_text, verify

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted, redacted_path
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from ...console.table import is_number
 from .changes import Difference, Number, Tally
 from .compare import Diff, UnitDiff

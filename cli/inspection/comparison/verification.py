@@ -24,9 +24,8 @@ from ....writers.folders.place import SUCCESS, Place, is_local
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import UnitRecord
-from ...backfill.lost_outputs import loss_of
-from ...console.counts import count_of
-from ...console.row_accounts import account_of
+from ...console.amounts import account_of, count_of
+from ...run.units import loss_of
 from ..results.result import ResultFolder, StoredRows, open_result_folder
 from .compare import without_files
 from .result_pairs import schema_of

@@ -13,10 +13,9 @@ from typing import Any
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted, redacted_settings, secret_values, without
 from ....writers.output.versions import versions
-from ...arguments.environment import strange_variables
+from ...arguments import strange_variables
 from ...console.messages import OK, UNEXPECTED
-from ...console.output import json_text, say
-from ...console.pager import has_colour, terminal_width
+from ...console.streams import has_colour, json_text, say, terminal_width
 from .check import Check, run_check, warn_of
 from .machine import (
     check_cache,

@@ -17,7 +17,7 @@ from ....windowing.spark.open_files import NEEDED
 from ....windowing.spark.setup import temporary_place
 from ....windowing.spark.temporary_folders import PREFIX
 from ....windowing.support.trusted_folders import way_in
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from .check import Check, Level, warn_of
 
 _GB = 1 << 30

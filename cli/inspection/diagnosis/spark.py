@@ -10,7 +10,7 @@ from ....conf.spark import spark_settings
 from ....windowing.spark.boot import boot
 from ....windowing.spark.java import OLDEST, find_java
 from ....windowing.spark.masters import is_local
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from .check import Check
 
 _OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")

@@ -20,7 +20,7 @@ from ....writers.state.state import read_state
 from ....writers.stores.conditional import ConditionalStore
 from ....writers.stores.open import open_store
 from ....writers.stores.probe import refuses_stale_puts
-from ...console.row_accounts import is_mostly_late
+from ...console.amounts import is_mostly_late
 from .check import Check
 
 _LONGEST = 300  # characters of what a store says

@@ -7,8 +7,8 @@ import pyarrow as pa
 from ....windowing.errors import DataError, SpecError
 from ....windowing.expressions.binding import BoundExpression, bind_condition
 from ....windowing.expressions.syntax import parse_expression
-from ...job.context import RunContext
-from ...request.request import JobRequest
+from ...planning.request import JobRequest
+from ...run.context import RunContext
 from .effect import Effect, effect_of
 
 NUMBERS = ("changed", "added", "removed", "units_changed", "units_new", "units_run")

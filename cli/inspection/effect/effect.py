@@ -15,19 +15,16 @@ from ....windowing.errors import ConfigError, DataError, InputError
 from ....writers.commit.tables import table_of
 from ....writers.folders.os_errors import reason
 from ....writers.state.state import open_state
-from ...backfill.finished_results import ResultRecord, result_record
-from ...backfill.incremental_backfill import IncrementalBackfill
-from ...backfill.lost_outputs import RerunReason
-from ...backfill.plain_backfill import PlainBackfill, earlier_jobs, finished_records
-from ...backfill.range_run import BackfillOutcome, run_backfill
-from ...backfill.unit_chain import NoChain
-from ...backfill.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
 from ...console.messages import Messages
-from ...job.context import RunContext, owner
-from ...job.pipeline import run_job
-from ...job.plain_run import PlainRun
-from ...request.fingerprint import UnitSummary, same_inputs
-from ...request.request import JobRequest
+from ...planning.fingerprint import UnitSummary, same_inputs
+from ...planning.request import JobRequest
+from ...run.context import RunContext, owner
+from ...run.incremental_backfill import IncrementalBackfill
+from ...run.pipeline import PlainRun, run_job
+from ...run.plain_backfill import PlainBackfill, ResultRecord, earlier_jobs, finished_records, result_record
+from ...run.range_run import BackfillOutcome, run_backfill
+from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
+from ...run.units import NoChain, RerunReason
 from ..comparison.compare import Diff, DiffRequest, compare_pairs
 from ..comparison.result_pairs import ResultPair, Side
 from .scratch import in_scratch

@@ -10,7 +10,7 @@ from ....windowing.errors import ConfigError
 from ....writers.folders.os_errors import output_errors
 from ....writers.state.state import read_state
 from ....writers.state.storage.places import storage_of
-from ...request.request import JobRequest
+from ...planning.request import JobRequest
 
 
 def in_scratch(request: JobRequest, folder: Path) -> JobRequest:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from ..comparison.text import detail_lines, details_json, renumbered, tally_json
 from .effect import Effect, StageEffect
 

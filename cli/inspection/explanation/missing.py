@@ -12,7 +12,7 @@ from ....windowing.panes.membership import shown, take
 from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source
 from ....windowing.projection.source import ProjectionSource
-from ...console.row_accounts import WORDS
+from ...console.amounts import WORDS
 from ..results.result import ResultFolder
 from .explanation import MissingWindow
 from .facts.fact import Fact

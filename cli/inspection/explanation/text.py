@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted
-from ...console.counts import count_of
-from ...console.pager import bold
+from ...console.amounts import count_of
+from ...console.streams import bold
 from ...console.table import head_line, lay_out, row_lines, texts_of
 from .explanation import Explanation, InputRows, MissingWindow
 from .facts.fact import Fact

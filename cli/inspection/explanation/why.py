@@ -9,8 +9,7 @@ import numpy as np
 from ....windowing.errors import ConfigError
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ...console.messages import Messages
-from ...console.output import json_text
-from ...console.pager import print_lines, terminal_width
+from ...console.streams import json_text, print_lines, terminal_width
 from ..results.key_values import split_only
 from ..results.result import ResultFolder
 from ..results.shown_rows import results_at

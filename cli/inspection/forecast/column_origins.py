@@ -12,9 +12,9 @@ from ....windowing.language.spec import AggregateCall
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
 from ....windowing.support.formats import FORMATS, Format
-from ...planning.enriched_input import AnySource
+from ...planning.open_input import AnySource
+from ...planning.request import JobRequest
 from ...planning.stage_plans import StagePlan
-from ...request.request import JobRequest
 from .forecast import ColumnForecast
 
 _MOST_TEXT = 16 << 20  # bytes of a split that are read again to name the value which made a column text

@@ -17,22 +17,20 @@ from ....windowing.errors import ConfigError, WincliError
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.user_modules import search
-from ...arguments.environment import strange_variables
+from ...arguments import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
-from ...console.output import json_text, say
-from ...console.pager import has_colour
 from ...console.progress import Show, show_progress
 from ...console.side_file import check_side_files
-from ...console.streams import ReaderGoneError
-from ...launch.run import run_on_spark
+from ...console.streams import ReaderGoneError, has_colour, json_text, say
+from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
-from ...request.request import JobRequest, parse_request
+from ...planning.request import JobRequest, parse_request
 from .as_json import forecast_as_json
 from .drawing.choice import Choice
 from .text import forecast_text, strategy_text
 
 if TYPE_CHECKING:
-    from ...job.context import RunContext
+    from ...run.context import RunContext
     from ..effect.effect import Effect
     from .foresee import JobForecast
 

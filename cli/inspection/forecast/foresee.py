@@ -15,15 +15,14 @@ from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, read_state, state_without_lock
-from ...backfill.finished_results import read_result
-from ...backfill.incremental_backfill import RangeOnState
-from ...backfill.parallel.independence import why_one_by_one
-from ...backfill.plain_backfill import earlier_jobs, own_request
-from ...backfill.unit_paths import InputPaths, find_input_paths, unit_job
 from ...console.progress import Show
-from ...launch.next_run import check_undated, files_of, find_next_run, result_is_done
-from ...planning.open_outputs import refuse_overlaps, refuse_state_overlap
-from ...request.request import JobRequest
+from ...planning.job_plan import refuse_overlaps, refuse_state_overlap
+from ...planning.request import JobRequest
+from ...run.incremental_backfill import RangeOnState
+from ...run.parallel_units import why_one_by_one
+from ...run.plain_backfill import earlier_jobs, own_request, read_result
+from ...run.run_modes import check_undated, files_of, find_next_run, result_is_done
+from ...run.unit_paths import InputPaths, find_input_paths, unit_job
 from .forecast import Forecast, UnitForecast
 from .stages import OnState, OpenJob, open_job, output_name
 from .units.earlier_runs import EarlierRun, expect_seconds, run_of_output, runs_of_range, runs_on_state

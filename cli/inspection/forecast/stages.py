@@ -13,12 +13,11 @@ from ....windowing.support.addresses.redaction import redacted_path
 from ....writers.output.output import Output, output_to_plan
 from ....writers.state.state import State
 from ...console.progress import Show
-from ...job.incremental_run import IncrementalRun
-from ...planning.enriched_input import AnySource, enriched_input
 from ...planning.job_plan import JobPlan, plan_job
-from ...planning.open_input import NOTHING_KNOWN, Earlier, open_unit, open_with
+from ...planning.open_input import NOTHING_KNOWN, AnySource, Earlier, enriched_input, open_unit, open_with
+from ...planning.request import JobRequest
 from ...planning.stage_plans import StagePlan
-from ...request.request import JobRequest
+from ...run.incremental_run import IncrementalRun
 from .column_origins import input_columns, result_columns
 from .driver import driver_of
 from .forecast import InputForecast, StageForecast

@@ -12,9 +12,9 @@ from ....windowing.engine.strategy import Exchange
 from ....windowing.engine.window_memory import largest_window
 from ....windowing.enrichment.source import EnrichedSource
 from ....writers.state.stage_files import ParquetStateFiles
-from ...job.reports.largest_window import window_words
-from ...job.stage_runs import sizes_of, task_of
-from ...planning.enriched_input import AnySource
+from ...planning.open_input import AnySource
+from ...run.pipeline import sizes_of, task_of
+from ...run.reports import window_words
 from .driver import DriverExecutor, MemoryTables, driver_of
 from .forecast import StrategyForecast
 from .stages import OpenJob

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ....windowing.errors import shown
-from ...console.counts import count_of, size, span
+from ...console.amounts import count_of, size, span
 from .forecast import (
     Action,
     ColumnForecast,

@@ -13,9 +13,8 @@ from ....readers.options import ReadOptions
 from ....windowing.errors import ConfigError, printable, shown
 from ....windowing.support.addresses.redaction import redacted
 from ...console.messages import OK
-from ...console.output import say
-from ...console.pager import terminal_width
 from ...console.side_file import SideFile, check_side_files, write_side_file
+from ...console.streams import say, terminal_width
 from ..cases.command import cases_beside
 from .case_text import case_text
 from .findings import key_words, order_words, time_words, window_words

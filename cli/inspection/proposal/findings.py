@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ....readers.time_hints import advise
 from ....windowing.errors import shown
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from .durations import in_words, spec_text
 from .keys import FILE
 from .proposal import Proposal

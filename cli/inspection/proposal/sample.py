@@ -20,7 +20,7 @@ from ....readers.source import FileSource
 from ....windowing.errors import InputError
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.support.formats import FORMATS, SUFFIXES, file_format
-from ...console.counts import count_of
+from ...console.amounts import count_of
 
 Int64s = npt.NDArray[np.int64]
 

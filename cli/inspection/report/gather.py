@@ -9,7 +9,7 @@ import numpy as np
 from ....windowing.errors import WincliError
 from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.suggest import few
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from ..results.open_windows import OpenWindowRows, open_windows
 from .calendar import calendar_of
 from .folders import Folder, read_folder

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...console.row_accounts import RowAccount
+from ...console.amounts import RowAccount
 
 Measure = Literal["duration", "number", "rows"]
 """What the values of a distribution are: microseconds, numbers along the axis, or rows."""

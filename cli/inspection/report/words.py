@@ -11,7 +11,7 @@ from ....windowing.errors import WincliError
 from ....windowing.language.sentences.sentences import sentences_of
 from ....windowing.support.addresses.redaction import redacted
 from ....windowing.support.option import Option
-from ...request.request import StageRequest, request_of
+from ...planning.request import StageRequest, request_of
 from .report import Clause
 
 _SAID = frozenset(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from ....conf.ranges.path_templates import as_glob
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from .folders import read_folder

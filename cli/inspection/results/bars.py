@@ -16,9 +16,9 @@ from ....windowing.columns.arrays import combined
 from ....windowing.columns.numeric import measures
 from ....windowing.errors import ConfigError
 from ....windowing.expressions.syntax import Expression
-from ...console.counts import count_of
+from ...console.amounts import count_of
 from ...console.messages import Messages
-from ...console.pager import bold, print_lines, terminal_width
+from ...console.streams import bold, print_lines, terminal_width
 from ...console.table import cell_width, cut_to, is_number, texts_of
 from .shown_rows import ShownRows
 

@@ -18,15 +18,8 @@ from ....writers.folders.place import Place
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import OpenWindows
-from ...backfill.lost_outputs import local_loss_of
-from ...console.row_accounts import (
-    RowAccount,
-    account_of,
-    is_mostly_late,
-    sum_consecutive,
-    sum_independent,
-    sum_rejected,
-)
+from ...console.amounts import RowAccount, account_of, is_mostly_late, sum_consecutive, sum_independent, sum_rejected
+from ...run.units import local_loss_of
 from .result import label_of
 
 

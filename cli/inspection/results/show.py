@@ -15,7 +15,7 @@ from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.suggest import did_you_mean
 from ....writers.formats.encoder import encoder_of
 from ...console.messages import Messages
-from ...console.pager import bold, print_lines, terminal_width
+from ...console.streams import bold, print_lines, terminal_width
 from ...console.table import head_line, lay_out, row_lines
 from .key_values import condition_of, parse_only
 from .shown_rows import ShownRows, rows_at

@@ -18,7 +18,7 @@ from ....windowing.expressions.syntax import Expression
 from ....windowing.projection.projection import RowExpressions, make_projection, project
 from ....windowing.support.suggest import did_you_mean, few
 from ....writers.state.layout import is_state
-from ...request.fingerprint import same_job
+from ...planning.fingerprint import same_job
 from .result import ResultFolder, label_of, open_result_folder, rejects_of
 
 UNIT = "unit"

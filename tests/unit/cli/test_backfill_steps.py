@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.fake_records import FakeRecord, FakeStage
-from wincli.cli.backfill.range_run import BackfillOutcome, run_backfill
-from wincli.cli.backfill.unit_chain import NoChain, StateChain, UnitChain
-from wincli.cli.backfill.unit_paths import UnitInput
 from wincli.cli.console.messages import INTERRUPTED, Stopped
+from wincli.cli.run.range_run import BackfillOutcome, run_backfill
+from wincli.cli.run.unit_paths import UnitInput
+from wincli.cli.run.units import NoChain, StateChain, UnitChain
 from wincli.conf.ranges.units import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile

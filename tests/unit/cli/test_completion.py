@@ -14,8 +14,8 @@ from pyarrow import orc, parquet
 from support.heavy_modules import HEAVY
 from support.places import TESTS
 from support.processes import WINCLI, environment
+from wincli.cli import arguments as options
 from wincli.cli import main
-from wincli.cli.arguments import options
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.language.aggregates.names import AGGREGATES, ALIASES
 

@@ -24,9 +24,8 @@ from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
 from wincli.cli.inspection.effect import effect as effect_module
 from wincli.cli.inspection.effect.effect import Effect, effect_of
 from wincli.cli.inspection.effect.text import effect_json, effect_text
-from wincli.cli.launch.in_process import local_context
-from wincli.cli.launch.run_modes import run_request
-from wincli.cli.request.request import JobRequest, parse_request
+from wincli.cli.planning.request import JobRequest, parse_request
+from wincli.cli.run.run_modes import local_context, run_request
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json
 from wincli.writers.state.storage.local_folder import LocalFolder

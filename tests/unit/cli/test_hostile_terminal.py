@@ -17,7 +17,7 @@ import pytest
 
 from support.in_process import stand_ins
 from support.processes import WINCLI, Ran, environment
-from wincli.cli.arguments.completion import columns
+from wincli.cli.completion import columns
 from wincli.cli.console.streams import _Words, plain_text
 from wincli.cli.main import _main
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from wincli.cli.launch import input_size
-from wincli.cli.launch.input_size import is_small
-from wincli.cli.request.request import parse_request
+from wincli.cli import launch as input_size
+from wincli.cli.launch import is_small
+from wincli.cli.planning.request import parse_request
 
 MIB = 1 << 20
 

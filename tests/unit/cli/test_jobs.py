@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, tree
-from wincli.cli.backfill.parallel.runner import Together
-from wincli.cli.backfill.parallel.shared import SharedBoot, SharedProgress
+from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, Together
 from wincli.conf.ranges.units import Unit, unit_at
 from wincli.windowing.errors import DataError
 from wincli.windowing.spark.background import Background

@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-import wincli.cli.job.incremental_run
+import wincli.cli.run.incremental_run
 from support.day_results import day, kept, records, span, total
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, tree
@@ -86,7 +86,7 @@ def killed(cwd: Path, args: Sequence[str], commit: int, after: bool) -> bool:
             raise KilledError
         return record
 
-    with mock.patch.object(wincli.cli.job.incremental_run, "commit_together", dying):
+    with mock.patch.object(wincli.cli.run.incremental_run, "commit_together", dying):
         try:
             run(cwd, *args)
         except KilledError:

@@ -17,13 +17,12 @@ import pytest
 from support.in_process import wincli_here
 from support.processes import Ran, manifest
 from wincli.cli.console.messages import Messages, Stopped
-from wincli.cli.job.observer import observed
-from wincli.cli.monitoring.lineage import transport
-from wincli.cli.monitoring.lineage.datasets import DatasetName, name_of
-from wincli.cli.monitoring.lineage.observer import Lineage
-from wincli.cli.monitoring.lineage.parent import RunName, parents_in
-from wincli.cli.monitoring.lineage.transport import Outbox
-from wincli.cli.request.request import parse_request
+from wincli.cli.monitoring import lineage_transport as transport
+from wincli.cli.monitoring.lineage import Lineage
+from wincli.cli.monitoring.lineage_events import DatasetName, RunName, name_of, parents_in
+from wincli.cli.monitoring.lineage_transport import Outbox
+from wincli.cli.planning.request import parse_request
+from wincli.cli.run.context import observed
 
 RUN_ID = "01234567-89ab-7def-8123-456789abcdef"
 JOB = ("-w", "count(10)", "-k", "user", "--order-by", "ts")
@@ -141,7 +140,7 @@ def test_a_run_that_a_signal_stops_is_aborted() -> None:
 
 
 def test_an_event_that_cannot_be_made_stops_no_run(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wincli.cli.monitoring.lineage.facts.lineage_of", {}.__getitem__)
+    monkeypatch.setattr("wincli.cli.monitoring.lineage.lineage_of", {}.__getitem__)
     ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03")
     assert ran.code == 0
     assert ran.err.count("2 of 6 OpenLineage events were not sent to l.jsonl") == 1
@@ -370,7 +369,7 @@ def test_where_no_event_can_go_is_an_error_before_the_run(to: str, words: str, l
 
 
 def test_a_missing_package_is_named(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wincli.cli.monitoring.lineage.transport.find_spec", lambda name: None)
+    monkeypatch.setattr("wincli.cli.monitoring.lineage_transport.find_spec", lambda name: None)
     ran = run(log)
     assert (ran.code, ran.err) == (
         2,
@@ -418,7 +417,7 @@ def test_a_server_that_never_answers_costs_its_patience_once(
     log: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A byte now and then keeps the timeouts of clients of HTTP from running out."""
-    monkeypatch.setattr("wincli.cli.monitoring.lineage.transport._PATIENCE", 0.2)
+    monkeypatch.setattr("wincli.cli.monitoring.lineage_transport._PATIENCE", 0.2)
     server.is_slow = threading.Event()
     ran = run(log, "--start", "2026-11-01", "--end", "2026-11-03", to=server.url)
     taken = len(server.taken)

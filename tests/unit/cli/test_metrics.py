@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest
-from wincli.cli.monitoring.prometheus import Gauge, Sample, text_of, values_in
+from wincli.cli.monitoring.metrics import Gauge, Sample, text_of, values_in
 
 START = dt.datetime(2026, 11, 1, tzinfo=dt.UTC).timestamp()
 DAY = 86400.0

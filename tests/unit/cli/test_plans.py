@@ -23,7 +23,7 @@ from wincli.cli.inspection.forecast.driver import driver_of
 from wincli.cli.inspection.forecast.forecast import UnitForecast
 from wincli.cli.inspection.forecast.text import size
 from wincli.cli.inspection.forecast.units.earlier_runs import EarlierRun, expect_seconds, line_of
-from wincli.cli.job.context import owner
+from wincli.cli.run.context import owner
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.local_executor import LocalExecutor

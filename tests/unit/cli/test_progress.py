@@ -11,11 +11,9 @@ import pytest
 
 from support.places import ROOT
 from wincli.cli.console import progress
-from wincli.cli.console.counts import span
+from wincli.cli.console.amounts import span
 from wincli.cli.console.messages import Messages
-from wincli.cli.console.pace import in_short
-from wincli.cli.console.phases import phase_of
-from wincli.cli.console.progress import show_progress
+from wincli.cli.console.progress import in_short, phase_of, show_progress
 from wincli.windowing.spark.boot import Progress
 
 

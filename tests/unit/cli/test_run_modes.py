@@ -15,10 +15,9 @@ import pytest
 
 from support.in_process import Here
 from wincli.cli.console.messages import Messages
-from wincli.cli.job.context import RunContext
-from wincli.cli.job.pipeline import run_job
-from wincli.cli.job.plain_run import PlainRun
-from wincli.cli.request.request import JobRequest, parse_request
+from wincli.cli.planning.request import JobRequest, parse_request
+from wincli.cli.run.context import RunContext
+from wincli.cli.run.pipeline import PlainRun, run_job
 from wincli.windowing.errors import InputError
 
 

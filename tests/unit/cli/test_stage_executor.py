@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from wincli.cli.job.context import RunContext
-from wincli.cli.job.executor import SparkStageExecutor
+from wincli.cli.run.context import RunContext
+from wincli.cli.run.pipeline import SparkStageExecutor
 from wincli.windowing.spark.boot import Progress
 
 

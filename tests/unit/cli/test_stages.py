@@ -19,14 +19,12 @@ from hypothesis import strategies as st
 from support.in_memory_engine import MemorySource
 from support.processes import rejected
 from support.strategies import examples
-from wincli.cli.job.plain_run import PlainRun
-from wincli.cli.job.reports.manifests import manifests_of
-from wincli.cli.job.stage_runs import run_stages
-from wincli.cli.job.staged_job import StageRun
-from wincli.cli.planning.job_plan import plan_job
-from wincli.cli.planning.open_outputs import open_outputs
+from wincli.cli.planning.job_plan import open_outputs, plan_job
+from wincli.cli.planning.request import JobRequest, StageRequest
 from wincli.cli.planning.stage_plans import plan_stages, schema_after_parquet
-from wincli.cli.request.request import JobRequest, StageRequest
+from wincli.cli.run.context import StageRun
+from wincli.cli.run.pipeline import PlainRun, run_stages
+from wincli.cli.run.reports import manifests_of
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions

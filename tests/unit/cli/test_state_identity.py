@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wincli.cli.job.state_identity import identity_changes
+from wincli.cli.run.incremental_run import identity_changes
 
 NOW: dict[str, Any] = {
     "window": "tumbling, count(3)",

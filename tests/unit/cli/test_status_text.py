@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.docs_pages import rows_of
+from wincli.cli.console.amounts import WORDS, RowAccount, account_of, equation, sum_consecutive, sum_independent
 from wincli.cli.console.messages import Messages
-from wincli.cli.console.row_accounts import WORDS, RowAccount, account_of, equation, sum_consecutive, sum_independent
 from wincli.cli.inspection.report.page.account import add_accounts
 from wincli.cli.inspection.report.page.elements import Element
 from wincli.cli.inspection.status import print_status

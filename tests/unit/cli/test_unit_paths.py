@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, source
-from wincli.cli.backfill.unit_paths import UnitInput, find_input, find_input_paths, unit_job
-from wincli.cli.request.request import JobRequest, StageRequest
+from wincli.cli.planning.request import JobRequest, StageRequest
+from wincli.cli.run.unit_paths import UnitInput, find_input, find_input_paths, unit_job
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.ranges.units import Kind, Unit, units
 from wincli.readers.files.listing import list_folders

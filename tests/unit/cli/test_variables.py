@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wincli.cli import launch as run
 from wincli.cli import main
-from wincli.cli.arguments.environment import values_of, with_variables
-from wincli.cli.arguments.options import OPTIONS, REPEATABLE
-from wincli.cli.launch import run
-from wincli.cli.request.request import parse_request
+from wincli.cli.arguments import OPTIONS, REPEATABLE, values_of, with_variables
+from wincli.cli.planning.request import parse_request
 
 LINES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1).filter(
     lambda text: text.strip() and len(text.splitlines()) == 1

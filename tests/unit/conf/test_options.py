@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli import aggregate
-from wincli.cli.arguments.options import OPTIONS
-from wincli.cli.request.fingerprint import job_differences
-from wincli.cli.request.request import parse_request, request_of
+from wincli.cli.arguments import OPTIONS
+from wincli.cli.planning.fingerprint import job_differences
+from wincli.cli.planning.request import parse_request, request_of
 from wincli.conf.job import Job, Stage, default_stage, defaults
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from wincli.windowing.expressions.syntax import parse_expression

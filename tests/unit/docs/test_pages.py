@@ -19,7 +19,7 @@ import typer
 from support.docs_pages import DOCS, PAGES, README, ROOT, fences, missing_from, place_of, rows_of, text_of
 from support.in_process import wincli_here
 from wincli.cli import main
-from wincli.cli.arguments.options import OPTIONS
+from wincli.cli.arguments import OPTIONS
 from wincli.cli.console import messages
 from wincli.conf.job import defaults
 from wincli.readers.files.file import COMPRESSIONS

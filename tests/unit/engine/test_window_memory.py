@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from support.in_memory_engine import MemorySink, MemorySource
-from wincli.cli.job.reports.largest_window import window_words
+from wincli.cli.run.reports import window_words
 from wincli.windowing.engine.run import run_window
 from wincli.windowing.engine.strategy import take_sample
 from wincli.windowing.engine.tasks.sizing import Sizes

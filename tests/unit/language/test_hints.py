@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import wincli_here
-from wincli.cli.arguments.environment import strange_variables
-from wincli.cli.request.request import parse_request
+from wincli.cli.arguments import strange_variables
+from wincli.cli.planning.request import parse_request
 from wincli.conf.job_files.variables import Variables
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.backfill.late_rows import has_current_late_rows
+from wincli.cli.run.late_rows import has_current_late_rows
 from wincli.readers.merged_source import SourceRange, count_before, merge
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions

@@ -10,7 +10,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.console.row_accounts import RowAccount
+from wincli.cli.console.amounts import RowAccount
 from wincli.cli.inspection.report.calendar import UnitTimes, calendar_of
 from wincli.cli.inspection.report.page.calendar import add_calendar
 from wincli.cli.inspection.report.page.elements import element

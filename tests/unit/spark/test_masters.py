@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import wincli.cli.launch.run
+import wincli.cli.launch
 from support.in_process import Session, wincli_here
 from wincli.windowing.errors import ConfigError, SparkError
 from wincli.windowing.spark.masters import closed_to_others, cluster_environment, is_small_cluster
@@ -116,7 +116,7 @@ def test_too_many_open_files_in_the_driver_are_reported(tmp_path: Path, monkeypa
     def too_many(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files", "in/a.csv")
 
-    monkeypatch.setattr(wincli.cli.launch.run, "_forks", too_many)
+    monkeypatch.setattr(wincli.cli.launch, "_forks", too_many)
     ran = wincli_here("run", "-w", "count(2)", "in", "out", cwd=tmp_path)
     assert ran.code == 5
     assert ran.err.startswith("wincli: error: too few files may be open at once: ")

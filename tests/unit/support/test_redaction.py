@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wincli.cli.request.fingerprint import same_inputs, same_job
+from wincli.cli.planning.fingerprint import same_inputs, same_job
 from wincli.conf.job_builder import make_job, pairs
 from wincli.conf.job_files.parser import read_job_file
 from wincli.conf.recorded_job import paths_of, recorded, secrets_of

@@ -11,7 +11,7 @@ from .....windowing.columns.arrays import combined
 from .....windowing.columns.numeric import measures
 from .....windowing.language.spec import TimeInterval
 from .....windowing.panes.panes import BY_TICK
-from ....console.counts import count_of
+from ....console.amounts import count_of
 from ..windows.panes_of_key import KeyPane, pane_at
 from ..windows.row_values import Amount, amount_text, exact_text
 from .fact import Fact

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .....windowing.columns.arrays import combined
-from ....console.counts import count_of
+from ....console.amounts import count_of
 from ..windows.panes_of_key import KeyPane
 from ..windows.row_values import Amount, amount_text, exact_text
 from .fact import Fact

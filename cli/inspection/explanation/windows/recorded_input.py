@@ -17,9 +17,9 @@ from .....readers.source import FileSource
 from .....windowing.errors import ConfigError, InputError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile
+from ....planning.fingerprint import absolute, same_inputs
 from ....planning.open_input import NOTHING_KNOWN, KnownColumns, named_columns
-from ....request.fingerprint import absolute, same_inputs
-from ....request.request import JobRequest
+from ....planning.request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)

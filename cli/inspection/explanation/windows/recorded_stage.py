@@ -15,9 +15,9 @@ from .....windowing.errors import ConfigError, WincliError
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import InputFile, Source
 from .....windowing.support.user_modules import search
+from ....planning.fingerprint import same_inputs
+from ....planning.request import JobRequest, request_of
 from ....planning.stage_plans import StagePlan, plan_stages
-from ....request.fingerprint import same_inputs
-from ....request.request import JobRequest, request_of
 from ...results.result import ResultFolder, open_result_folder
 from .recorded_input import open_input
 from .recorded_units import check_marks_of_late, open_units

@@ -24,10 +24,10 @@ from .....windowing.scan.row_validation import split_by_reason
 from .....writers.state.layout import is_state
 from .....writers.state.state import StateView, read_state
 from .....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
-from ....backfill.late_rows import row_expressions
-from ....job.state_identity import known_by
+from ....planning.request import JobRequest
 from ....planning.stage_plans import StagePlan, plan_stages
-from ....request.request import JobRequest
+from ....run.incremental_run import known_by
+from ....run.late_rows import row_expressions
 from .recorded_input import open_files
 
 _POSITION = "position"

@@ -11,16 +11,13 @@ from dataclasses import replace
 from .....windowing.local_executor import LocalExecutor
 from .....windowing.ports import Source
 from ....console.messages import Messages
-from ....job.context import owner
-from ....job.enrich_tables import loaded_tables
-from ....job.plain_run import PlainRun
-from ....launch.in_process import local_context
-from ....launch.run_modes import run_request
-from ....planning.enriched_input import enriched_input
-from ....planning.job_plan import plan_job
-from ....planning.open_outputs import open_outputs
+from ....planning.job_plan import open_outputs, plan_job
+from ....planning.open_input import enriched_input
+from ....planning.request import JobRequest, request_of
 from ....planning.stage_plans import StagePlan
-from ....request.request import JobRequest, request_of
+from ....run.context import owner
+from ....run.pipeline import PlainRun, loaded_tables
+from ....run.run_modes import local_context, run_request
 from .recorded_input import RecordedInput
 
 _ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": (), "max_rejects": None}

@@ -16,8 +16,8 @@ from .....windowing.expressions.syntax import Expression
 from .....windowing.language.options import WINDOW_OPTIONS
 from .....windowing.language.spec import AggregateCall, AggregateExpression, Column
 from .....windowing.support.suggest import did_you_mean
-from ....console.counts import count_of
-from ....planning.enriched_input import AnySource
+from ....console.amounts import count_of
+from ....planning.open_input import AnySource
 from ....planning.stage_plans import StagePlan
 from ..stages import OpenJob
 from .choice import Choice

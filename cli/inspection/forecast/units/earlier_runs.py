@@ -10,11 +10,11 @@ from typing import Any
 from .....conf.ranges.units import Unit
 from .....conf.recorded_job import recorded
 from .....writers.state.unit_record import UnitRecord
-from ....backfill.finished_results import read_result
-from ....backfill.rerun_choice import differences_of
-from ....backfill.unit_paths import InputPaths, outputs_of
-from ....request.fingerprint import same_job
-from ....request.request import JobRequest
+from ....planning.fingerprint import same_job
+from ....planning.request import JobRequest
+from ....run.plain_backfill import read_result
+from ....run.rerun import differences_of
+from ....run.unit_paths import InputPaths, outputs_of
 from ..forecast import ExpectedTime, UnitForecast
 
 _MOST_RUNS = 50  # the newest: machines and versions change

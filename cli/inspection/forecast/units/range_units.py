@@ -10,9 +10,9 @@ from .....conf.ranges.units import Kind, Unit, unit_at
 from .....windowing.errors import WincliError
 from .....windowing.ports import InputFile
 from .....writers.state.state import State
-from ....backfill.plain_backfill import finished_records
-from ....backfill.unit_paths import InputPaths, UnitInput
-from ....request.request import JobRequest
+from ....planning.request import JobRequest
+from ....run.plain_backfill import finished_records
+from ....run.unit_paths import InputPaths, UnitInput
 from ..forecast import UnitForecast
 from .supposed_range import Finder, SupposedRange, SupposedRun, suppose_apart, suppose_on_state
 

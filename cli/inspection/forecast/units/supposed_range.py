@@ -17,15 +17,14 @@ from .....conf.recorded_job import recorded
 from .....windowing.errors import WincliError
 from .....writers.state.state import State
 from .....writers.state.unit_record import UnitRecord
-from ....backfill.finished_results import ResultRecord
-from ....backfill.incremental_backfill import RangeOnState
-from ....backfill.lost_outputs import RerunReason
-from ....backfill.range_run import run_backfill
-from ....backfill.unit_chain import NoChain, UnitChain
-from ....backfill.unit_paths import InputPaths, UnitInput, find_input, unit_job
-from ....job.incremental_run import from_root
-from ....request.fingerprint import R
-from ....request.request import JobRequest
+from ....planning.fingerprint import R
+from ....planning.request import JobRequest
+from ....run.incremental_backfill import RangeOnState
+from ....run.incremental_run import from_root
+from ....run.plain_backfill import ResultRecord
+from ....run.range_run import run_backfill
+from ....run.unit_paths import InputPaths, UnitInput, find_input, unit_job
+from ....run.units import NoChain, RerunReason, UnitChain
 
 
 @dataclass(frozen=True, slots=True)

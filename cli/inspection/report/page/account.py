@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from ....console.counts import count_of
-from ....console.row_accounts import WORDS, RowAccount
+from ....console.amounts import WORDS, RowAccount, count_of
 from ..report import Report
 from .elements import Element, add
 from .quantities import seconds_text, share_text

@@ -1,0 +1,132 @@
+"""Counts and values as messages write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def count_of(count: int, thing: str) -> str:
+    """Return a count and its noun: ``1 row``, ``1,234 rows``."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def size(nbytes: int) -> str:
+    """Return a number of bytes in words: ``812 bytes``, ``1.4 GiB``."""
+    unit, name = next(((unit, name) for unit, name in _SIZES if nbytes >= unit), (1, ""))
+    return f"{nbytes / unit:.1f} {name}" if name else count_of(nbytes, "byte")
+
+
+def reason_counts(rejected: Mapping[str, int]) -> str:
+    """Return counts by reason, sorted: ``late 3, null_key 1``."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))
+
+
+def span(seconds: float) -> str:
+    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+# Row accounting, of one unit and of many: every row that comes in is counted once, over all runs together.
+
+
+WORDS = {
+    "rows_in": "rows in",
+    "carried": "carried in",
+    "windowed": "windowed",
+    "filtered": "filtered",
+    "rejected": "rejected",
+    "dropped_at_end": "dropped at the end",
+    "held": "held",
+}
+"""The counts of a row account, by their keys in manifests and records, in the words of all that people read of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowAccount:
+    """The row account of one stage: ``rows_in + carried = windowed + filtered + rejected + dropped_at_end + held``.
+
+    ``rows_in``: rows that the stage read.
+    ``carried``: rows that the unit before held.
+    ``windowed``: rows in at least one window that came out.
+    ``filtered``: rows in no window, or left out by ``--where``.
+    ``rejected``: reason to rejected rows.
+    ``dropped_at_end``: rows of open windows that were dropped at the end.
+    ``held``: rows of open windows that wait for the next unit.
+    ``joined``: for several units, whether each carried as many rows as the unit before it held.
+    """
+
+    rows_in: int
+    carried: int
+    windowed: int
+    filtered: int
+    rejected: Mapping[str, int]
+    dropped_at_end: int
+    held: int
+    joined: bool = True
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every row is accounted for."""
+        out = self.windowed + self.filtered + sum(self.rejected.values()) + self.dropped_at_end + self.held
+        return self.joined and self.rows_in + self.carried == out
+
+
+def equation(account: RowAccount) -> str:
+    """Return the row account as a line: what came in, and what became of it."""
+    came = f"{count_of(account.rows_in, 'row')} in"
+    came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
+    out = (account.windowed, account.filtered, sum(account.rejected.values()), account.dropped_at_end, account.held)
+    became = [f"{count:,} {word}" for count, word in zip(out, list(WORDS.values())[2:], strict=True)]
+    return f"{came} = {' + '.join(became)}"
+
+
+def account_of(counts: Mapping[str, Any]) -> RowAccount:
+    """Read the account from the counts of a record or a manifest; wincli 0.2 and before wrote no ``carried``."""
+    return RowAccount(
+        counts["rows_in"],
+        counts.get("carried", 0),
+        counts["windowed"],
+        counts["filtered"],
+        counts["rejected"],
+        counts["dropped_at_end"],
+        counts["held"],
+    )
+
+
+def is_mostly_late(rejected: Mapping[str, int], rows_in: int) -> bool:
+    """Whether more than half of the rows that a stage read came late: the clock may have been moved by mistake."""
+    return 2 * rejected.get("late", 0) > rows_in
+
+
+def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Sum rejected rows by reason."""
+    return {
+        reason: sum(each.get(reason, 0) for each in counts) for reason in sorted({key for c in counts for key in c})
+    }
+
+
+def sum_consecutive(accounts: Sequence[RowAccount]) -> RowAccount:
+    """Sum accounts of consecutive units on one state, at least one: rows that pass from unit to unit cancel out."""
+    joined = all(one.held == other.carried for one, other in pairwise(accounts))
+    return replace(sum_independent(accounts), carried=accounts[0].carried, held=accounts[-1].held, joined=joined)
+
+
+def sum_independent(accounts: Sequence[RowAccount]) -> RowAccount:
+    """Sum accounts of units that do not depend on each other."""
+    return RowAccount(
+        sum(each.rows_in for each in accounts),
+        sum(each.carried for each in accounts),
+        sum(each.windowed for each in accounts),
+        sum(each.filtered for each in accounts),
+        sum_rejected([each.rejected for each in accounts]),
+        sum(each.dropped_at_end for each in accounts),
+        sum(each.held for each in accounts),
+    )

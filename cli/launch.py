@@ -1,0 +1,310 @@
+"""``wincli run``: parse the options, start Java, and import the heavy modules while Java starts."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..conf.job import PIPE
+from ..conf.options import DEFAULT_MASTER
+from ..conf.ranges.units import units
+from ..conf.recorded_job import secrets_of
+from ..conf.spark import spark_settings, usable_cores
+from ..windowing.spark.boot import PendingExecutor, Progress, SparkBoot, boot
+from ..windowing.spark.masters import is_local
+from ..windowing.spark.open_files import too_few_files
+from ..windowing.spark.setup import sweeping
+from ..windowing.spark.workers.fork_server import may_fork, prepare
+from ..windowing.spark.workers.no_pandas import NO_PANDAS, block_pandas
+from ..windowing.support.module_path import with_working_folder
+from ..windowing.support.user_modules import search
+from .arguments import strange_variables
+from .console.messages import CLOSED, Messages, Stopped, exit_code
+from .monitoring.monitors import Monitors
+from .planning.request import JobRequest, parse_request
+from .run.standard_streams import Pipes, piped
+
+if TYPE_CHECKING:
+    from ..windowing.ports import Executor
+    from .run.context import RunContext
+    from .run.run_modes import Confirm
+
+
+# A quick look at how much a job may read, before anything heavy is imported.
+
+
+MOST_BYTES = 16 << 20
+"""Bytes of the files that a run may read, and a unit of a range on average: a task reads more than that at a time."""
+_MOST_FILES = 20_000
+"""Listing more takes longer than Spark takes to start."""
+_SIGNS = "*?[{"
+
+
+def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a job reads a few MiB of local files or stdin, calls no code of the user, and says nothing about Spark.
+
+    ``is_stdin_small``: waits for as much of stdin, and is called last, and only where the job reads it.
+    """
+    job = request.job
+    asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or job.jobs != 1
+    if asks_spark or request.runs_user_code or job.enrich:
+        return False
+    if PIPE in job.input:
+        return is_stdin_small()
+    if any("://" in path for path in request.inputs):
+        return False
+    if job.limit is not None:  # if so many rows turn out to be large, Spark starts then
+        return True
+    runs = 1 if job.start is None or job.end is None else len(units(job.start, job.end, job.unit))
+    return _are_below(request.inputs, MOST_BYTES * runs)
+
+
+def _are_below(paths: Sequence[str], most: int) -> bool:
+    """Whether the files at and below paths take at most ``most`` bytes together."""
+    files = 0
+    for path in paths:
+        for size in _sizes(_fixed(path)):
+            files, most = files + 1, most - size
+            if most < 0 or files > _MOST_FILES:
+                return False
+    return True
+
+
+def _sizes(path: Path) -> Iterator[int]:
+    """Yield the bytes of all files at and below a path; none of what cannot be read, of which the reader will tell."""
+    try:
+        if not path.is_dir():
+            yield path.stat().st_size
+            return
+        with os.scandir(path) as entries:
+            for entry in entries:
+                yield from _sizes(Path(entry.path)) if entry.is_dir() else (entry.stat().st_size,)
+    except OSError:
+        return
+
+
+def _fixed(path: str) -> Path:
+    """Return the folder of a path before its first wildcard or placeholder; a path without them unchanged."""
+    parts = Path(path).parts
+    first = next((at for at, part in enumerate(parts) if any(sign in part for sign in _SIGNS)), len(parts))
+    return Path(*parts[:first])
+
+
+# Stands where a run has its Spark until that is needed: small jobs end before Java would have started.
+#
+# Tasks run in this process while each stage is one task. Before a stage of more, the engine asks for folders that
+# these share: then Spark starts, and all that comes after runs there. A result does not depend on where its tasks
+# run.
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Show = Callable[[Progress], None]
+
+
+class SmallJobBoot:
+    """A `Boot` of a job that may not need Spark.
+
+    ``boot``: starts Spark and returns at once.
+    """
+
+    def __init__(self, boot: Callable[[], SparkBoot]) -> None:
+        self._boot = boot
+        self._spark: SparkBoot | None = None
+        self._session: SmallJobSession | None = None
+
+    def __enter__(self) -> SmallJobBoot:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._spark is not None:
+            self._spark.__exit__(*error)
+
+    def start_fork_server(self) -> None:
+        """Fork nothing: workers of a Spark that starts late import what they need."""
+
+    def connect(self) -> None:
+        """Wait for nothing."""
+
+    def session(self) -> SmallJobSession:
+        """Return the session, which is there at once."""
+        if self._session is None:
+            from ..windowing.local_executor import LocalExecutor  # noqa: PLC0415 - loads pyarrow
+
+            self._session = SmallJobSession(LocalExecutor(), self._start)
+        return self._session
+
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Load nothing: the first task loads what it needs."""
+
+    def close(self) -> None:
+        """End Spark at once, if it was started."""
+        if self._spark is not None:
+            self._spark.close()
+
+    def _start(self) -> SparkBoot:
+        self._spark = self._spark or self._boot()
+        return self._spark
+
+
+class SmallJobSession(PendingExecutor):
+    """A `Session` in this process until tasks have to share something, and in Spark from then on.
+
+    ``local``: runs tasks in this process.
+    ``start``: starts Spark.
+    """
+
+    is_open = False
+
+    def __init__(self, local: Executor, start: Callable[[], SparkBoot]) -> None:
+        super().__init__(self._in_spark)
+        self._local, self._start = local, start
+        self._spark: Any = None
+        self._show: Show | None = None
+
+    @property
+    def on_progress(self) -> Show | None:
+        """What is called while tasks run in Spark."""
+        return self._show
+
+    @on_progress.setter
+    def on_progress(self, show: Show | None) -> None:
+        self._show = show
+        if self._spark is not None:
+            self._spark.on_progress = show
+
+    @property
+    def parallelism(self) -> int:
+        """The number of tasks that run at a time: the cores of this machine, as with the default master."""
+        return usable_cores()
+
+    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Run a function over items; return the results in the order of the items."""
+        found: list[R] = (self._spark or self._local).map(label, function, items)
+        return found
+
+    def _in_spark(self) -> Any:
+        if self._spark is None:
+            self._spark = self._start().session()
+            self._spark.on_progress = self._show
+        return self._spark
+
+
+def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int:
+    """Run the job that the options describe, and return the exit code.
+
+    ``confirm``: confirms the effect of a job with ``confirm_effect``.
+    Raises a `WincliError` for what is wrong with the options. Later errors are written here, in the form that the job
+    sets (``--log-format``), and give the exit code.
+    """
+    started = time.perf_counter()
+    request = parse_request(options)
+    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job, os.environ))
+    for note in (*strange_variables(os.environ), *request.notes):
+        messages.note(note)
+    monitors = Monitors(request, messages, started)
+    try:
+        monitors.open()
+        code = _run_piped(request, messages, monitors, confirm)
+    except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
+        reported = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
+        messages.error(reported)
+        monitors.end(exit_code(reported), reported)
+        return exit_code(reported)
+    monitors.end(code)
+    return code
+
+
+def _run_piped(request: JobRequest, messages: Messages, monitors: Monitors, confirm: Confirm) -> int:
+    with piped(request) as pipes:
+        finish = _run(request, messages, pipes, monitors, confirm)
+        if not pipes.write():
+            return CLOSED
+    return finish()
+
+
+def _run(
+    request: JobRequest, messages: Messages, pipes: Pipes, monitors: Monitors, confirm: Confirm
+) -> Callable[[], int]:
+    def load() -> Callable[[RunContext], Callable[[], int]]:
+        from .run.run_modes import run_request  # noqa: PLC0415
+
+        return lambda context: run_request(
+            pipes.filled(request, messages.note), replace(context, observers=monitors.observers()), confirm
+        )
+
+    is_stdin_small = partial(pipes.is_all_within, MOST_BYTES, request, messages.note)
+    return run_on_spark(request, messages, monitors.started, load, is_stdin_small)
+
+
+def run_on_spark(
+    request: JobRequest,
+    messages: Messages,
+    started: float,
+    load: Callable[[], Callable[[RunContext], T]],
+    is_stdin_small: Callable[[], bool] = lambda: False,
+) -> T:
+    """Start Spark for a job that is not small, and call what ``load`` returns with the context of a run.
+
+    Returns the value of that call. A small job gets a Spark only when it comes to need one (`SmallJobBoot`).
+
+    ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
+    ``is_stdin_small``: as `is_small` asks it.
+    """
+    start, job = partial(_boot, request, messages), request.job
+    swept = sweeping(job.master, job.spark_conf, os.environ)
+    with swept, SmallJobBoot(start) if is_small(request, is_stdin_small) else start() as spark:
+        # The imports below load pyarrow and numba, which takes as long as Java takes to start.
+        gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
+        if not request.runs_user_code:
+            block_pandas()
+        from ..windowing.support.jit import refusals  # noqa: PLC0415
+        from .console.progress import show_progress  # noqa: PLC0415
+        from .run.context import RunContext  # noqa: PLC0415
+
+        run = load()
+        for note in refusals():
+            messages.note(note)
+        if request.runs_user_code:
+            search(Path.cwd())
+        if _forks(request):
+            spark.start_fork_server()
+        gc.enable()
+        spark.connect()
+        with show_progress(request.job.progress, messages) as show:
+            return run(RunContext(spark, show, messages, started))
+
+
+def _forks(request: JobRequest) -> bool:
+    """Whether workers are forked from this process."""
+    return is_local(request.job.master) and may_fork(request.job.spark_conf) and not request.runs_user_code
+
+
+def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
+    job, verbose = request.job, messages.level >= 2
+    settings = spark_settings(job.master, job.spark_conf, verbose)
+    environ = with_working_folder(os.environ) if request.runs_user_code else {**os.environ, NO_PANDAS: "1"}
+    if _forks(request):
+        prepare(settings)
+    java = messages.java if verbose else None
+    spark = boot(job.master, job.spark_conf, settings, java, environ, _pack(request, environ, messages))
+    for note in spark.notes:
+        messages.note(note)
+    return spark
+
+
+def _pack(request: JobRequest, environ: Mapping[str, str], messages: Messages) -> Callable[[Path], Path] | None:
+    """Return the function that packs the environment for executors, where the job asks for that."""
+    if not request.job.ship_environment:
+        return None
+    from ..windowing.spark.environment.archive import pack_environment  # noqa: PLC0415 - 20 ms
+
+    return lambda folder: pack_environment(folder, environ, request.runs_user_code, messages.note)

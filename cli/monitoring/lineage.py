@@ -1,0 +1,274 @@
+"""A `RunObserver` that sends OpenLineage events: of the command, and of each unit as a run below it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ...conf.ranges.units import unit_of
+from ...conf.table_outputs import plain_path
+from ...windowing.enrichment.source import EnrichedSource
+from ...windowing.errors import shown
+from ...windowing.ports import InputFile
+from ...windowing.support.addresses.redaction import redacted, redacted_path
+from ..console.messages import Messages, Stopped
+from ..planning.open_input import AnySource
+from ..planning.request import JobRequest
+from ..run.context import ObservedRun, StagedJob, StageRun
+from .lineage_events import (
+    ColumnLineage,
+    DatasetName,
+    Indirect,
+    InputFacts,
+    OutputFacts,
+    Parents,
+    RunFacts,
+    RunName,
+    chained,
+    complete_event,
+    exact_name,
+    fail_event,
+    inputs_of,
+    lineage_of,
+    name_of,
+    new_run_id,
+    outputs_of,
+    parents_in,
+    start_event,
+    unique,
+)
+from .lineage_transport import Outbox
+
+# What a committed run says of its datasets: schemas, how much was read and written, which column comes from which.
+
+
+Origin = Sequence[tuple[DatasetName, str]]
+"""The datasets and fields that a column of an input is in."""
+
+
+def planned_inputs(request: JobRequest) -> list[InputFacts]:
+    """Return the inputs of a run that begins, by name. ``request``: its job, for a unit of a range the whole job."""
+    tables = [each.path for each in request.enrichments]
+    return [InputFacts(name) for name in unique([name_of(path) for path in (*inputs_of(request), *tables)])]
+
+
+def planned_outputs(request: JobRequest) -> list[OutputFacts]:
+    """Return the outputs of a run that begins, by name."""
+    return [OutputFacts(name_of(path)) for path in outputs_of(request)]
+
+
+def inputs_read(request: JobRequest, job: StagedJob) -> list[InputFacts]:
+    """Return the inputs of a run that is committed, those of enrich tables last."""
+    source = job.plan.source
+    base, tables = _divided(source)
+    names = unique([name_of(path) for path in inputs_of(request)])
+    rows = job.stage_runs[0].outcome.counts.rows_in
+    found = [
+        InputFacts(name, base.schema, rows if len(names) == 1 else None, *_size(_files_of(base.files, name, names)))
+        for name in names
+    ]
+    for each, table in zip(request.enrichments, tables, strict=True):
+        found.append(InputFacts(name_of(each.path), table.schema, None, *_size(table.files)))
+    return found
+
+
+def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputFacts]:
+    """Yield the outputs of a run that is committed, with the lineage of their columns from the input of the job."""
+    origins = _origins(request, job.plan.source)
+    paths = iter(outputs_of(request))
+    lineage: ColumnLineage | None = None
+    for each in job.stage_runs:
+        of_stage = lineage_of(each.stage)
+        lineage = of_stage if lineage is None else chained(lineage, of_stage)
+        path = next(paths, None) if each.stage_output.is_own else None
+        if path is not None:
+            is_last = each is job.stage_runs[-1]
+            yield _output(name_of(path), each, _with_joins(lineage, job.plan.source), origins, job if is_last else None)
+
+
+def _output(
+    name: DatasetName, run: StageRun, lineage: ColumnLineage, origins: Mapping[str, Origin], last: StagedJob | None
+) -> OutputFacts:
+    expectations = (
+        [] if last is None else [(each.expect, each.holds, each.on_fail == "fail") for each in last.expectations]
+    )
+    return OutputFacts(
+        name,
+        run.stage.result,
+        sum(part.rows for part in run.parts),
+        sum(part.nbytes for part in run.parts),
+        len(run.parts),
+        lineage,
+        origins,
+        expectations,
+    )
+
+
+def _divided(source: AnySource) -> tuple[AnySource, Sequence[AnySource]]:
+    """Return the input itself, and its enrich tables."""
+    return (source.base, source.tables) if isinstance(source, EnrichedSource) else (source, ())
+
+
+def _files_of(files: Sequence[InputFile], name: DatasetName, names: Sequence[DatasetName]) -> Sequence[InputFile]:
+    if len(names) == 1:
+        return files
+    return [file for file in files if _is_below(exact_name(file.path), name)]
+
+
+def _is_below(file: DatasetName, name: DatasetName) -> bool:
+    below = file.name == name.name or file.name.startswith(f"{name.name.rstrip('/')}/")
+    return file.namespace == name.namespace and below
+
+
+def _size(files: Sequence[InputFile]) -> tuple[int, int]:
+    return sum(file.size for file in files), len(files)
+
+
+def _origins(request: JobRequest, source: AnySource) -> dict[str, Origin]:
+    """Return the datasets and fields that each column of the first stage's input is in."""
+    base, _ = _divided(source)
+    names = unique([name_of(path) for path in inputs_of(request)])
+    found: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
+    if isinstance(source, EnrichedSource):
+        for each, one in zip(request.enrichments, source.enriched, strict=True):
+            table = name_of(each.path)
+            pairs = zip(one.bound.fields, one.bound.taken, strict=True)
+            found |= {field.name: [(table, taken)] for field, taken in pairs}
+            found |= {_key_of(each.name, pair.right): [(table, pair.right)] for pair in one.bound.compared}
+    return found
+
+
+def _with_joins(lineage: ColumnLineage, source: AnySource) -> ColumnLineage:
+    """Return a lineage with the columns by which rows find their rows in enrich tables, on both sides."""
+    if not isinstance(source, EnrichedSource):
+        return lineage
+    rows: dict[str, frozenset[Indirect]] = dict(lineage.rows)
+    for one in source.enriched:
+        name = one.bound.enrichment.name
+        for column in [*one.bound.left, *(_key_of(name, pair.right) for pair in one.bound.compared)]:
+            rows[column] = rows.get(column, frozenset()) | {"JOIN"}
+    return ColumnLineage(lineage.direct, lineage.conditions, rows)
+
+
+def _key_of(enrichment: str, column: str) -> str:
+    """Return a name for a key of an enrich table, which no column of an input has."""
+    return f"\0{enrichment}\0{column}"
+
+
+_NAMESPACE = "wincli"
+
+Datasets = tuple[Sequence[InputFacts], Sequence[OutputFacts]]
+NO_DATASETS: Datasets = ((), ())
+
+
+class Lineage:
+    """Sends the events of one command. What cannot be made or sent is a note at its end, and fails no run.
+
+    ``request``: the job as the user requested it.
+    ``messages``: the writer to stderr.
+    ``outbox``: where events go.
+    ``environ``: the environment, which names the runs above this one.
+    """
+
+    def __init__(
+        self,
+        request: JobRequest,
+        messages: Messages,
+        outbox: Outbox,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._request, self._messages, self._outbox = request, messages, outbox
+        self._is_range = request.job.start is not None
+        self._has_units = self._is_range or request.job.state is not None
+        parents = parents_in(environ)
+        for note in parents.notes:
+            messages.note(note)
+        namespace = environ.get("OPENLINEAGE_NAMESPACE") or _NAMESPACE
+        name = RunName(namespace, shown(redacted_path(plain_path(request.job.output))), new_run_id())
+        self._facts = RunFacts(name, _about(request), parents)
+        self._units: dict[int, RunFacts] = {}
+        self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
+        self._lock = threading.Lock()
+
+    def open(self, at: dt.datetime) -> None:
+        """Send that the command starts. ``at``: when it began."""
+        self._emit(lambda: start_event(self._facts, at, *self._planned_by_command()))
+
+    def begin(self, run: ObservedRun) -> None:
+        """Send that a unit starts."""
+        if self._has_units:
+            facts = self._facts_of(run)
+            self._units[id(run)] = facts
+            self._emit(lambda: start_event(facts, run.started, *self._planned(run.request)))
+
+    def commit(self, run: ObservedRun, job: StagedJob) -> None:
+        """Send that a unit is committed, with its datasets. A run without units is sent at the end of the command."""
+        datasets = partial(self._committed, run.request, job)
+        if self._has_units:
+            facts = self._units.pop(id(run))
+            self._emit(lambda: complete_event(facts, _now(), *datasets()))
+        else:
+            self._datasets = datasets
+
+    def fail(self, run: ObservedRun, error: BaseException) -> None:
+        """Send that a unit has failed."""
+        if self._has_units:
+            facts = self._units.pop(id(run))
+            self._emit(lambda: self._failure(facts, error))
+
+    def pass_over(self, skipped: int, gaps: int) -> None:
+        """Send nothing of units that did not run."""
+
+    def close(self, error: BaseException | None) -> None:
+        """Send that the command has ended, well or with an error; say how many events could not be sent."""
+        if error is None:
+            self._emit(lambda: complete_event(self._facts, _now(), *self._datasets()))
+        else:
+            self._emit(lambda: self._failure(self._facts, error))
+        for note in self._outbox.close():
+            self._messages.note(note)
+
+    def _planned_by_command(self) -> Datasets:
+        return NO_DATASETS if self._has_units else self._planned(self._request)
+
+    def _planned(self, own: JobRequest) -> Datasets:
+        request = self._naming(own)
+        return planned_inputs(request), planned_outputs(request)
+
+    def _committed(self, own: JobRequest, job: StagedJob) -> Datasets:
+        request = self._naming(own)
+        return inputs_read(request, job), tuple(outputs_written(request, job))
+
+    def _naming(self, own: JobRequest) -> JobRequest:
+        """Return the job that names the datasets of a run: units of a range are parts of those of the whole job."""
+        return self._request if self._is_range else own
+
+    def _facts_of(self, run: ObservedRun) -> RunFacts:
+        above = self._facts
+        name = replace(above.run, name=f"{above.run.name}.unit", run_id=new_run_id())
+        parents = Parents(above.run, above.parents.root or above.parents.parent or above.run)
+        return RunFacts(name, above.about, parents, unit_of(run.unit, run.request.job.unit))
+
+    def _failure(self, facts: RunFacts, error: BaseException) -> Any:
+        text = self._messages.clean(shown(redacted(str(error)))) or type(error).__name__
+        is_stopped = isinstance(error, Stopped | KeyboardInterrupt)
+        return fail_event(facts, _now(), "stopped by a signal" if is_stopped else text, is_stopped)
+
+    def _emit(self, make: Callable[[], Any]) -> None:
+        """Make an event and send it."""
+        with self._lock:
+            self._outbox.put(make)
+
+
+def _about(request: JobRequest) -> str:
+    """Return a job in words: the window of each stage."""
+    return "; then ".join(str(each.spec) for each in request.stages)
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)

@@ -1,0 +1,214 @@
+"""The context that all runs of one command share, and the identity of this process."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...windowing.engine.run import Outcome
+from ...windowing.ports import Executor, Part
+from ...windowing.spark.boot import Progress
+from ...writers.folders.lock import Owner
+from ...writers.state.journal import Prepared
+from ..console.messages import Messages
+from ..planning.job_plan import JobPlan, StageOutput
+from ..planning.request import JobRequest
+from ..planning.stage_plans import StagePlan
+
+# What a run has computed before its commit: the stages that have run, and the job with all its manifests.
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """A stage that has run.
+
+    ``stage``: its plan.
+    ``stage_output``: where its rows are.
+    ``outcome``: row counts, windows and times of the run.
+    ``parts``: the parts of its own output; none where the stage has no output.
+    """
+
+    stage: StagePlan
+    stage_output: StageOutput
+    outcome: Outcome
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectationOutcome:
+    """What has become of an expectation.
+
+    ``expect``: its canonical text.
+    ``on_fail``: ``fail`` or ``warn``.
+    ``holds``: whether it is true.
+    ``saw``: the numbers that decided it; plain JSON values.
+    ``words``: the same in words.
+    """
+
+    expect: str
+    on_fail: str
+    holds: bool
+    saw: Mapping[str, Any]
+    words: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as manifests and unit records have it."""
+        return {"expect": self.expect, "on_fail": self.on_fail, "holds": self.holds, "saw": dict(self.saw)}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedJob:
+    """A job that has run: all its parts are in staging folders, and nothing is committed.
+
+    ``plan``: its plan.
+    ``stage_runs``: its stages, in the order of the job.
+    ``outputs``: each output with its manifest, in the order in which they are put in place.
+    ``seconds``: phase to the seconds of the whole job.
+    ``expectations``: what has become of its expectations; none has failed.
+    """
+
+    plan: JobPlan
+    stage_runs: Sequence[StageRun]
+    outputs: Prepared
+    seconds: Mapping[str, float]
+    expectations: Sequence[ExpectationOutcome] = ()
+
+
+# What looks on while a command runs its job: each run, or each unit, begins, and is committed or fails.
+#
+# Metrics and lineage are made of this. A run asks nothing of who looks on, and is the same without.
+
+
+Committed = Callable[[StagedJob], None]
+"""Says that a run is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRun:
+    """A run that is looked at.
+
+    ``request``: the job of the run, with the inputs and outputs of its unit.
+    ``unit``: the label of the unit; empty for a run without a state or a range.
+    ``started``: when it began, in UTC.
+    """
+
+    request: JobRequest
+    unit: str
+    started: dt.datetime
+
+
+class RunObserver(Protocol):
+    """Looks on. With ``--jobs`` its methods are called from several threads, those about one run from one."""
+
+    def begin(self, run: ObservedRun) -> None:
+        """See a run begin, before its input is opened."""
+        ...
+
+    def commit(self, run: ObservedRun, job: StagedJob) -> None:
+        """See that a run is committed."""
+        ...
+
+    def fail(self, run: ObservedRun, error: BaseException) -> None:
+        """See a run fail: it has left no trace."""
+        ...
+
+    def pass_over(self, skipped: int, gaps: int) -> None:
+        """See how many units of a range were done before, and how many have no input."""
+        ...
+
+
+@contextmanager
+def observed(observers: Sequence[RunObserver], request: JobRequest, label: str) -> Iterator[Committed]:
+    """Let observers see a run: that it begins, then what the function that is yielded says, or that it fails.
+
+    ``label``: the unit, as it begins the labels of progress.
+    """
+    if not observers:
+        yield _nobody
+        return
+    run = ObservedRun(request, label.removesuffix(": "), dt.datetime.now(dt.UTC))
+    for each in observers:
+        each.begin(run)
+    committed: list[StagedJob] = []
+    try:
+        yield committed.append
+    except BaseException as error:
+        if not committed:
+            for each in observers:
+                each.fail(run, error)
+        raise
+    finally:  # also where a signal comes after the commit: the result is there
+        for job in committed:
+            for each in observers:
+                each.commit(run, job)
+
+
+def _nobody(_: StagedJob) -> None:
+    """Say it to nobody."""
+
+
+class Session(Executor, Protocol):
+    """An `Executor` of a whole command: a running Spark, or this process.
+
+    ``is_open``: whether it takes messages from everybody who reaches it.
+    ``on_progress``: called while tasks run; None: nobody.
+    """
+
+    is_open: bool
+    on_progress: Callable[[Progress], None] | None
+
+
+class Boot(Protocol):
+    """A Spark that is starting (`SparkBoot`), or what stands in its place."""
+
+    def session(self) -> Session:
+        """Wait until tasks can run."""
+        ...
+
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Load or compile what tasks need by a call."""
+        ...
+
+    def close(self) -> None:
+        """End it at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The context of all runs of one command.
+
+    ``spark``: Spark, which may still be starting.
+    ``show``: shows the progress of tasks.
+    ``messages``: the writer to stderr.
+    ``started``: `time.perf_counter` when the command began.
+    ``observers``: look on at its runs.
+    ``announced``: by their names, the messages that are written once a command, for the first unit, and have been.
+    """
+
+    spark: Boot
+    show: Callable[[Progress], None]
+    messages: Messages
+    started: float
+    observers: tuple[RunObserver, ...] = ()
+    announced: dict[str, object] = field(default_factory=dict)
+
+    def is_first(self, message: str) -> bool:
+        """Whether a message is to be written now; after that it counts as written."""
+        own = object()
+        return self.announced.setdefault(message, own) is own  # one step: units may run side by side
+
+
+def owner() -> Owner:
+    """Return the owner that this process writes into its locks."""
+    return Owner(os.getpid(), socket.gethostname(), now())
+
+
+def now() -> str:
+    """Return the current time in UTC as ISO 8601, to the second."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,160 @@
+"""A backfill on a state: each unit begins from the window state that the unit before it left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...conf.ranges.units import Unit, unit_at
+from ...conf.recorded_job import recorded
+from ...windowing.errors import InputError
+from ...writers.state.state import State
+from ...writers.state.unit_record import UnitRecord
+from ..planning.request import JobRequest
+from .context import RunContext
+from .incremental_run import IncrementalRun
+from .late_rows import (
+    LateBackfill,
+    find_late_rows,
+    has_current_late_rows,
+    reprocess_for_late_rows,
+    rows_on_time,
+    starts_from,
+)
+from .pipeline import CommittedJob, run_job
+from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
+from .unit_paths import InputPaths, UnitInput, find_input, unit_job
+from .units import RerunReason, StateChain, UnitRecords, note_of_unit, recording_failure, report_unit
+
+
+def run_unit(
+    late: LateBackfill, request: JobRequest, own: JobRequest, unit: Unit, previous: str | None
+) -> Iterator[CommittedJob[UnitRecord]]:
+    """Run and commit a unit, after the units before it that its late rows belong to; yield each, the unit itself last.
+
+    ``request``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
+    ``previous``: the label of the unit whose state it begins from; None for the first.
+    """
+    with recording_failure(late.state, unit, late.context):
+        late_rows = find_late_rows(late, request, unit, previous)
+        yield from reprocess_for_late_rows(late, late_rows)
+        mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
+        yield run_job(own, mode, late.context)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOnState:
+    """A range of units and what a state has of it: all that decides which of them run, and as which job.
+
+    ``request``: the job of the range.
+    ``state``: the finished units.
+    ``units``: the units of the range, at least one.
+    """
+
+    request: JobRequest
+    state: UnitRecords
+    units: Sequence[Unit]
+
+    @property
+    def chain(self) -> StateChain[UnitRecord]:
+        """The chain of the units on the state."""
+        return StateChain(self.state.has_data, self._starts_from, self.state.forgotten)
+
+    def check_same_job(self) -> None:
+        """Raise `ConfigError` where units of the range were done by another job, unless they are to be redone."""
+        if not self.request.job.redo:
+            in_range = [record for record in self.state.records if self._is_in_range(record.ordinal)]
+            check_same_job(recorded(self.request.job), in_range)
+
+    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
+        """Return the reason to reprocess a unit whose input has not changed, None where there is none."""
+        return why_rerun(record, recorded(self.request.job), self._is_last(record), self._is_newest(record))
+
+    def own_request(self, request: JobRequest, unit: Unit) -> JobRequest:
+        """Return the job of a unit as it runs now: a unit that is done is replaced, and ends as it did, or anew."""
+        former = self.state.record(unit.label)
+        if former is None:
+            return request
+        if self.request.job.redo and self._is_in_range(unit.ordinal):
+            return replacing(request)
+        is_end = self._is_last(former) and self._is_newest(former)
+        return rerun_of_finished(request, former, recorded(self.request.job), is_end)
+
+    def _starts_from(self, label: str | None, record: UnitRecord) -> bool:
+        before = self.state.record(label) if label is not None else None
+        return starts_from(record, before) and has_current_late_rows(self.state, record)
+
+    def _is_in_range(self, ordinal: int) -> bool:
+        return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal
+
+    def _is_last(self, record: UnitRecord) -> bool:
+        """Whether a unit is the last of the range."""
+        return record.ordinal == self.units[-1].ordinal
+
+    def _is_newest(self, record: UnitRecord) -> bool:
+        """Whether the state has no later unit."""
+        return record.label == self.state.records[-1].label
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalBackfill:
+    """A `BackfillMode` on a state.
+
+    ``request``: the job of the range.
+    ``context``: the context of the command.
+    ``input_paths``: where the inputs of units are.
+    ``state``: the state, which is open and locked.
+    ``units``: the units of the range, at least one.
+    ``keep``: how many units keep their window state.
+    """
+
+    request: JobRequest
+    context: RunContext
+    input_paths: InputPaths
+    state: State
+    units: Sequence[Unit]
+    keep: int
+
+    @property
+    def chain(self) -> StateChain[UnitRecord]:
+        """The chain of the units on the state."""
+        return self.range.chain
+
+    @property
+    def range(self) -> RangeOnState:
+        """The range and what the state has of it."""
+        return RangeOnState(self.request, self.state, self.units)
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none."""
+        return find_input(self.input_paths, unit)
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
+        """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
+        request = unit_job(self.request, self.input_paths, unit, found)
+        late = LateBackfill(self.state, self.context, self.keep, self._job_of)
+        for job in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
+            report_unit(job.record, self.context.messages)
+            yield job.record
+
+    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
+        """Return the reason to reprocess a unit whose input has not changed, None where there is none."""
+        return self.range.why_rerun(record)
+
+    def note(self, text: str, **fields: Any) -> None:
+        """Write a note."""
+        note_of_unit(self.context, text, **fields)
+
+    def _job_of(self, record: UnitRecord) -> tuple[JobRequest, Sequence[str]]:
+        """Return the job that reprocesses a unit for late rows, and the paths that it reads.
+
+        The unit is one of the range, or before it.
+        """
+        unit = unit_at(record.ordinal, self.request.job.unit)
+        found = self.find(unit)
+        if found is None:
+            what = f"{unit.label} has to be run again for late rows, and its input is gone"
+            raise InputError(what, "put its files back where they were")
+        request = unit_job(self.request, self.input_paths, unit, found)
+        return replacing(with_same_end(request, record)), found.paths

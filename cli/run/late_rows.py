@@ -1,0 +1,267 @@
+"""Late data across units: before a unit runs, the earlier units that its late rows belong to are reprocessed with them.
+
+A late row belongs to the first unit whose last order position it sorts before. So late rows move the position of no
+unit, and the unit of a row never depends on other late rows. A unit with late rows then reads the rows of its own files
+that come after the position of the unit before it, and the rows of later units' files up to its own position. Each unit
+commits by itself. The next run completes a killed one: it finds the late rows anew and compares them with the records,
+in which ``borrowed`` names the later units whose late rows a unit has read, and ``lent`` the units that read its own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import pyarrow as pa
+
+from ...conf.ranges.units import Unit
+from ...readers.merged_source import SourceRange, count_before, merge, with_expressions
+from ...readers.source import FileSource
+from ...windowing.engine.tasks.task import FILES
+from ...windowing.errors import ConfigError
+from ...windowing.projection.projection import RowExpressions
+from ...windowing.spark.boot import PendingExecutor
+from ...writers.state.state import State
+from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord
+from ..console.amounts import count_of
+from ..planning.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, open_input
+from ..planning.request import JobRequest
+from ..planning.stage_plans import plan_stages
+from .context import RunContext
+from .incremental_run import IncrementalRun, UnitInputRows, from_root, known_by
+from .pipeline import CommittedJob, run_job
+from .units import STALE, UnitRecords, missing_unit_error, note_of_unit
+
+
+@dataclass(frozen=True, slots=True)
+class LateBackfill:
+    """The context in which units are reprocessed for late rows.
+
+    ``state``: the state, which is open and locked.
+    ``context``: the context of the command.
+    ``keep``: how many units keep their window state.
+    ``job_of``: record of a finished unit to the job that reprocesses it, and the files that this job reads.
+    """
+
+    state: State
+    context: RunContext
+    keep: int
+    job_of: Callable[[UnitRecord], tuple[JobRequest, Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """The late rows of a unit, before it runs.
+
+    ``unit``: the unit.
+    ``request``: its job.
+    ``source``: its input; None where the job rejects late rows.
+    ``rows``: label to number of rows that belong to the unit of that label, oldest first.
+    """
+
+    unit: Unit
+    request: JobRequest
+    source: FileSource | None
+    rows: Mapping[str, int]
+
+
+def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit, previous: str | None) -> LateRows:
+    """Find the late rows of a unit, where its job moves them; write a note about them.
+
+    ``request``: the job of ``unit``. ``previous``: the label of the unit that it begins from; None for the first.
+    Raises `ConfigError` where a late row belongs to a unit that cannot be reprocessed, or where the window cannot read
+    a part of the input.
+    """
+    if request.job.late != "redo":
+        return LateRows(unit, request, None, {})
+    before = None if previous is None else late.state.record(previous)
+    source = open_input(request, late.context.spark, known=_known(late, before, request))
+    return LateRows(unit, request, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
+
+
+def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[CommittedJob[UnitRecord]]:
+    """Reprocess units whose late rows have changed, and units after those, up to the unit of ``found``.
+
+    Yields each when it is committed. The late rows of a unit change when rows of ``found`` belong to
+    it, or when rows that it has read belong to it no more. Raises what `run_job` raises, `ConfigError` where the state
+    that a unit begins from is no longer kept, `DamagedError` where the state has lost a unit that another began from.
+    """
+    unit, source = found.unit, found.source
+    sources = {unit.label: (unit.ordinal, source)} if source else {}
+    late_rows = BorrowedRows(unit.label, from_root(source.files) if source else ())
+    prior: UnitRecord | None = None
+    for record in _earlier(late.state, unit):
+        previous = record.previous
+        if previous is not None and late.state.record(previous) is None and previous not in late.state.forgotten():
+            raise missing_unit_error(record.label, previous)
+        kept = tuple(each for each in record.borrowed if _is_still_borrowed(late.state, each, record, unit))
+        wanted = (*kept, late_rows) if record.label in found.rows else kept
+        why = _why_rerun(record, prior, wanted, unit, found.rows)
+        if why:
+            note_of_unit(late.context, f"{record.label} is run again: {why}", unit=record.label, runs=True, why=why)
+            yield _rerun(late, record, prior, wanted, sources)
+        prior = late.state.record(record.label)
+
+
+def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
+    """Return the rows that a unit itself has to read, once the units before it are done; None where it reads all."""
+    if found.source is None:
+        return None
+    after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
+    expressions = row_expressions(found.request)
+    read = merge([SourceRange(found.source, after=after, expressions=expressions)]) if found.rows else found.source
+    return UnitInputRows(read, from_root(found.source.files), tuple(found.rows))
+
+
+def _earlier(state: State, unit: Unit) -> list[UnitRecord]:
+    return [record for record in state.records if record.ordinal < unit.ordinal]
+
+
+def has_current_late_rows(state: UnitRecords, record: UnitRecord) -> bool:
+    """Whether the units that have read late rows of a unit are those that its record names."""
+    readers = {
+        each.label
+        for each in state.records
+        if each.borrowed and any(rows.label == record.label for rows in each.borrowed)  # few have: all are looked at
+    }
+    return readers == set(record.lent)
+
+
+def starts_from(record: UnitRecord, before: UnitRecord | None) -> bool:
+    """Whether a unit began from the state that the unit before it has now."""
+    return record.began == (before.state if before is not None else None)
+
+
+def _late_rows(
+    late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord]
+) -> dict[str, int]:
+    """Count the late rows of a unit by the unit that they belong to, oldest first; write a note about them."""
+    bounds = [(record, _position(late.state, record)) for record in earlier if late.state.has_data(record.label)]
+    known = [(record, bound) for record, bound in bounds if bound is not None]
+    if not known or not source.splits:
+        return {}
+    positions = [bound for _, bound in known]
+    read = with_expressions(source, row_expressions(request), positions[0].column_names)
+    count = partial(count_before, read, positions)
+    counts_of_splits = late.context.spark.session().map("late rows", count, source.splits)
+    before = [0, *(sum(counts) for counts in zip(*counts_of_splits, strict=True))]
+    each = zip(known, pairwise(before), strict=True)
+    rows = {record.label: high - low for (record, _), (low, high) in each if high > low}
+    if rows:
+        oldest = next(iter(rows))
+        words = f"{count_of(before[-1], 'row')} of {unit.label} {'belongs' if before[-1] == 1 else 'belong'}"
+        _check(late, request, unit, source, earlier, f"{words} to units before it")
+        _check_has_state(late.state, earlier, oldest, f"{words} to {oldest} or before it")
+        late.context.messages.note(f"{words} to units before it, back to {oldest}", late=before[-1], back_to=oldest)
+    return rows
+
+
+def _check(
+    late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord], words: str
+) -> None:
+    """Raise `ConfigError` where the input cannot be divided between units, or where the state is of another job."""
+    do = "reject late rows with --late reject"
+    if source.stream is not None:
+        raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
+    executor, known = PendingExecutor(late.context.spark.session), _known(late, earlier[-1], request)
+    stages = plan_stages(request, enriched_input(request, source, executor, known))
+    if stages[0].plan.takes_marks and stages[0].marks == FILES:
+        what = f"{words}, and its window marks are the ends of files, which say nothing of parts of a file"
+        raise ConfigError(what, f"say --marks COLUMN, or {do}")
+    IncrementalRun(late.state, unit, earlier[-1].label, late.keep).check(stages)
+
+
+def _check_has_state(state: State, earlier: Sequence[UnitRecord], label: str, words: str) -> None:
+    """Raise `ConfigError` where the state that unit ``label`` begins from is no longer kept."""
+    before = next((one for one, record in pairwise(earlier) if record.label == label), None)
+    if before is not None and not state.has_data(before.label):
+        what = f"{words}, and the state of {before.label}, which that begins from, is no longer kept"
+        raise ConfigError(what, "reject late rows with --late reject; a higher --keep keeps more states")
+
+
+def _is_still_borrowed(state: State, rows: BorrowedRows, record: UnitRecord, unit: Unit) -> bool:
+    """Whether a unit still reads late rows of a unit before ``unit``. Those of later units are found when they run."""
+    source = state.record(rows.label)
+    return source is not None and source.ordinal < unit.ordinal and record.label in source.lent
+
+
+def _why_rerun(
+    record: UnitRecord, prior: UnitRecord | None, wanted: Sequence[BorrowedRows], unit: Unit, rows: Mapping[str, int]
+) -> str | None:
+    """Return why a unit has to be reprocessed, or None."""
+    if tuple(wanted) != record.borrowed and record.label in rows:
+        return f"it takes {count_of(rows[record.label], 'late row')} of {unit.label}"
+    if tuple(wanted) != record.borrowed:
+        return "late rows that it has read are no longer its own"
+    return None if starts_from(record, prior) else STALE
+
+
+def _rerun(
+    late: LateBackfill,
+    record: UnitRecord,
+    prior: UnitRecord | None,
+    wanted: Sequence[BorrowedRows],
+    sources: Mapping[str, tuple[int, FileSource]],
+) -> CommittedJob[UnitRecord]:
+    """Reprocess a unit with its late rows. ``sources``: label to ordinal and open input, where it is open already."""
+    if prior is not None and not late.state.has_data(prior.label):
+        what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
+        raise ConfigError(what, "a higher --keep keeps more states")
+    request, files = late.job_of(record)
+    own = open_input(request, late.context.spark, files, _known(late, prior, request))
+    rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
+    incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
+    return run_job(request, incremental, late.context)
+
+
+def _unit_input_rows(
+    late: LateBackfill,
+    expressions: RowExpressions,
+    own: FileSource,
+    record: UnitRecord,
+    prior: UnitRecord | None,
+    wanted: Sequence[BorrowedRows],
+    sources: Mapping[str, tuple[int, FileSource]],
+) -> UnitInputRows:
+    if not wanted and not record.lent:
+        return UnitInputRows(own, from_root(own.files))
+    after, before = _position(late.state, prior), _position(late.state, record)
+    ranges, borrowed = [SourceRange(own, 0, after if record.lent else None, None, expressions)], []
+    for rows in wanted:
+        ordinal, source = sources.get(rows.label) or _open_unit_input(late, rows.label, prior)
+        ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before, expressions))
+        borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
+    return UnitInputRows(merge(ranges), from_root(own.files), record.lent, tuple(borrowed))
+
+
+def _open_unit_input(late: LateBackfill, label: str, prior: UnitRecord | None) -> tuple[int, FileSource]:
+    """Open the input of a finished unit for one that begins from ``prior``; return its ordinal, and the input."""
+    record = late.state.record(label)
+    assert record is not None
+    request, files = late.job_of(record)
+    return record.ordinal, open_input(request, late.context.spark, files, _known(late, prior, request))
+
+
+def _known(late: LateBackfill, record: UnitRecord | None, request: JobRequest) -> KnownColumns:
+    """Return what the state at the end of a unit says of the columns of a job."""
+    return NOTHING_KNOWN if record is None else known_by(record, late.state.shown, request)
+
+
+def _position(state: State, record: UnitRecord | None) -> pa.Table | None:
+    """Return the largest order values up to the end of a unit, of its first stage: one row; None where it has none."""
+    return None if record is None else state.stage(record.label, record.stages[0].name).read_table("position")
+
+
+def row_expressions(request: JobRequest) -> RowExpressions:
+    """Return the expressions over the rows of a job's input."""
+    options = request.stages[0].options
+    return RowExpressions(options.let, options.where)
+
+
+def unit_of(record: UnitRecord) -> Unit:
+    """Return the unit that a record is of."""
+    start, end = (None if text is None else dt.datetime.fromisoformat(text) for text in (record.start, record.end))
+    return Unit(record.label, record.ordinal, start, end)

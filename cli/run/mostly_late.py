@@ -1,0 +1,245 @@
+"""The note on a run of which most rows came late: they came behind one row, which may be from the future.
+
+Nothing is recorded for it. Where it is due, the row is sought in the input of the unit that moved the clock so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...conf.ranges.units import kind_of
+from ...readers.merged_source import MergedSource, with_expressions
+from ...readers.open import open_source
+from ...readers.source import FileSource
+from ...windowing.columns.arrays import ClockValue, Mask, combined
+from ...windowing.columns.sort_keys import sorts_before
+from ...windowing.enrichment.source import EnrichedSource
+from ...windowing.errors import WincliError
+from ...windowing.planning.plan import Plan
+from ...windowing.ports import Executor, Split
+from ...windowing.projection.projection import RowExpressions
+from ...windowing.scan.lateness import event_times, highest_reading, lateness_of
+from ...windowing.sequences.sequence import one_batch
+from ...writers.state.state import State
+from ...writers.state.unit_record import UnitRecord
+from ..console.amounts import is_mostly_late
+from ..console.messages import Messages
+from ..planning.request import JobRequest, stage_prefix
+from .context import StagedJob, StageRun
+
+Input = FileSource | MergedSource
+_POSITION = "position"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierUnits:
+    """The units on a state before one.
+
+    ``state``: the state.
+    ``before``: the unit whose window state is restored; None: there is none.
+    """
+
+    state: State
+    before: UnitRecord | None
+
+    @property
+    def chain(self) -> Iterator[UnitRecord]:
+        """That unit, the one before it, and so on."""
+        record = self.before
+        while record is not None:
+            yield record
+            record = None if record.previous is None else self.state.record(record.previous)
+
+    def position(self, record: UnitRecord) -> pa.Table | None:
+        """Return the order values of the last row up to the end of a unit, one row; None where that is not known."""
+        if not self.state.has_data(record.label):
+            return None
+        return self.state.stage(record.label, record.stages[0].name).read_table(_POSITION)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """The row that the others came behind.
+
+    ``unit``: the unit that has it; None: this run.
+    ``value``: its order values, or its event time, as text.
+    ``place``: its file and line; None: it was not found.
+    """
+
+    unit: UnitRecord | None
+    value: str
+    place: str | None
+
+
+def announce_late(
+    job: StagedJob, earlier: EarlierUnits | None, label: str, executor: Callable[[], Executor], messages: Messages
+) -> None:
+    """Write a note for each stage of which most rows were late. ``executor``: called only where there is one."""
+    request = job.plan.request
+    for run in job.stage_runs:
+        counts = run.outcome.counts
+        if not is_mostly_late(counts.rejected, counts.rows_in):
+            continue
+        late = counts.rejected["late"]
+        ahead = _row_ahead(job, run, earlier, executor()) if run is job.stage_runs[0] else None
+        words = f"{label}{stage_prefix(request, run.stage.name)}{late:,} of {counts.rows_in:,} rows came late"
+        place = None if ahead is None else ahead.place
+        messages.note(f"{words}{_behind(ahead)}; {_advice(run.stage.plan, ahead, earlier)}", late=late, place=place)
+
+
+def _behind(ahead: _Ahead | None) -> str:
+    if ahead is None:
+        return ""
+    if ahead.place is not None:
+        return f", behind {ahead.value} at {ahead.place}"
+    files = f" of {ahead.unit.label}, whose files do not have it any more" if ahead.unit is not None else ""
+    return f", behind {ahead.value}{files}"
+
+
+def _advice(plan: Plan, ahead: _Ahead | None, earlier: EarlierUnits | None) -> str:
+    if earlier is None:
+        ordered = f"; with --order-by {plan.options.event_time} no row is late" if plan.options.event_time else ""
+        return f"if that is a mistake, correct the row, or leave it out with --where{ordered}"
+    unit = None if ahead is None else ahead.unit
+    if unit is None:
+        again = "run this unit again"
+    elif kind_of(unit.label, unit.ordinal) is None:
+        again = "run its input and what came after it again, on a new state"
+    else:
+        again = f"run the range again from {unit.label}: the units after it are run again, too"
+    redo = "; if it is none, --late redo gives late rows to the units that they belong to" if plan.order.columns else ""
+    return f"if that is a mistake, correct the row and {again}{redo}"
+
+
+def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, executor: Executor) -> _Ahead | None:
+    """Find the row that the others came behind; None where it cannot be found: the run is committed all the same."""
+    plan, source = run.stage.plan, job.plan.source
+    own: Any = source.base if isinstance(source, EnrichedSource) else source
+    with suppress(WincliError):
+        if not plan.order.columns:
+            return _behind_watermark(job.plan.request, run, own, earlier, executor)
+        if earlier is not None:
+            return _behind_position(job.plan.request, plan, earlier, executor)
+    return None
+
+
+def _behind_position(request: JobRequest, plan: Plan, earlier: EarlierUnits, executor: Executor) -> _Ahead | None:
+    unit, last = earlier.before, None if earlier.before is None else earlier.position(earlier.before)
+    if unit is None or last is None:
+        return None
+    for record in earlier.chain:
+        found = earlier.position(record)
+        if found is None or not found.equals(last):
+            break
+        unit = record
+    names = plan.order.columns
+    value = ", ".join(f"{name} {last[name][0]}" for name in names)
+    return _Ahead(unit, value, _place_in_unit(request, unit, _Sought(names, partial(_is_at, last)), executor))
+
+
+def _behind_watermark(
+    request: JobRequest, run: StageRun, own: Input, earlier: EarlierUnits | None, executor: Executor
+) -> _Ahead | None:
+    plan, name = run.stage.plan, str(run.stage.plan.options.event_time)
+    if not _has(request, own, name):
+        return None
+    highest = executor.map("late rows", partial(_highest, own, _expressions(request), plan), own.splits)
+    here = max((each for each in highest if each is not None), default=None)
+    unit, last = None, here
+    for record in () if earlier is None else earlier.chain:
+        before = record.stages[0].registers["watermark"]
+        if before is None or (last is not None and before < last):
+            break
+        unit, last = record, before
+    if last is None:
+        return None
+    sought = _Sought((name,), partial(_announces, plan, last))
+    value = f"{name} {_event_time(run.stage.schema.field(name).type, last)}"
+    place = _place(own, request, sought, executor) if unit is None else _place_in_unit(request, unit, sought, executor)
+    return _Ahead(unit, value, place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """Rows that are sought.
+
+    ``names``: the columns that decide.
+    ``are_these``: which of some rows are these, bool (n,).
+    """
+
+    names: Sequence[str]
+    are_these: Callable[[pa.RecordBatch], Mask]
+
+
+def _place_in_unit(request: JobRequest, unit: UnitRecord, sought: _Sought, executor: Executor) -> str | None:
+    """Return file and line of the first such row of a unit; None where its files do not have it any more."""
+    try:
+        source = open_source([file.path for file in unit.inputs], request.reading, executor)
+        return _place(source, request, sought, executor)
+    except WincliError:
+        return None
+
+
+def _place(source: Input, request: JobRequest, sought: _Sought, executor: Executor) -> str | None:
+    if not all(_has(request, source, name) for name in sought.names):
+        return None
+    found = executor.map("late rows", partial(_first, source, _expressions(request), sought), source.splits)
+    return next((place for place in found if place is not None), None)
+
+
+def _has(request: JobRequest, source: Input, name: str) -> bool:
+    return name in source.schema.names or name in (let for let, _ in _expressions(request).let)
+
+
+def _expressions(request: JobRequest) -> RowExpressions:
+    options = request.stages[0].options
+    return RowExpressions(options.let, options.where)
+
+
+def _rows(source: Any, expressions: RowExpressions, names: Sequence[str], split: Split) -> tuple[pa.RecordBatch, Any]:
+    batch = with_expressions(source, expressions, names).read(split, list(names))
+    rows, pos = one_batch(batch.rows), batch.pos
+    if batch.kept is None:
+        return rows, pos
+    return rows.filter(pa.array(batch.kept)), pos[batch.kept]
+
+
+def _first(source: Input, expressions: RowExpressions, sought: _Sought, split: Split) -> str | None:
+    rows, pos = _rows(source, expressions, sought.names, split)
+    found = np.flatnonzero(sought.are_these(rows))[:1]
+    if not len(found):
+        return None
+    return f"{source.files[split.file].path}:{int(source.line_numbers(split, pos[found])[0])}"
+
+
+def _highest(source: Input, expressions: RowExpressions, plan: Plan, split: Split) -> ClockValue | None:
+    return highest_reading(plan, _rows(source, expressions, [str(plan.options.event_time)], split)[0])
+
+
+def _is_at(last: pa.Table, rows: pa.RecordBatch) -> Mask:
+    """Return which rows are at the last position of a unit: no row of it is behind."""
+    known = combined(rows.column(0)).is_valid().to_numpy(zero_copy_only=False)
+    return np.asarray(known & ~sorts_before(rows, last))
+
+
+def _announces(plan: Plan, reading: ClockValue, rows: pa.RecordBatch) -> Mask:
+    """Return which rows announce a watermark."""
+    values, places = event_times(plan, rows)
+    flags = np.zeros(rows.num_rows, np.bool_)
+    flags[places] = lateness_of(plan, rows).readings(values) == reading
+    return flags
+
+
+def _event_time(kind: pa.DataType, reading: ClockValue) -> str:
+    """Return a reading as text: where the column has ticks, it is an event time."""
+    if pa.types.is_temporal(kind):
+        width = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return str(pa.array([reading], width).cast(kind)[0])
+    return str(reading)

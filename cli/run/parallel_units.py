@@ -1,0 +1,295 @@
+"""What units that run at the same time share: one Spark, and one display of progress."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Generic, Protocol
+
+from ...conf.ranges.units import Unit
+from ...conf.table_outputs import is_table
+from ...windowing.spark.background import Background
+from ...windowing.spark.boot import Progress
+from ..console.progress import Show
+from ..planning.fingerprint import R
+from ..planning.request import JobRequest
+from .context import Boot, RunContext, Session
+from .unit_paths import UnitInput
+
+# Runs the units of a range: one after the other, or several at the same time where none needs another.
+#
+# Both keep what is done when a unit fails, and start none after it. Units that run beside one that fails come to
+# their end, and are kept if that is a good one.
+
+
+_POLL = 0.1
+
+RunUnit = Callable[[Unit, UnitInput, str | None], R]
+"""Runs and commits a unit, and those before it that its late rows belong to; returns the record of the unit."""
+
+
+class UnitRunner(Protocol[R]):
+    """Runs units in the order in which it is given them. Used as a context, it waits at the end for all of them."""
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
+        """Run a unit; return its record, or None where it may still be running. Raises what a unit raised."""
+        ...
+
+    def __enter__(self) -> UnitRunner[R]: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne(Generic[R]):
+    """Runs one unit after the other, in this thread.
+
+    ``run_unit``: runs a unit.
+    """
+
+    run_unit: RunUnit[R]
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
+        """Run a unit to its end."""
+        return self.run_unit(unit, found, previous)
+
+    def __enter__(self) -> OneByOne[R]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Wait for nothing."""
+
+
+@dataclass(slots=True)
+class Together(Generic[R]):
+    """Runs up to ``jobs`` units at the same time, each in a thread of its own.
+
+    ``run_unit``: runs a unit.
+    ``jobs``: how many run at the same time.
+    ``first_alone``: whether the first runs alone, since it makes what the others write to.
+    ``begin``: is called before each unit starts.
+    ``is_failing``: whether a unit has failed, though it may still wait for others.
+    ``stop``: ends what the units run on, so that those which still run fail soon.
+    """
+
+    run_unit: RunUnit[R]
+    jobs: int
+    first_alone: bool
+    begin: Callable[[], None]
+    is_failing: Callable[[], bool]
+    stop: Callable[[], None]
+    _running: list[Background[R]] = field(default_factory=list)
+    _errors: dict[int, BaseException] = field(default_factory=dict)
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
+        """Start a unit, once fewer than ``jobs`` run. Raises what the oldest unit that failed raised."""
+        self._wait(self.jobs - 1)
+        self._raise()
+        self.begin()
+        self._running.append(Background(lambda: self._run(unit, found, previous)))
+        if self.first_alone:
+            self.first_alone = False
+            self._wait(0)
+        return None
+
+    def __enter__(self) -> Together[R]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for all units that run; end them first where a signal has come. Raises what the oldest raised."""
+        if error is not None and not isinstance(error, Exception):
+            self.stop()
+        try:
+            self._wait(0)
+        except BaseException:  # a signal while they end well
+            self.stop()
+            self._wait(0)
+            raise
+        if error is None:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._errors:
+            raise self._errors[min(self._errors)]
+
+    def _run(self, unit: Unit, found: UnitInput, previous: str | None) -> R:
+        try:
+            return self.run_unit(unit, found, previous)
+        except BaseException as error:
+            self._errors[unit.ordinal] = error
+            raise
+
+    def _wait(self, most: int) -> None:
+        """Wait until at most ``most`` units run; until none does, once one has failed."""
+        while len(self._running) > (0 if self._errors or self.is_failing() else most):
+            self._running[0].finished(_POLL)
+            self._running = [each for each in self._running if not each.finished(0)]
+
+
+_MOST_NAMES = 2
+
+
+@dataclass(slots=True)
+class SharedBoot:
+    """A `Boot` for several units. One that fails ends it for all, but not before the others have ended.
+
+    Nothing may write into the outputs of a unit that has failed once they are released, so Spark has to end first.
+
+    ``boot``: the Spark of the command.
+    """
+
+    boot: Boot
+    _starting: threading.RLock = field(default_factory=threading.RLock)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _running: int = 0
+    _failed: int = 0
+    _is_closed: bool = False
+
+    def session(self) -> Session:
+        """Wait until tasks can run."""
+        with self._starting:
+            return self.boot.session()
+
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Load or compile what tasks need by a call."""
+        with self._starting:
+            self.boot.warm(warm, *arguments)
+
+    def begin(self) -> None:
+        """Count a unit that runs from now on."""
+        with self._changed:
+            self._running += 1
+
+    def end(self) -> None:
+        """Count a unit that has ended well."""
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def is_failing(self) -> bool:
+        """Whether a unit has failed; then none shall begin."""
+        return self._failed > 0
+
+    def close(self) -> None:
+        """End it for a unit that has failed, once all others have ended or failed."""
+        with self._changed:
+            self._failed += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_closed or self._failed == self._running)
+            self._close()
+
+    def stop(self) -> None:
+        """End it at once: the units that still run fail."""
+        with self._changed:
+            self._close()
+            self._changed.notify_all()
+
+    def _close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self.boot.close()
+
+
+@dataclass(slots=True)
+class SharedProgress:
+    """The progress of all units that run, as one.
+
+    ``show``: shows it.
+    """
+
+    show: Show
+    _seen: dict[str, Progress] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, seen: Progress) -> None:
+        """Show the progress of a unit, which its label begins with, together with that of the others."""
+        with self._lock:
+            self._seen[seen.label.partition(": ")[0]] = seen
+            self.show(_together(self._seen))
+
+    def end(self, unit: Unit) -> None:
+        """Forget a unit that has ended."""
+        with self._lock:
+            self._seen.pop(unit.label, None)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedContext:
+    """The context of units of which up to ``jobs`` run at the same time.
+
+    ``context``: that of each unit.
+    ``jobs``: how many run at the same time.
+    ``first_alone``: whether the first unit runs alone: a table of which all are parts is made by one commit.
+    ``boot``: the Spark of all of them.
+    ``progress``: shows the progress of all of them.
+    """
+
+    context: RunContext
+    jobs: int
+    first_alone: bool
+    boot: SharedBoot
+    progress: SharedProgress
+
+    def runner(self, run_unit: RunUnit[R]) -> UnitRunner[R]:
+        """Return what runs the units. ``run_unit``: runs one, in this context."""
+        if self.jobs == 1:
+            return OneByOne(run_unit)
+        boot = self.boot
+        return Together(
+            partial(self._run, run_unit), self.jobs, self.first_alone, boot.begin, boot.is_failing, boot.stop
+        )
+
+    def _run(self, run_unit: RunUnit[R], unit: Unit, found: UnitInput, previous: str | None) -> R:
+        try:
+            return run_unit(unit, found, previous)
+        finally:
+            self.progress.end(unit)
+            self.boot.end()
+
+
+def shared_context(context: RunContext, request: JobRequest) -> SharedContext:
+    """Return the context of the units of a range, of which as many run at the same time as its job says."""
+    jobs, first_alone = request.job.jobs, any(map(is_table, request.outputs))
+    boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
+    own = context if jobs == 1 else replace(context, spark=boot, show=progress)
+    return SharedContext(own, jobs, first_alone, boot, progress)
+
+
+def _together(seen: Mapping[str, Progress]) -> Progress:
+    """Return the progress of several units as that of one, in the phase of the oldest."""
+    oldest = seen[min(seen)]
+    if len(seen) == 1:
+        return oldest
+    units = ", ".join(sorted(seen)) if len(seen) <= _MOST_NAMES else f"{min(seen)} and {len(seen) - 1} more units"
+    return Progress(
+        f"{units}: {oldest.label.rpartition(': ')[2]}",
+        sum(each.done for each in seen.values()),
+        sum(each.total for each in seen.values()),
+        oldest.stage,
+        oldest.stages,
+        sum(each.rows for each in seen.values()),
+    )
+
+
+# Which units of a range may run at the same time: those of which none needs what another leaves.
+
+
+def why_one_by_one(request: JobRequest) -> str | None:
+    """Return why the units of a range run one after the other, in words; None where none of them needs another.
+
+    Without a state every unit begins from nothing, and writes to a place of its own. On a state each begins from what
+    the one before has left: open windows, or at least the numbers of the next windows, and the position before which
+    rows are late. So even units that end all their windows (``--at-end flush`` and ``drop``) need each other there.
+    """
+    if request.job.state is None:
+        return None
+    if any(stage.options.at_end == "hold" for stage in request.stages):
+        return "open windows of one unit go on in the next"
+    return "window numbers, and what rows are late, go on from unit to unit; without --state each is by itself"

@@ -1,0 +1,351 @@
+"""From a job request to committed results: open the input, plan, run the stages, commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from ...conf.job import Job
+from ...readers.files.file import Located
+from ...readers.merged_source import MergedSource
+from ...readers.open import open_result
+from ...readers.source import FileSource
+from ...windowing.engine.enrich import TableState, load_tables
+from ...windowing.engine.run import Outcome, run_window
+from ...windowing.engine.tasks.sizing import Sizes
+from ...windowing.engine.tasks.task import TaskContext
+from ...windowing.engine.warmup import warm
+from ...windowing.engine.window_memory import LargestWindow
+from ...windowing.enrichment.source import EnrichedSource
+from ...windowing.errors import DataError
+from ...windowing.planning.plan import stream_of
+from ...windowing.ports import Counts, Executor, Part, Source
+from ...windowing.spark.boot import PendingExecutor, Progress
+from ...writers.output.convert_part import copy_part
+from ...writers.state.journal import commit_all
+from ..console.amounts import count_of, reason_counts
+from ..planning.job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
+from ..planning.open_input import NOTHING_KNOWN, Earlier, KnownColumns, enriched_input, open_input, open_unit
+from ..planning.request import JobRequest, naming_stage, stage_prefix
+from ..planning.stage_plans import StagePlan
+from .context import RunContext, Session, StagedJob, StageRun, observed, owner
+from .mostly_late import EarlierUnits, announce_late
+from .reports import announce, announce_window, check_expectations, manifests_of
+
+# The executor of a stage: Spark, waited for when a task is first needed, with the stage in the labels of its
+# progress.
+#
+# The engine reads samples on the driver while Java starts, so nothing may wait for Spark before the engine does.
+
+
+class StageExecutor(Executor, Protocol):
+    """An `Executor` that can be given the name of what it runs."""
+
+    def named(self, label: str, rows: int) -> StageExecutor:
+        """Return the executor of a stage; ``label`` begins its progress, ``rows`` is how many rows its tasks read."""
+        ...
+
+
+class SparkStageExecutor(PendingExecutor):
+    """A `StageExecutor` over the Spark of a command.
+
+    ``context``: the context of the command.
+    ``label``: the beginning of the labels of the progress.
+    ``rows``: number of rows that all tasks read together; 0 while it is not known.
+    """
+
+    def __init__(self, context: RunContext, label: str = "", rows: int = 0) -> None:
+        super().__init__(self._session)
+        self._context, self._label, self._rows = context, label, rows
+
+    def named(self, label: str, rows: int) -> SparkStageExecutor:
+        """Return the executor of a stage of this run."""
+        return SparkStageExecutor(self._context, self._label + label, rows)
+
+    def _session(self) -> Session:
+        """Wait for Spark; its progress is shown under the label from now on. Raises `SparkError`."""
+        session = self._context.spark.session()
+        _warn_if_open(session, self._context)
+        session.on_progress = self._show
+        return session
+
+    def _show(self, seen: Progress) -> None:
+        self._context.show(replace(seen, label=self._label + seen.label, rows=self._rows))
+
+
+def _warn_if_open(session: Session, context: RunContext) -> None:
+    """Write a note, once, if anyone who reaches the ports of this driver could send it messages."""
+    if session.is_open and context.is_first("open"):
+        context.messages.note(
+            "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
+        )
+
+
+# The contract of the two ways to run a job once: alone (`PlainRun`), or as a unit on a state (`IncrementalRun`).
+
+
+R_co = TypeVar("R_co", covariant=True)
+"""What the commit of a run leaves: a `UnitRecord` where it is a unit on a state, else None."""
+
+
+class OpenRun(Protocol[R_co]):
+    """A run that has begun. Its methods are called once each, in this order; `restore` is called for each stage."""
+
+    @property
+    def label(self) -> str:
+        """The beginning of the labels of its progress: ``2026-11-02: ``, or nothing."""
+        ...
+
+    @property
+    def began(self) -> float:
+        """`time.perf_counter` from which on the seconds of the run are counted."""
+        ...
+
+    def known(self, request: JobRequest) -> KnownColumns:
+        """Return what earlier runs say of the columns of the input and of its enrich tables."""
+        ...
+
+    @property
+    def units_before(self) -> EarlierUnits | None:
+        """The units before it on its state; None without a state."""
+        ...
+
+    def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
+        """Open the rows of the first stage. Raises what `open_source` raises."""
+        ...
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Raise `ConfigError` where the stages cannot be run in this mode."""
+        ...
+
+    def tables(self, stage: StagePlan) -> TableState | None:
+        """Return where the last rows of enrich tables are kept, beside the state of the first ``stage``."""
+        ...
+
+    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
+        """Return the task context of a stage with the window state that it begins from, where there is one."""
+        ...
+
+    def commit(self, job: StagedJob, executor: Executor) -> R_co:
+        """Put all that the run has written in place. Raises `OutputError` as the journal does."""
+        ...
+
+
+class RunMode(Protocol[R_co]):
+    """A way to run a job once. No step of a run looks for a state: each asks the run that `begin` gives."""
+
+    def begin(self, request: JobRequest) -> AbstractContextManager[OpenRun[R_co]]:
+        """Begin a run, before any output is opened. If the context ends without a commit, the run leaves no trace."""
+        ...
+
+
+# The stages of a job, one after the other: each reads rows and marks of the stage before in emission order.
+#
+# A stage writes Parquet parts for the next stage. If its own output is Parquet with stream columns, these parts are
+# the output, and nothing is written twice. Else they are in a folder that is deleted when the next stage has read it.
+
+
+def run_stages(
+    plan: JobPlan,
+    run: OpenRun[Any],
+    executor: StageExecutor,
+    announce: Callable[[LargestWindow], None] | None = None,
+) -> list[StageRun]:
+    """Run the stages of a job one after the other, and write their parts. Nothing is committed.
+
+    ``run``: restores the window state of each stage, where it has one. ``announce``: as in `run_window`. Raises what
+    the window of a stage raises, with the name of the stage, and `DataError` as soon as more rows are rejected than the
+    job allows.
+    """
+    stage_runs: list[StageRun] = []
+    for stage, stage_output in zip(plan.stages, plan.stage_outputs, strict=True):
+        with naming_stage(plan.request, stage.name):
+            stage_input = _stream(stage_runs[-1], plan.request.job.split_size) if stage_runs else plan.source
+            rows = sum(split.rows for split in stage_input.splits)
+            own = executor.named(stage_prefix(plan.request, stage.name), rows)
+            task = run.restore(stage, task_of(plan, stage, stage_input, stage_output))
+            outcome = run_window(task, own, sizes_of(plan.request.job), announce)
+            if stage_runs:
+                stage_runs[-1].stage_output.sink.delete_intermediate()
+            stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
+        _check_rejects(plan.request, stage_runs)
+    return stage_runs
+
+
+def task_of(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: StageOutput) -> TaskContext:
+    """Return the task context of a stage, with what expectations and metrics ask of the rows it reads and writes."""
+    bound, over_rows = plan.expectations, conditions_of(plan.expectations) if stage is plan.stages[-1] else ()
+    is_needed = plan.request.job.metrics_file is not None or any(each.asks_span for each in bound)
+    asks_span = is_needed and stage is plan.stages[0]
+    task = TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks)
+    return replace(task, conditions=over_rows, asks_span=asks_span) if over_rows or asks_span else task
+
+
+def sizes_of(job: Job) -> Sizes:
+    """Return the bounds on the input of a task that a job asks for."""
+    return Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
+
+
+def _stream(before: StageRun, split_size: int) -> Source:
+    """Return the result of a stage as the input of the next."""
+    sink = before.stage_output.sink
+    shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
+    folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
+    return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
+
+
+def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
+    """Return the parts of a stage's own output, converted where it has another format than the next stage reads."""
+    if not stage_output.is_own:
+        return ()
+    if stage_output.copy is None:
+        return outcome.parts
+    copies = executor.map(f"write {stage_output.copy.format}", partial(copy_part, stage_output.copy), outcome.parts)
+    parts = sorted((part for files in copies for part in files), key=lambda part: part.rank)
+    return tuple(parts) or stage_output.copy.write_parts(0, [])
+
+
+def _check_rejects(request: JobRequest, stage_runs: Sequence[StageRun]) -> None:
+    job, rejected = request.job, sum((each.outcome.counts for each in stage_runs), Counts()).rejected
+    total = sum(rejected.values())
+    if job.max_rejects is not None and total > job.max_rejects:
+        words = f"{count_of(total, 'row')} {'was' if total == 1 else 'were'} rejected ({reason_counts(rejected)})"
+        raise DataError(
+            f"{words}, more than the {job.max_rejects:,} allowed; nothing was written",
+            f"run without --max-rejects{', and into a folder,' if request.stdout else ''} to see them in _rejected",
+        )
+
+
+# The tables of a job's enrichments: read before its windows run, gone when they have.
+
+
+@contextmanager
+def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Iterator[JobPlan]:
+    """Read the enrich tables of a job; yield the plan whose source finds their values.
+
+    The files through which tasks share them are deleted at the end. Raises what `load_tables` raises.
+    """
+    source = plan.source
+    if not isinstance(source, EnrichedSource):
+        yield plan
+        return
+    sink = plan.stage_outputs[-1].sink.for_tables()
+    try:
+        loaded = load_tables(source, sink, executor, run.tables(plan.stages[0]), plan.request.job.slice_size)
+        yield replace(plan, source=loaded.source, table_parts=loaded.parts)
+    finally:
+        sink.drop_scratch()
+
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedJob(Generic[R]):
+    """A job that has run and is committed.
+
+    ``stage_runs``: its stages, in the order of the job.
+    ``record``: what the commit has left: the record of the unit on a state, else None.
+    ``cut_at``: how many rows of the input were read, where it has more than the limit of the job; else None.
+    """
+
+    stage_runs: Sequence[StageRun]
+    record: R
+    cut_at: int | None = None
+
+
+def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> CommittedJob[R]:
+    """Run a job once and commit its results, as ``mode`` says.
+
+    If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
+    """
+    with (
+        mode.begin(request) as run,
+        observed(context.observers, request, run.label) as committed,
+        open_outputs(request, owner()) as outputs,
+        _closing_spark(context),
+    ):
+        executor = PendingExecutor(context.spark.session)
+        source = enriched_input(request, run.source(request, context), executor, run.known(request))
+        plan = plan_job(request, source, outputs)
+        run.check(plan.stages)
+        announce(plan, context.is_first("choices"), context.messages)
+        for stage in plan.stages:  # while Java starts
+            context.spark.warm(warm, stage.plan, stage.schema)
+        stage_executor = SparkStageExecutor(context, run.label)
+        for output in filter(None, outputs):
+            output.begin()
+        with loaded_tables(plan, run, stage_executor) as plan:
+            stage_runs = run_stages(plan, run, stage_executor, partial(announce_window, context))
+        plan.source.check_unchanged()
+        seconds = {"total": time.perf_counter() - run.began}
+        found = check_expectations(plan, stage_runs, context.messages, run.label)
+        job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
+        record = run.commit(job, context.spark.session())
+        committed(job)
+        announce_late(job, run.units_before, run.label, context.spark.session, context.messages)
+        return CommittedJob(stage_runs, record, plan.cut_at)
+
+
+@contextmanager
+def _closing_spark(context: RunContext) -> Iterator[None]:
+    """End Spark at once if the body fails."""
+    try:
+        yield
+    except BaseException:
+        context.spark.close()
+        raise
+
+
+# A run without a state: it reads its input, begins from nothing, and commits outputs only.
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRun:
+    """A `RunMode` without a state, and its own `OpenRun`: there is nothing to begin.
+
+    ``began``: `time.perf_counter` when the command, or the unit of a range, began: the seconds in the manifest count
+        from there.
+    ``label``: the beginning of the labels of its progress: the unit of a range, or nothing.
+    ``earlier``: gives the jobs of the units before a unit of a range; None: it is no unit of a range.
+    """
+
+    began: float
+    label: str = ""
+    earlier: Earlier | None = None
+
+    def begin(self, request: JobRequest) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
+        """Return this run; nothing is written."""
+        return nullcontext(self)
+
+    def known(self, request: JobRequest) -> KnownColumns:  # noqa: ARG002 - as `OpenRun` has it
+        """Return nothing: no run came before this one."""
+        return NOTHING_KNOWN
+
+    @property
+    def units_before(self) -> None:
+        """None: there is no state."""
+
+    def source(self, request: JobRequest, context: RunContext) -> FileSource:
+        """Open the input of the job."""
+        if self.earlier is None:
+            return open_input(request, context.spark)
+        return open_unit(request, PendingExecutor(context.spark.session), self.earlier)
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Accept all stages."""
+
+    def tables(self, stage: StagePlan) -> None:
+        """Return None: no run comes after this one."""
+
+    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:  # noqa: ARG002 - as `OpenRun` has it
+        """Return the task context as it is: every window begins with the input."""
+        return task
+
+    def commit(self, job: StagedJob, executor: Executor) -> None:  # noqa: ARG002 - as `OpenRun` has it
+        """Put the outputs in place. Raises `OutputError` as `commit_all` does."""
+        commit_all(job.outputs)

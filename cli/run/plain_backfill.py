@@ -1,0 +1,206 @@
+"""A backfill without a state: no unit depends on another, and the manifests of results say which units are done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from ...conf.ranges.units import Unit, unit_at
+from ...conf.recorded_job import recorded
+from ...windowing.errors import InputError
+from ...windowing.ports import InputFile
+from ...writers.commit.tables import remove_leftovers_beside, table_of
+from ..planning.fingerprint import same_inputs, same_job
+from ..planning.request import JobRequest
+from .context import RunContext, owner
+from .pipeline import PlainRun, run_job
+from .rerun import replacing
+from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
+from .units import NoChain, RerunReason, note_of_unit, report_unit
+
+# Results of earlier runs without a state: their manifests say which units are done.
+
+
+@dataclass(frozen=True, slots=True)
+class ResultStage:
+    """The outcome of one stage of a result, as `cli.planning.fingerprint.StageSummary` has it.
+
+    ``name``: the name of the stage.
+    ``counts``: its row counts.
+    ``windows``: the rows of the result, for manifests do not count windows.
+    """
+
+    name: str
+    counts: Mapping[str, Any]
+    windows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """A unit that was finished without a state, as `cli.planning.fingerprint.UnitSummary` has it.
+
+    ``label``, ``ordinal``: those of the unit.
+    ``inputs``: the files that it read.
+    ``stages``: the outcome of each stage, in order.
+    ``previous``: None, for it began from no state.
+    ``enrich``: the files of each enrich table, by the name of the enrichment.
+    """
+
+    label: str
+    ordinal: int
+    inputs: tuple[InputFile, ...]
+    stages: tuple[ResultStage, ...]
+    previous: None = None
+    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
+
+
+def read_result(output: str) -> dict[str, Any] | None:
+    """Return the manifest of a result; None where there is none, or where a file that it names is missing."""
+    table = table_of(output)
+    manifest = table.manifest()
+    return None if manifest is None or table.missing(manifest) else manifest
+
+
+def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
+    """Whether all outputs hold the results of this job for these files, so that there is nothing to do.
+
+    ``files``: those of enrich tables are among them.
+    """
+    manifests = [read_result(output) for output in outputs]
+    files = list(files)
+    return all(
+        each is not None and same_job(each["job"], job) and same_inputs(_all_inputs(each), files) for each in manifests
+    )
+
+
+def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
+    """Whether all results in the outputs, complete or not, are of this very job, which then may replace them."""
+    manifests = [manifest for output in outputs if (manifest := table_of(output).manifest())]
+    return bool(manifests) and all(same_job(manifest["job"], job) for manifest in manifests)
+
+
+def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) -> ResultRecord | None:
+    """Return the record of a unit that this job has finished without a state; None where it has not.
+
+    ``outputs``: those of the unit, the output of the job last.
+    """
+    manifests = [read_result(output) for output in outputs]
+    last = manifests[-1]
+    if last is None or not all(each is not None and same_job(each["job"], job) for each in manifests):
+        return None
+    names = [stage["name"] for stage in last["job"]["stages"]]
+    counts = [*(stage["counts"] for stage in last["stages"]), last["counts"]]
+    stages = tuple(ResultStage(*each, last["rows_out"]) for each in zip(names, counts, strict=True))
+    return ResultRecord(unit.label, unit.ordinal, _inputs(last), stages, enrich=_tables(last))
+
+
+def _inputs(manifest: Mapping[str, Any]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(**file) for file in manifest["inputs"])
+
+
+def _tables(manifest: Mapping[str, Any]) -> dict[str, tuple[InputFile, ...]]:
+    """Return the files of enrich tables by name; a result of an older version has none."""
+    tables = manifest.get("enrich") or {}
+    return {name: tuple(InputFile(**file) for file in files) for name, files in tables.items()}
+
+
+def _all_inputs(manifest: Mapping[str, Any]) -> list[InputFile]:
+    return [*_inputs(manifest), *(file for files in _tables(manifest).values() for file in files)]
+
+
+_FARTHEST = 62
+"""Units before a unit that are looked for: of days, those of two months."""
+_MOST = 31
+"""Units before a unit whose files are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainBackfill:
+    """A `BackfillMode` without a state.
+
+    ``request``: the job of the range.
+    ``context``: the context of the command.
+    ``input_paths``: where the inputs of units are.
+    """
+
+    request: JobRequest
+    context: RunContext
+    input_paths: InputPaths
+
+    @property
+    def chain(self) -> NoChain:
+        """No chain: every unit begins from nothing."""
+        return NoChain()
+
+    def records(self, units: Sequence[Unit]) -> list[ResultRecord]:
+        """Return the records of units that this job has finished; what kills left beside their outputs is removed."""
+        found = finished_records(self.request, self.input_paths, units)
+        done = {record.label for record in found}
+        outputs = (outputs_of(self.request, self.input_paths, unit) for unit in units if unit.label in done)
+        remove_leftovers_beside(chain.from_iterable(outputs), owner())
+        return found
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none."""
+        return find_input(self.input_paths, unit)
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
+        """Run and commit a unit; yield its record. A result of this very job is replaced."""
+        own = own_request(self.request, self.input_paths, unit, found)
+        earlier = partial(earlier_jobs, self.request, self.input_paths, unit)
+        run_job(own, PlainRun(time.perf_counter(), f"{unit.label}: ", earlier), self.context)
+        record = self._record(unit)
+        assert record is not None
+        report_unit(record, self.context.messages)
+        yield record
+
+    def why_rerun(self, record: ResultRecord) -> RerunReason | None:  # noqa: ARG002 - see `BackfillMode`
+        """Return None: a unit whose result is lost has no record."""
+        return None
+
+    def note(self, text: str, **fields: Any) -> None:
+        """Write a note."""
+        note_of_unit(self.context, text, **fields)
+
+    def _record(self, unit: Unit) -> ResultRecord | None:
+        return finished_record(self.request, self.input_paths, unit)
+
+
+def own_request(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
+    """Return the job of a unit of a range without a state; results of this very job may be replaced."""
+    own = unit_job(request, input_paths, unit, found)
+    outputs = outputs_of(request, input_paths, unit)
+    return replacing(own) if may_replace(outputs, recorded(request.job)) else own
+
+
+def earlier_jobs(request: JobRequest, input_paths: InputPaths, unit: Unit) -> Iterator[JobRequest]:
+    """Yield the jobs of units before a unit of a range that have an input, the nearest first.
+
+    They need not be of the range: so the types of a unit do not depend on where a range begins, nor on what has run.
+    """
+    found = 0
+    for ordinal in range(unit.ordinal - 1, unit.ordinal - 1 - _FARTHEST, -1):
+        before = unit_at(ordinal, request.job.unit)
+        try:
+            there = find_input(input_paths, before)
+        except InputError:  # one of several inputs is not there: such a unit cannot run
+            continue
+        if there is not None:
+            yield unit_job(request, input_paths, before, there)
+            found += 1
+        if found == _MOST:
+            return
+
+
+def finished_records(request: JobRequest, input_paths: InputPaths, units: Sequence[Unit]) -> list[ResultRecord]:
+    """Return the records of those units that the job has finished without a state."""
+    return [record for unit in units if (record := finished_record(request, input_paths, unit)) is not None]
+
+
+def finished_record(request: JobRequest, input_paths: InputPaths, unit: Unit) -> ResultRecord | None:
+    """Return the record of a unit that the job has finished without a state; None where it has not."""
+    return result_record(unit, outputs_of(request, input_paths, unit), recorded(request.job))

@@ -1,0 +1,354 @@
+"""A backfill over a range of units: which units run, in which order, and how far a correction reaches; without Spark.
+
+With a state, units form a chain: each begins from the state that the unit before left. A reprocessed unit makes the
+next unit stale, unless it leaves the state that the next unit began from. Every finished unit of the state is checked
+for this, so the next backfill, whatever its range, completes a correction that was killed halfway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Generic, Protocol
+
+from ...conf.ranges.units import Kind, Unit, compact, kind_of, unit_at
+from ...windowing.errors import InputError, WincliError
+from ...writers.state.state import State
+from ...writers.state.unit_record import UnitRecord
+from ..console.amounts import count_of, reason_counts, sum_rejected
+from ..console.messages import Messages, Stopped
+from ..planning.fingerprint import R, UnitSummary, same_inputs
+from .late_rows import unit_of
+from .parallel_units import OneByOne, RunUnit, UnitRunner
+from .unit_paths import UnitInput
+from .units import REDO, STALE, RerunReason, UnitChain
+
+
+class BackfillMode(Protocol[R]):
+    """A way to run the units of a range: on a state (`IncrementalBackfill`), or each by itself (`PlainBackfill`)."""
+
+    @property
+    def chain(self) -> UnitChain[R]:
+        """How the units depend on each other."""
+        ...
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        """Return the input of a unit, None where it has none."""
+        ...
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterable[R]:
+        """Run and commit a unit, from the state of the unit ``previous`` where there is one; yield its record last.
+
+        The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to
+        them; each is yielded when it is committed.
+        """
+        ...
+
+    def why_rerun(self, record: R) -> RerunReason | None:
+        """Return the reason to reprocess a unit of the range whose input has not changed; None where there is none."""
+        ...
+
+    def note(self, text: str, **fields: Any) -> None:
+        """Write a note.
+
+        One on whether a finished unit runs again has the fields ``unit``, its label, ``runs``, and ``why``, in words.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillOutcome(Generic[R]):
+    """The outcome of a backfill; records and units are in ascending order.
+
+    ``done``: the records of all units that ran.
+    ``rerun``: the units among them that had been done before.
+    ``skipped``: the units of the range that were done before and did not run.
+    ``gaps``: the units of the range without input.
+    ``reached``: the last unit that a correction ran; None where nothing was corrected.
+    ``unaffected``: the finished units after ``reached``, which stay as they were.
+    """
+
+    done: tuple[R, ...]
+    rerun: tuple[Unit, ...]
+    skipped: tuple[Unit, ...]
+    gaps: tuple[Unit, ...]
+    reached: Unit | None
+    unaffected: tuple[Unit, ...]
+
+
+def run_backfill(
+    units: Sequence[Unit],
+    kind: Kind,
+    records: Sequence[R],
+    mode: BackfillMode[R],
+    redo: bool = False,
+    together: Callable[[RunUnit[R]], UnitRunner[R]] = OneByOne,
+) -> BackfillOutcome[R]:
+    """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
+
+    ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done.
+    ``together``: makes what runs the units, one by one unless none of them needs another. Stops at the first unit that
+    fails, with an error that names it; units that are done by then stay done. Raises what the mode raises, `InputError`
+    where a unit has to be run again and its input is gone, or where the state has lost a unit that another began from,
+    `ConfigError` where the state that a unit begins from is no longer kept, or where the units done before are of
+    another kind.
+    """
+    mode.chain.check(records, kind)
+    in_range = {unit.ordinal for unit in units}
+    known = {record.ordinal: record for record in records}
+    labels = {record.label for record in records}
+    new_records: dict[int, R] = {}
+    gaps = []
+    before: R | None = None
+    try:
+        with together(partial(_run, mode, new_records)) as runner:
+            for ordinal in sorted({*in_range, *known}):
+                unit, record = unit_at(ordinal, kind), known.get(ordinal)
+                if record is not None:
+                    mode.chain.check_before(record, labels)
+                found = _input_to_run(unit, record, before, mode, ordinal in in_range, redo)
+                if found:
+                    previous = mode.chain.begin(unit, before, records, kind)
+                    record = runner.run(unit, found, previous) or record
+                    labels.add(unit.label)
+                elif record is None:
+                    gaps.append(unit)
+                before = record or before
+    except BaseException as error:
+        if new_records:
+            kept = compact(unit_at(ordinal, kind) for ordinal in sorted(new_records))
+            if isinstance(error, Stopped):
+                error.kept = kept
+            else:
+                mode.note(f"done before that, and kept: {kept}")
+        raise
+    return _outcome(in_range, known, new_records, gaps, kind)
+
+
+def _is_same(found: UnitInput, record: UnitSummary) -> bool:
+    """Whether a unit has the files that it had when it was run, also those of enrich tables of its own."""
+    tables = [(files, record.enrich.get(name, ())) for name, files in found.tables.items()]
+    return all(same_inputs(*pair) for pair in [(found.files, record.inputs), *tables])
+
+
+def _input_to_run(
+    unit: Unit, record: R | None, before: R | None, mode: BackfillMode[R], is_in_range: bool, redo: bool
+) -> UnitInput | None:
+    """Return the input of a unit that has to run, or None where it does not have to, or has no input."""
+    if record is None:
+        return _find(unit, mode)
+    stale = mode.chain.is_stale(before, record)
+    if not stale and not is_in_range:
+        return None
+    found = _find(unit, mode)
+    if stale:
+        why = STALE
+    elif redo:
+        why = REDO
+    elif found is not None and not _is_same(found, record):
+        why = "its input is not what it was"
+    elif reason := mode.why_rerun(record):
+        if stays := _why_not_rerun(reason, found, before, mode):
+            why = f"{reason.text}{stays}"
+            mode.note(f"{unit.label} is done, but {why}", unit=unit.label, runs=False, why=why)
+            return None
+        why = reason.text
+    else:
+        return None
+    if found is None:
+        what = f"{unit.label} has to be run again ({why}), and its input is gone"
+        raise InputError(what, "put its files back where they were")
+    mode.note(f"{unit.label} is run again: {why}", unit=unit.label, runs=True, why=why)
+    return found
+
+
+def _why_not_rerun(reason: RerunReason, found: UnitInput | None, before: R | None, mode: BackfillMode[R]) -> str | None:
+    """Return why a unit is not reprocessed, or None. No error, for that would stop the units after it."""
+    if not reason.is_free:
+        return "; --redo runs it again and replaces that"
+    if found is None:
+        return ", and its input is gone"
+    return None if mode.chain.is_kept(before) else ", and the state before it is no longer kept"
+
+
+def _find(unit: Unit, mode: BackfillMode[R]) -> UnitInput | None:
+    with _naming_unit(unit):
+        return mode.find(unit)
+
+
+def _run(mode: BackfillMode[R], new_records: dict[int, R], unit: Unit, found: UnitInput, previous: str | None) -> R:
+    """Run a unit, after the units before it that its late rows belong to; add all records to ``new_records``."""
+    with _naming_unit(unit):
+        for record in mode.run(unit, found, previous):
+            new_records[record.ordinal] = record
+    return new_records[unit.ordinal]
+
+
+@contextmanager
+def _naming_unit(unit: Unit) -> Iterator[None]:
+    """Put the label of the unit before every `WincliError` of the body."""
+    try:
+        yield
+    except WincliError as error:
+        error.what = f"{unit.label}: {error.what}"
+        raise
+
+
+def _outcome(
+    in_range: set[int], known: dict[int, R], new_records: dict[int, R], gaps: Sequence[Unit], kind: Kind
+) -> BackfillOutcome[R]:
+    reached = max((ordinal for ordinal in new_records if ordinal <= max(known, default=-1)), default=None)
+
+    def as_units(ordinals: set[int]) -> tuple[Unit, ...]:
+        return tuple(unit_at(ordinal, kind) for ordinal in sorted(ordinals))
+
+    return BackfillOutcome(
+        tuple(record for _, record in sorted(new_records.items())),
+        as_units(new_records.keys() & known.keys()),
+        as_units(in_range & known.keys() - new_records.keys()),
+        tuple(gaps),
+        None if reached is None else unit_at(reached, kind),
+        as_units({ordinal for ordinal in known if reached is not None and ordinal > reached}),
+    )
+
+
+# The messages at the end of a backfill, and of any run on a state: what stays as it was, and what is dropped.
+
+
+def report_backfill(
+    outcome: BackfillOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages
+) -> None:
+    """Write notes on skipped and missing units and on how far a correction reached, and the closing summary.
+
+    ``output``: the output as the user wrote it. ``seconds``: the time of the whole backfill.
+    """
+    if outcome.skipped:
+        labels = compact(outcome.skipped)
+        messages.note(f"already done with the same input: {labels}", skipped=_labels(outcome.skipped))
+    if outcome.gaps:
+        messages.note(f"no input, passed over: {compact(outcome.gaps)}", gaps=_labels(outcome.gaps))
+    if outcome.reached and has_state:
+        stays = "stays as it was" if len(outcome.unaffected) == 1 else "stay as they were"
+        beyond = f"{compact(outcome.unaffected)} {stays}" if outcome.unaffected else "no unit was done after it"
+        messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
+    fields = _fields(outcome)
+    if not outcome.done:
+        messages.summary(f"nothing to do -> {output}", **fields, output=output)
+        return
+    words = [
+        f"{count_of(len(outcome.done), 'unit')} done" + (f" ({len(outcome.rerun):,} again)" if outcome.rerun else "")
+    ]
+    words += [f"{len(outcome.skipped):,} skipped"] if outcome.skipped else []
+    words += [count_of(len(outcome.gaps), "gap")] if outcome.gaps else []
+    words += [f"{count_of(fields['rows_in'], 'row')} in", f"{count_of(fields['windows_out'], 'window')} out"]
+    lost = fields["rejected"]
+    words += [f"{sum(lost.values()):,} rejected" + (f" ({reason_counts(lost)})" if lost else "")]
+    words += [f"{seconds:.1f} s", f"{count_of(round(fields['rows_in'] / seconds), 'row')}/s"]
+    messages.summary(f"{', '.join(words)} -> {output}", **fields, seconds=round(seconds, 3), output=output)
+
+
+def _fields(outcome: BackfillOutcome[R]) -> dict[str, Any]:
+    """Return sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages."""
+    return {
+        "units": [record.label for record in outcome.done],
+        "again": _labels(outcome.rerun),
+        "skipped": _labels(outcome.skipped),
+        "gaps": _labels(outcome.gaps),
+        "reached": outcome.reached.label if outcome.reached else None,
+        "rows_in": sum(record.stages[0].counts["rows_in"] for record in outcome.done),
+        "windows_out": sum(record.stages[-1].windows for record in outcome.done),
+        "rejected": sum_rejected([stage.counts["rejected"] for record in outcome.done for stage in record.stages]),
+    }
+
+
+def _labels(units: tuple[Unit, ...]) -> list[str]:
+    return [unit.label for unit in units]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a state held before a run.
+
+    ``runs``: label to the run of each unit.
+    ``data``: the labels of the units with their window state.
+    """
+
+    runs: dict[str, str]
+    data: frozenset[str]
+
+    @classmethod
+    def of(cls, state: State) -> Kept:
+        """Return what a state holds now."""
+        with_data = frozenset(record.label for record in state.records if state.has_data(record.label))
+        return cls({record.label: record.run for record in state.records}, with_data)
+
+
+def report_kept(before: Kept, state: State, messages: Messages) -> None:
+    """Write notes on units whose window state is dropped, and on units that keep older numbers of windows."""
+    ran = {record.label for record in state.records if before.runs.get(record.label) != record.run}
+    dropped = [
+        record for record in state.records if record.label in before.data | ran and not state.has_data(record.label)
+    ]
+    if dropped and dropped[-1].start:  # a plain run is never run again by itself
+        kept = next(record for record in state.records if record.ordinal > dropped[-1].ordinal)
+        messages.note(
+            f"the window state of {compact(map(unit_of, dropped))} is no longer kept: a correction can begin with "
+            f"{_after(kept)} or later, or with all from {state.records[0].label} on; a higher --keep keeps more",
+            dropped=[record.label for record in dropped],
+        )
+    for one, other in pairwise(state.records):
+        if one.label in ran and other.label not in ran and not other.counts_on(one):
+            how = _renumbering(other, state.records)
+            messages.note(f"windows of {other.label} and later keep their numbers{how}", unit=other.label)
+
+
+def _renumbering(first: UnitRecord, records: Sequence[UnitRecord]) -> str:
+    """Say how the windows of a unit and those after it get new numbers; nothing where a redo does not give them.
+
+    Where a later unit has lent late rows to a unit before, a redo takes them back first, and then moves them again.
+    """
+    earlier = {record.label for record in records if record.ordinal < first.ordinal}
+    is_lent = any(not earlier.isdisjoint(record.lent) for record in records if record.ordinal >= first.ordinal)
+    if is_lent or not first.start:
+        return ""
+    return f"; --start {first.label} --end {_after(records[-1])} --redo numbers them anew"
+
+
+def report_rejected(records: Sequence[UnitRecord], in_range: Sequence[Unit], messages: Messages) -> None:
+    """Write a note on rows that earlier units have rejected as late: ``--late redo`` takes up rows of units that run.
+
+    It is about units of the range, and those before it where the newest of them has rejected late rows.
+    """
+    first, last = in_range[0].ordinal, in_range[-1].ordinal
+    earlier = [record for record in records if record.ordinal < first]
+    switched = bool(earlier) and earlier[-1].job["late"] == "reject"
+    found = [
+        record
+        for record in records
+        if record.job["late"] == "reject" and _late(record) and (switched or first <= record.ordinal <= last)
+    ]
+    if not found:
+        return
+    rows = sum(map(_late, found))
+    messages.note(
+        f"{count_of(rows, 'row')} that {compact(map(unit_of, found))} rejected as late under --late reject "
+        f"{'stays' if rows == 1 else 'stay'} rejected; --start {found[0].label} --end {_after(found[-1])} --late redo "
+        "--redo takes up what belongs to earlier units",
+        late=rows,
+        units=[record.label for record in found],
+    )
+
+
+def _late(record: UnitRecord) -> int:
+    """Return how many rows of its input a unit has rejected as late."""
+    return int(record.stages[0].counts["rejected"].get("late", 0))
+
+
+def _after(record: UnitRecord) -> str:
+    """Return the label of the day, hour or week after a unit."""
+    kind = kind_of(record.label, record.ordinal)
+    assert kind is not None
+    return unit_at(record.ordinal + 1, kind).label

@@ -1,0 +1,371 @@
+"""Messages at the end of a run: what it noticed, the counts of its stages, and the closing summary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ...conf.recorded_job import recorded
+from ...windowing.columns.numeric import is_instant
+from ...windowing.emit.row_counts import rows_out
+from ...windowing.engine.tasks.row_checks import epoch_seconds
+from ...windowing.engine.tasks.task import FILES, NONE, STREAM
+from ...windowing.engine.window_memory import LargestWindow
+from ...windowing.errors import DataError
+from ...windowing.language.canonical import column_text
+from ...windowing.ports import Counts, RowCheck
+from ...windowing.support.suggest import few
+from ...writers.output.manifest import build_manifest, stage_entry
+from ...writers.output.output import Output
+from ..console.amounts import WORDS, count_of, reason_counts, size
+from ..console.messages import Messages
+from ..planning.job_plan import BoundExpectation, JobPlan, number_schema, table_files
+from ..planning.request import JobRequest, stage_prefix, with_stage_keys
+from ..planning.stage_plans import StagePlan
+from .context import ExpectationOutcome, RunContext, StageRun
+
+
+def report_outcome(
+    request: JobRequest, runs: Sequence[StageRun], seconds: float, messages: Messages, cut_at: int | None = None
+) -> None:
+    """Write what the run noticed, the counts of each stage where there are several, and the closing summary.
+
+    The summary has the rows that the first stage read, the windows of the last stage, and all other counts summed over
+    all stages. ``seconds``: the time of the whole run. ``cut_at``: how many rows were read, where the input has more
+    than the limit; else None.
+    """
+    for each in runs:
+        _report_findings(request, each, messages)
+    if len(runs) > 1:
+        for each in runs:
+            _report_stage(request, each, messages)
+    rows, windows = runs[0].outcome.counts.rows_in, runs[-1].outcome.windows
+    counts = sum((each.outcome.counts for each in runs), Counts())
+    see = "" if len(runs) > 1 else "see _rejected" if request.stdout is None else "which a folder as OUT would keep"
+    cut = [] if cut_at is None else [f"the input was cut at {count_of(cut_at, 'row')} (--limit)"]
+    words = [
+        *_account(rows, windows, counts, see),
+        *cut,
+        f"{seconds:.1f} s",
+        f"{count_of(round(rows / seconds), 'row')}/s",
+    ]
+    output = request.shown_output if request.stdout is None else "stdout"
+    messages.summary(
+        f"{', '.join(words)} -> {output}",
+        **_fields(rows, windows, counts),
+        **({} if cut_at is None else {"cut_at": cut_at}),
+        seconds=round(seconds, 3),
+        output=output,
+    )
+
+
+def _report_findings(request: JobRequest, run: StageRun, messages: Messages) -> None:
+    outcome, which = run.outcome, stage_prefix(request, run.stage.name)
+    strategy = outcome.strategy
+    messages.detail(f"{which}{strategy.name}: {strategy.reason}", strategy=strategy.name)
+    phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
+    messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
+    if outcome.falls:
+        messages.note(
+            f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "
+            + with_stage_keys(request, "if that is not meant, say --order-by COLUMN"),
+            falls=outcome.falls,
+        )
+
+
+def _report_stage(request: JobRequest, run: StageRun, messages: Messages) -> None:
+    counts, windows, shown = run.outcome.counts, run.outcome.windows, run.stage_output.output.place.shown
+    shown = "stdout" if shown == request.stdout else shown
+    see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{run.stage_output.sink.rejects_in}"
+    text = stage_prefix(request, run.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
+    output = shown if run.stage_output.is_own else None
+    fields = _fields(counts.rows_in, windows, counts)
+    messages.note(text + (f" -> {output}" if output else ""), stage=run.stage.name, **fields, output=output)
+
+
+def _account(rows: int, windows: int, counts: Counts, see: str) -> list[str]:
+    """Return the words for row counts; ``rows`` came in, ``windows`` came out, ``see`` says where the rejects are."""
+    rejected = sum(counts.rejected.values())
+    words = [f"{count_of(rows, 'row')} in", f"{count_of(windows - counts.panes_hidden, 'window')} out"]
+    words += [f"{counts.panes_hidden:,} hidden"] if counts.panes_hidden else []
+    words += [f"{rejected:,} {WORDS['rejected']}" + (f" ({reason_counts(counts.rejected)})" if rejected else "")]
+    words += [see] if rejected and see else []
+    rest = {"filtered": counts.filtered, "dropped_at_end": counts.dropped_at_end, "held": counts.held}
+    return words + [f"{count:,} {WORDS[key]}" for key, count in rest.items() if count]
+
+
+def _fields(rows: int, windows: int, counts: Counts) -> dict[str, Any]:
+    return {
+        "rows_in": rows,
+        "windows_out": windows,
+        "rejected": counts.rejected,
+        "filtered": counts.filtered,
+        "dropped_at_end": counts.dropped_at_end,
+        "held": counts.held,
+        "panes_hidden": counts.panes_hidden,
+    }
+
+
+# Messages at the beginning of a run: the choices made for it, and the files that it passes over.
+
+
+_UTC = frozenset({"UTC", "Etc/UTC"})
+_WHERE = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
+
+
+def announce(plan: JobPlan, with_choices: bool, messages: Messages) -> None:
+    """Write notes on how the rows of each stage are ordered, where marks come from, and how many rows will come out.
+
+    Then one on the files of the input that were passed over because they cannot be read; only this one unless
+    ``with_choices``: units of a range choose the same.
+    """
+    if with_choices:
+        _report_choices(plan, messages)
+    if skipped := plan.source.skipped:
+        messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
+
+
+def _report_choices(plan: JobPlan, messages: Messages) -> None:
+    for stage in plan.stages:
+        which = stage_prefix(plan.request, stage.name)
+        _report_order(stage, which, stage is plan.stages[0], messages)
+        _report_zone(stage, which, messages)
+        if stage.plan.takes_marks:
+            _report_marks(stage, which, stage is plan.stages[0], messages)
+    _report_rows_out(plan, messages)
+
+
+def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
+    plan = stage.plan
+    if plan.pos is not None and not plan.order.columns:
+        read = "result that is read" if is_first else "stage before"
+        messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
+    else:
+        messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
+
+
+def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
+    """Write a note where windows follow the local time of a zone, and the clock has no zone."""
+    plan = stage.plan
+    zones = [zone for zone in plan.kind.zones if zone not in _UTC]
+    kind = plan.projection.schema.field(plan.clock).type if zones and plan.clock is not None else pa.null()
+    if not is_instant(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None):
+        return
+    messages.note(
+        f"{which}{plan.clock} has no zone and is read as UTC; where it is local time of {zones[0]} already, leave the "
+        f'zone out of the window; where it is UTC, --let "at=CAST({column_text(str(plan.clock))} AS TIMESTAMPTZ)" and '
+        "--order-by at say so",
+        column=plan.clock,
+    )
+
+
+def _report_marks(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
+    from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
+    where = "the stage before" if stage.marks == STREAM and not is_first else from_input
+    messages.note(f"{which}window marks come from {where}", marks=stage.marks)
+
+
+def _report_rows_out(plan: JobPlan, messages: Messages) -> None:
+    """Write a note on how many rows a window will write, if rows are in several panes and the number is known."""
+    stage, rows = plan.stages[0], sum(split.rows for split in plan.source.splits)
+    found = rows_out(stage.plan, rows)
+    if found is not None and found > rows:
+        messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
+
+
+# Whether a unit is as its job demands, before anything is committed (semantics section 14).
+
+
+def check_expectations(
+    plan: JobPlan, stage_runs: Sequence[StageRun], messages: Messages, label: str
+) -> tuple[ExpectationOutcome, ...]:
+    """Return what has become of each expectation, with a note for each that only warns and does not hold.
+
+    ``label``: the unit, before notes. Raises `DataError` with all others that do not hold.
+    """
+    outcomes = tuple(_outcomes(plan, stage_runs))
+    failed = [each for each in outcomes if not each.holds and each.on_fail == "fail"]
+    if failed:
+        words = "; ".join(_words(each) for each in failed)
+        raise DataError(f"{words}; nothing was committed", "mend the data, or change --expect")
+    for each in outcomes:
+        if not each.holds:
+            messages.note(f"{label}{_words(each)}", expect=each.expect, saw=each.saw)
+    return outcomes
+
+
+def numbers_of(stage_runs: Sequence[StageRun], now: float) -> pa.Table:
+    """Return the numbers of a unit as a table of one row. ``now``: the time, in seconds since the epoch.
+
+    As in the closing summary, rows are those that the first stage read, windows those of the last stage that are
+    written, and all other counts are sums over all stages.
+    """
+    first, last = stage_runs[0].outcome, stage_runs[-1].outcome
+    counts = sum((each.outcome.counts for each in stage_runs), Counts())
+    rejected, late, rows = sum(counts.rejected.values()), counts.rejected.get("late", 0), first.counts.rows_in
+    schema = number_schema(stage_runs[0].stage)
+    low, high = first.span or (None, None)
+    values = {
+        "rows_in": rows,
+        "rows_filtered": counts.filtered,
+        "rows_rejected": rejected,
+        "late": late,
+        "windows": last.windows - last.counts.panes_hidden,
+        "panes_hidden": counts.panes_hidden,
+        "held": counts.held,
+        "first_at": _value(low, schema.field("first_at").type),
+        "last_at": _value(high, schema.field("last_at").type),
+        "seconds_since_last": None if high is None else now - epoch_seconds(high, schema.field("last_at").type),
+        "rejected_share": rejected / rows if rows else 0.0,
+        "late_share": late / rows if rows else 0.0,
+    }
+    arrays = [value if isinstance(value, pa.Array) else pa.array([value]) for value in values.values()]
+    return pa.Table.from_arrays(
+        [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)], schema=schema
+    )
+
+
+def _outcomes(plan: JobPlan, stage_runs: Sequence[StageRun]) -> Iterator[ExpectationOutcome]:
+    checks = iter(stage_runs[-1].outcome.checks)
+    numbers = numbers_of(stage_runs, time.time()) if plan.expectations else None
+    for bound in plan.expectations:
+        if bound.expectation.scope == "numbers":
+            assert numbers is not None
+            yield _of_numbers(bound, numbers)
+        else:
+            yield _of_rows(bound, next(checks))
+
+
+def _of_numbers(bound: BoundExpectation, numbers: pa.Table) -> ExpectationOutcome:
+    found = bound.condition.evaluate(numbers)
+    holds = found.values[0].as_py() is True
+    saw: dict[str, Any] = {name: _plain(numbers[name]) for name in bound.condition.columns}
+    words = ", ".join(f"{name} is {_shown(value)}" for name, value in saw.items())
+    if found.failures is not None:
+        words = ", ".join(filter(None, [words, f"it fails: {found.details[0].as_py()}"]))
+    return ExpectationOutcome(str(bound.expectation), bound.expectation.on_fail, holds, saw, words)
+
+
+def _of_rows(bound: BoundExpectation, check: RowCheck) -> ExpectationOutcome:
+    is_all, failing = bound.expectation.scope == "all", check.rows - check.true
+    saw: dict[str, Any] = {"rows": check.rows, "true": check.true}
+    if is_all:
+        verb = "is" if failing == 1 else "are"
+        words = f"{failing:,} of {count_of(check.rows, 'row')} {verb} not so"
+        words += f", the first: {check.example}" if check.example else ""
+    else:
+        words = f"none of {count_of(check.rows, 'row')} is so"
+    return ExpectationOutcome(
+        str(bound.expectation), bound.expectation.on_fail, failing == 0 if is_all else check.true > 0, saw, words
+    )
+
+
+def _words(outcome: ExpectationOutcome) -> str:
+    return f"the expectation {outcome.expect} does not hold: {outcome.words}"
+
+
+def _value(number: float | None, dtype: pa.DataType) -> pa.Array:
+    """Return an order value from its number, as `windowing.engine.tasks.row_checks.span_of` gives it."""
+    if number is None:
+        return pa.nulls(1, dtype)
+    if not pa.types.is_temporal(dtype):
+        return pa.array([number]).cast(dtype)
+    return pa.array([number], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
+
+
+def _plain(column: pa.ChunkedArray) -> Any:
+    """Return the one value of a column as JSON has it: times as texts."""
+    value = column[0]
+    return str(value) if value.is_valid and pa.types.is_temporal(column.type) else value.as_py()
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# The note on a window that needs more memory than the size of slices grants a task.
+
+
+def announce_window(context: RunContext, found: LargestWindow) -> None:
+    """Write the note, once in a command."""
+    if context.is_first("largest window"):
+        context.messages.note(window_words(found), rows=found.rows, bytes=found.nbytes)
+
+
+def window_words(found: LargestWindow) -> str:
+    """Return a window and the memory that it takes in words."""
+    first, *others = found.calls
+    calls = first if not others else f"{', '.join(found.calls[:-1])} and {found.calls[-1]}"
+    need = "need" if others else "needs"
+    about = f"about {count_of(found.rows, 'row')} and take about {size(found.nbytes)} of memory in one task"
+    return f"{calls} {need} all rows of a window at once: the largest may have {about}"
+
+
+# The manifests of a job's results: one for each stage that has an output.
+
+
+def manifests_of(
+    plan: JobPlan,
+    stage_runs: Sequence[StageRun],
+    seconds: Mapping[str, float],
+    expectations: Sequence[ExpectationOutcome] = (),
+) -> list[tuple[Output, dict[str, Any]]]:
+    """Return each output with its manifest, in the order of the stages: the output of the job itself comes last.
+
+    ``seconds``: phase to the seconds of the whole job; a manifest has them after those of its stage. ``expectations``:
+    what has become of those of the job.
+    """
+    return [
+        (stage.stage_output.output, _manifest(plan, stage_runs[: at + 1], seconds, expectations))
+        for at, stage in enumerate(stage_runs)
+        if stage.stage_output.is_own
+    ]
+
+
+def _manifest(
+    plan: JobPlan,
+    stage_runs: Sequence[StageRun],
+    seconds: Mapping[str, float],
+    expectations: Sequence[ExpectationOutcome],
+) -> dict[str, Any]:
+    """Return the manifest of the last stage of ``stage_runs``. It lists all rejects in the output's folder."""
+    *before, last = stage_runs
+    stage, outcome = last.stage, last.outcome
+    return build_manifest(
+        job=recorded(plan.request.job),
+        spec=str(stage.plan.spec),
+        schema=(last.stage_output.copy or last.stage_output.sink).result,
+        order=stage.plan.order.columns,
+        order_why=stage.plan.order.why,
+        inputs=plan.source.files,
+        skipped=len(plan.source.skipped),
+        cut_at=plan.cut_at,
+        tables=table_files(plan),
+        counts=outcome.counts,
+        parts=last.parts,
+        rejects=[
+            part
+            for each in stage_runs
+            if each.stage_output.output is last.stage_output.output
+            for part in each.outcome.rejects
+        ],
+        seconds={**outcome.seconds, **seconds},
+        stream=stage.stream,
+        stages=[_entry(each) for each in before],
+        expectations=[each.as_json() for each in expectations],
+    )
+
+
+def _entry(stage_run: StageRun) -> dict[str, Any]:
+    plan = stage_run.stage.plan
+    return stage_entry(
+        name=stage_run.stage.name,
+        spec=str(plan.spec),
+        order=plan.order.columns,
+        order_why=plan.order.why,
+        counts=stage_run.outcome.counts,
+        output=stage_run.stage_output.output.place.shown if stage_run.stage_output.is_own else None,
+    )

@@ -1,0 +1,329 @@
+"""The three ways to run a job: alone, as an incremental run with a state, or as a backfill over a range of units."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ...conf.ranges.path_templates import partitions
+from ...conf.ranges.units import Kind, Unit, check_kind, unit_of_plain_run, units
+from ...conf.recorded_job import paths_of, recorded
+from ...conf.table_outputs import plain_path
+from ...readers.files.listing import list_folders
+from ...windowing.errors import ConfigError, WincliError
+from ...windowing.local_executor import LocalExecutor
+from ...windowing.ports import InputFile
+from ...windowing.spark.boot import Progress
+from ...windowing.support.addresses.redaction import redacted_path
+from ...writers.commit.tables import remove_leftovers_beside
+from ...writers.state.state import State, open_state, state_without_lock
+from ...writers.state.unit_record import UnitRecord
+from ..console.messages import OK, Messages, Stopped
+from ..planning.fingerprint import already_done
+from ..planning.job_plan import refuse_state_overlap
+from ..planning.request import JobRequest
+from .context import RunContext, StageRun, owner
+from .incremental_backfill import IncrementalBackfill, run_unit
+from .late_rows import LateBackfill
+from .parallel_units import shared_context, why_one_by_one
+from .pipeline import PlainRun, run_job
+from .plain_backfill import PlainBackfill, is_done, read_result
+from .range_run import Kept, report_backfill, report_kept, report_rejected, run_backfill
+from .reports import report_outcome
+from .rerun import differences_of, rerun_of_finished, rerun_request, why_rerun
+from .unit_paths import InputPaths, find_input_paths, list_inputs
+from .units import report_unit
+
+# What a run without a range has to do, by what was done before: everything, nothing, or its newest unit again.
+
+
+_PARTITIONS: tuple[Kind, ...] = ("day", "hour")
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """The next run of a job on a state.
+
+    ``request``: the job as it is run.
+    ``before``: the unit that it goes on from; None for the first.
+    ``done``: the newest unit, if that has read this very input; then the run is that unit again, or nothing.
+    ``is_again``: whether ``done`` is run again.
+    ``why``: the note on that, in words; None where there is none.
+    """
+
+    request: JobRequest
+    before: UnitRecord | None
+    done: UnitRecord | None = None
+    is_again: bool = False
+    why: str | None = None
+
+
+def result_is_done(request: JobRequest) -> bool:
+    """Whether the outputs hold the result of this job for its input, so that a run without a state does nothing.
+
+    What was cut at a limit is never that: its manifest names only the files that were read.
+    """
+    if request.job.mode != "error" or request.is_piped or request.job.limit is not None:
+        return False
+    outputs = request.outputs
+    is_there = all(read_result(path) for path in outputs)
+    return is_there and is_done(outputs, recorded(request.job), (*files_of(request), *_table_files(request)))
+
+
+def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
+    """Raise `ConfigError` where a run on a state needs a range: units are dated, in its state or in the input.
+
+    A first run over folders of days would be one unit without a date, and no range could go on from it. ``records``:
+    those of the state.
+    """
+    check_kind([(record.label, record.ordinal) for record in records], None)
+    for path in request.job.input if not records else ():
+        found = _dated_folder(path, request)
+        if found is not None:
+            what = f"{path} holds folders of {found[0]}s such as {found[1]}, and on a state these are units of a range"
+            raise ConfigError(f"{what}; nothing was written", f"say --start and --end, or for one run say {path}/*")
+
+
+def _dated_folder(path: str, request: JobRequest) -> tuple[Kind, str] | None:
+    """Return the kind of the partitions below a path and the first of them; None where there are none."""
+    with suppress(WincliError):  # a glob or a file has no folders, and what is missing is told where it is read
+        folders = list_folders(path, skip_unreadable=True, version=request.job.table_version)
+        for kind in dict.fromkeys((request.job.unit, *_PARTITIONS)):
+            found = partitions(folders, kind, path)
+            if found is not None:
+                return kind, min(name for names in found.folders.values() for name in names)
+    return None
+
+
+def find_next_run(request: JobRequest, state: State) -> NextRun:
+    """Return what the next run on a state has to do.
+
+    Input that the newest run has read already is not read again, unless `why_rerun` finds a reason for it. Raises
+    `ConfigError` where a file was read by an earlier unit.
+    """
+    last = state.records[-1] if state.records else None
+    done, job = _done_before(request, state), recorded(request.job)
+    if done is None:
+        return NextRun(request, last)
+    before = state.newest_before(done.ordinal)
+    reason = why_rerun(done, job, is_last=True, is_newest=True)
+    if reason is None:
+        return NextRun(request, before, done)
+    is_kept = before is None or state.has_data(before.label)
+    if reason.is_free and is_kept:
+        again = rerun_of_finished(request, done, job, is_end=True)
+        return NextRun(again, before, done, is_again=True, why=f"{done.label} is run again: {reason.text}")
+    why = ", and the state before it is no longer kept" if reason.is_free else "; it stays as it is"
+    return NextRun(request, before, done, why=f"{done.label} is done, but {reason.text}{why}")
+
+
+def files_of(request: JobRequest) -> tuple[InputFile, ...]:
+    """Return the files of a job's input by absolute paths. Raises `InputError` where there are none."""
+    return list_inputs(request.job.input, request.reading)
+
+
+def _done_before(request: JobRequest, state: State) -> UnitRecord | None:
+    """Return the newest unit of a state if it is of this job, its input and its outputs."""
+    outputs = [redacted_path(plain_path(path)) for path in request.outputs]
+    job = recorded(request.job)
+
+    def is_same(record: UnitRecord) -> bool:
+        return not differences_of(record, job) and _shown(record) == outputs
+
+    return already_done(state.records, files_of(request), is_same)
+
+
+def _shown(record: UnitRecord) -> Sequence[str]:
+    return [redacted_path(each.shown) for each in record.outputs]
+
+
+def _table_files(request: JobRequest) -> tuple[InputFile, ...]:
+    reading = replace(request.reading, bases=(), skip_unreadable=False, version=None)
+    return tuple(file for each in request.enrichments for file in list_inputs([each.path], reading))
+
+
+Finish = Callable[[], int]
+"""Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
+
+Confirm = Callable[[JobRequest, RunContext], None]
+"""Raises an error where the effect of a run is not as its job allows (``confirm_effect``)."""
+
+
+def run_request(request: JobRequest, context: RunContext, confirm: Confirm | None = None) -> Finish:
+    """Run a job in the way that it requests; return what reports the outcome at the end.
+
+    ``confirm``: confirms the effect of a job with ``confirm_effect``; None: no effect is confirmed.
+    """
+    job = request.job
+    if job.start is not None and job.end is not None:
+        return _run_backfill(request, units(job.start, job.end, job.unit), context, confirm)
+    return _run_alone(request, context) if job.state is None else _run_next(request, job.state, context)
+
+
+def _run_alone(request: JobRequest, context: RunContext) -> Finish:
+    if result_is_done(request):
+        remove_leftovers_beside(request.outputs, owner())
+        return partial(
+            _nothing_to_do, request, context, f"{request.shown_output} holds the result of this job and input"
+        )
+    done = run_job(request, PlainRun(context.started), context)
+    return partial(_report_run, request, done.stage_runs, context, done.cut_at)
+
+
+def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
+    """Run a job as the next incremental run of a state."""
+    refuse_state_overlap(request)
+    check_undated(request, state_without_lock(path).records)
+    with open_state(path, owner(), paths_of(request.job)) as state:
+        _report_notes(state, context)
+        check_undated(request, state.records)
+        found = find_next_run(request, state)
+        if found.why is not None:
+            context.messages.note(found.why)
+        if found.done is not None and not found.is_again:
+            return partial(_nothing_to_do, request, context, f"{found.done.label} of {path} has read this input")
+        before = Kept.of(state)
+        keep = request.job.kept(1, len(before.data))
+        stage_runs = _run_unit(found.request, state, found.before, context, keep)
+        report_kept(before, state, context.messages)
+    return partial(_report_run, found.request, stage_runs, context)
+
+
+def _run_unit(
+    request: JobRequest, state: State, before: UnitRecord | None, context: RunContext, keep: int
+) -> Sequence[StageRun]:
+    """Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages."""
+    unit = unit_of_plain_run(before.ordinal if before else None)
+    late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(request.job)))
+    again: list[str] = []
+    try:
+        for job in run_unit(late, request, request, unit, before.label if before else None):
+            if job.record.label != unit.label:  # the summary at the end is about the unit itself
+                again.append(job.record.label)
+                report_unit(job.record, context.messages)
+    except Stopped as error:
+        error.kept = ", ".join(again) or None
+        raise
+    return job.stage_runs
+
+
+def _run_backfill(
+    request: JobRequest, in_range: Sequence[Unit], context: RunContext, confirm: Confirm | None
+) -> Finish:
+    """Run the units of a range: each by itself, or on a state."""
+    input_paths = find_input_paths(request, in_range[0], request.job.unit)
+    check = partial(confirm, request, context) if confirm and request.job.confirm_effect is not None else _nothing
+    if request.job.state is None:
+        check()
+        return _run_apart(request, input_paths, in_range, context)
+    return _run_on_state(request, request.job.state, input_paths, in_range, context, check)
+
+
+def _nothing() -> None:
+    """Confirm what needs no confirmation."""
+
+
+def _run_apart(request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], context: RunContext) -> Finish:
+    """Run the units of a range where no unit depends on another."""
+    shared = shared_context(context, request)
+    mode = PlainBackfill(request, shared.context, input_paths)
+    done = mode.records(in_range)
+    outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, shared.runner)
+    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
+    report = partial(report_backfill, outcome, request.shown_output, False)
+    return partial(_report_backfill, request, context, bool(outcome.done), report)
+
+
+def _run_on_state(
+    request: JobRequest,
+    path: str,
+    input_paths: InputPaths,
+    in_range: Sequence[Unit],
+    context: RunContext,
+    check: Callable[[], None],
+) -> Finish:
+    """Run the units of a range on a state, and those after them that a correction reaches.
+
+    ``check``: confirms the effect, while no other run can change the state.
+    """
+    with open_state(path, owner(), paths_of(request.job)) as state:
+        _report_notes(state, context)
+        if request.job.jobs > 1:
+            context.messages.note(f"units run one after the other: {why_one_by_one(request)}")
+        before = Kept.of(state)
+        keep = request.job.kept(len(in_range), len(before.data))
+        mode = IncrementalBackfill(request, context, input_paths, state, in_range, keep)
+        mode.range.check_same_job()
+        check()
+        outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
+        report_kept(before, state, context.messages)
+        if request.job.late == "redo":
+            report_rejected(state.records, in_range, context.messages)
+    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
+    report = partial(report_backfill, outcome, request.shown_output, True)
+    return partial(_report_backfill, request, context, bool(outcome.done), report)
+
+
+def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
+    """Let observers see how many units did not run."""
+    for each in context.observers:
+        each.pass_over(skipped, gaps)
+
+
+def _report_run(
+    request: JobRequest, stage_runs: Sequence[StageRun], context: RunContext, cut_at: int | None = None
+) -> int:
+    report_outcome(request, stage_runs, time.perf_counter() - context.started, context.messages, cut_at)
+    return OK
+
+
+def _report_backfill(request: JobRequest, context: RunContext, is_done: bool, report: Callable[..., None]) -> int:
+    report(time.perf_counter() - context.started, context.messages)
+    return OK if is_done else request.job.exit_code_noop
+
+
+def _nothing_to_do(request: JobRequest, context: RunContext, why: str) -> int:
+    context.messages.summary(f"nothing to do: {why}", output=request.shown_output)
+    _pass_over(context, 1, 0)
+    return request.job.exit_code_noop
+
+
+def _report_notes(state: State, context: RunContext) -> None:
+    for note in state.notes:
+        context.messages.note(note)
+
+
+# Stands where a run has its Spark: tasks run in this process, one after the other, and nothing has to start.
+#
+# For runs over a few rows, as those of test cases: all that a run does is done, but for the start of Java.
+
+
+class LocalSession(LocalExecutor):
+    """A `Session` in this process."""
+
+    is_open = False
+    on_progress: Callable[[Progress], None] | None = None
+    __setattr__ = object.__setattr__  # whoever runs a stage sets `on_progress`, and a local executor is frozen
+
+
+class LocalBoot:
+    """A `Boot` with nothing to start, to load beforehand or to end."""
+
+    def session(self) -> LocalSession:
+        """Return the session, which is there at once."""
+        return LocalSession()
+
+    def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
+        """Load nothing: the first task loads what it needs."""
+
+    def close(self) -> None:
+        """End nothing."""
+
+
+def local_context(messages: Messages) -> RunContext:
+    """Return the context of a run in this process, which shows no progress."""
+    return RunContext(LocalBoot(), lambda _: None, messages, time.perf_counter())

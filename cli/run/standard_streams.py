@@ -1,0 +1,190 @@
+"""``-`` as IN or OUT: stdin is spooled to a file, which a run can read repeatedly, and a result is sent to stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
+
+from ...conf.job import PIPE
+from ...windowing.errors import ConfigError, InputError, OutputError
+from ...windowing.spark.masters import is_local
+from ...windowing.spark.setup import temporary_place
+from ...windowing.spark.temporary_folders import new_folder
+from ...windowing.support.formats import FORMATS, Format, file_format, format_of_bytes
+from ...writers.folders.os_errors import reason
+from ..planning.request import JobRequest
+
+_CHUNK = 1 << 20
+_ENOUGH = 1 << 10  # bytes from which the format is detected: a pipe may give them one by one
+_MARKS: tuple[tuple[bytes, str], ...] = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"))
+_TOOLS = {"gzip": "zcat", "zstd": "zstdcat", "bzip2": "bzcat"}
+
+
+@dataclass(slots=True)
+class _Spool:
+    """The file that stdin is read into.
+
+    ``format``: the format of what is read.
+    ``path``: where the file is.
+    ``nbytes``: how many bytes are there.
+    ``is_whole``: whether stdin has ended.
+    """
+
+    format: Format
+    path: Path
+    nbytes: int = 0
+    is_whole: bool = False
+
+    def take(self, data: bytes, most: float) -> None:
+        """Add what was read, and read on until stdin ends or has given more than ``most`` bytes. Raises `OSError`."""
+        with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+            while data:
+                self.nbytes += file.write(data)
+                if self.nbytes > most:
+                    return
+                data = os.read(0, _CHUNK)
+        self.is_whole = True
+
+
+@dataclass(slots=True)
+class Pipes:
+    """The temporary files that replace stdin and stdout during a run.
+
+    ``folder``: the temporary folder that holds them.
+    ``out``: a copy of the file descriptor of stdout; None where stdout is not OUT.
+    ``format``: the format to write to stdout.
+    """
+
+    folder: Path
+    out: int | None
+    format: Format
+    _spool: _Spool | None = field(default=None, init=False)
+
+    def is_all_within(self, most: int, request: JobRequest, note: Callable[[str], None]) -> bool:
+        """Whether stdin, which the job reads, ends after ``most`` bytes at most; wait for its end, or for more bytes.
+
+        Raises as `filled` does.
+        """
+        return self._read(request, note, most).is_whole
+
+    def filled(self, request: JobRequest, note: Callable[[str], None]) -> JobRequest:
+        """Return the job with stdin and stdout replaced by files; wait for the end of stdin where the job reads it.
+
+        Raises `InputError` where stdin is empty or closed, or is compressed.
+        """
+        if self.out is not None:
+            request = replace(request, stdout=str(self.folder / "out"))
+        if PIPE not in request.job.input:
+            return request
+        spool = self._read(request, note, inf)
+        return replace(request, reading=replace(request.reading, format=spool.format, stdin=str(spool.path)))
+
+    def _read(self, request: JobRequest, note: Callable[[str], None], most: float) -> _Spool:
+        """Read stdin, or go on reading it, until it ends or the spool has more than ``most`` bytes."""
+        requested = request.reading.format
+        try:
+            if self._spool is None:
+                if os.isatty(0):
+                    note("rows are read from the terminal; end them with Ctrl-D")
+                first = _first_bytes()
+                form = _form(first) if requested == "auto" else file_format(requested)
+                if requested == "auto":
+                    note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
+                self._spool = _Spool(form, self.folder / f"stdin.{form}")
+                self._spool.take(first, most)
+            elif not self._spool.is_whole:
+                self._spool.take(os.read(0, _CHUNK), most)
+        except OSError as error:
+            what = f"stdin cannot be read into {self.folder}: {reason(error)}"
+            raise InputError(what, "see that it is open, or name a folder with more room in TMPDIR") from error
+        return self._spool
+
+    def write(self) -> bool:
+        """Write the result to stdout; return False where the reader has closed the pipe.
+
+        Raises `OutputError` where stdout cannot be written for another reason.
+        """
+        if self.out is None:
+            return True
+        from ...writers.output.single_stream import write_whole  # noqa: PLC0415 - loads pyarrow
+
+        if not FORMATS[self.format].is_text and os.isatty(self.out):
+            raise ConfigError(
+                f"a terminal cannot show {FORMATS[self.format].title}",
+                "send stdout to a file, or say --output-format csv",
+            )
+        try:
+            with os.fdopen(self.out, "wb", closefd=False) as file:
+                write_whole(self.folder / "out", self.format, file)
+        except BrokenPipeError:
+            return False
+        except OSError as error:
+            raise OutputError(f"stdout cannot be written: {reason(error)}", "name a folder as OUT") from error
+        return True
+
+
+@contextmanager
+def piped(request: JobRequest) -> Iterator[Pipes]:
+    """Create the temporary files for stdin and stdout, where a job uses these, and remove them at the end.
+
+    Until then anything else that is printed to stdout goes to stderr. Raises `ConfigError` where tasks would run on
+    machines that do not see the temporary folder, `InputError` and `OutputError` where one of the two is closed.
+    """
+    job = request.job
+    if not request.is_piped:
+        yield Pipes(Path(), None, "csv")
+        return
+    if PIPE in job.input and sys.__stdin__ is None:  # the next file to be opened would get number 0
+        raise InputError("stdin is closed", "pipe something into it, or name a file")
+    if job.output == PIPE and sys.__stdout__ is None:
+        raise OutputError("stdout is closed", "name a folder as OUT")
+    if not is_local(job.master):
+        what = f"{PIPE} is read and written on this machine, and the tasks of {job.master} run on others"
+        raise ConfigError(what, "name places that all workers share")
+    folder = new_folder(temporary_place()[0])
+    try:
+        if job.output != PIPE:
+            yield Pipes(folder.path, None, "csv")
+        else:
+            with _reserve_stdout() as out:
+                yield Pipes(folder.path, out, file_format(request.stages[-1].stage.output_format))
+    finally:
+        folder.remove()
+        folder.release()
+
+
+@contextmanager
+def _reserve_stdout() -> Iterator[int]:
+    """Keep stdout for the result: until the end, this process and its children print to stderr instead."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield kept
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _first_bytes() -> bytes:
+    """Read as much of stdin as says its format. Raises `OSError`, and `InputError` where there is nothing."""
+    first = os.read(0, _CHUNK)
+    while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
+        first += more
+    if not first.strip():
+        raise InputError("stdin is empty", "pipe something into it, or name a file")
+    return first
+
+
+def _form(first: bytes) -> Format:
+    """Detect the format of stdin from its first bytes. Raises `InputError` where they are compressed."""
+    for mark, name in _MARKS:
+        if first.startswith(mark):
+            raise InputError(f"stdin is compressed with {name}", f"pipe it through {_TOOLS[name]}")
+    return format_of_bytes(first)

@@ -1,0 +1,159 @@
+"""Inputs and outputs of the units of a range: templates and partitions become paths, and paths become files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...conf.ranges.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
+from ...conf.ranges.units import Kind, Unit
+from ...conf.table_outputs import plain_path
+from ...readers.files.listed import ListedFile
+from ...readers.files.listing import NoFilesError, list_files, list_folders
+from ...readers.files.result_folders import order_files
+from ...readers.options import ReadOptions
+from ...windowing.errors import ConfigError, InputError, printable
+from ...windowing.language.enrichment import with_path
+from ...windowing.ports import InputFile
+from ..planning.fingerprint import absolute
+from ..planning.request import JobRequest
+
+
+@dataclass(frozen=True, slots=True)
+class UnitInput:
+    """The input of one unit.
+
+    ``paths``: the paths to read.
+    ``bases``: the folders below which folder names give columns.
+    ``files``: the files found there.
+    ``tables``: the files of the enrich tables that each unit has for itself, by the name of the enrichment.
+    """
+
+    paths: tuple[str, ...]
+    bases: tuple[str, ...]
+    files: tuple[InputFile, ...]
+    tables: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InputPaths:
+    """The input paths of a job with a range.
+
+    ``inputs``: each path with its partitions; None for a template with ``{date}``.
+    ``name``: the NAME in the folders ``NAME=LABEL`` of outputs without ``{date}``.
+    ``skip_unreadable``: as in the job.
+    ``tables``: the name and the template of each enrichment whose path has ``{date}``.
+    ``version``: as in the job.
+    """
+
+    inputs: tuple[tuple[str, Partitions | None], ...]
+    name: str
+    skip_unreadable: bool
+    tables: tuple[tuple[str, str], ...] = ()
+    version: str | None = None
+
+
+def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths:
+    """Find the templates and partitions of a range, before any unit runs.
+
+    Raises `ConfigError` where two units would have the same path, `InputError` where an input does not exist.
+    """
+    job = request.job
+    tables = tuple((each.name, each.path) for each in request.enrichments if has_date(each.path))
+    for path in (*job.input, job.output, *(stage.output for stage in job.stages), *(path for _, path in tables)):
+        if path is not None and has_date(path):
+            check_template(plain_path(path), first, kind)
+    inputs = tuple((path, _partitions(path, kind, job.skip_unreadable, job.table_version)) for path in job.input)
+    name = next((found.name for _, found in inputs if found), "dt")
+    return InputPaths(inputs, name, job.skip_unreadable, tables, job.table_version)
+
+
+def _partitions(path: str, kind: Kind, skip_unreadable: bool, version: str | None) -> Partitions | None:
+    if has_date(path):
+        # Without this a typing error would give a range of gaps, not an error.
+        list_folders(before_date(path), skip_unreadable=True, version=version)
+        return None
+    folders = list_folders(path, skip_unreadable=skip_unreadable, version=version)
+    found = partitions(folders, kind, path)
+    if found is None and kind == "hour" and (days := partitions(folders, "day", path)):
+        example = f"{path}/{days.name}={{date:%Y-%m-%d}}/hour={{date:%H}}"
+        raise ConfigError(f"{path} is partitioned by days, and the range is of hours", f"say {example}, or --unit day")
+    if found is None:
+        what = f"{path} has no {{date}}, and holds no folders of {kind}s such as dt=2026-11-02"
+        raise ConfigError(what, f"write {{date}} in place of the {kind} in the path")
+    return found
+
+
+def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
+    """Return the input of a unit, or None where it has no file: a gap.
+
+    Raises `InputError` where one of several inputs has files for the unit and another has none.
+    """
+    given = [(path, _paths(path, found, unit)) for path, found in input_paths.inputs]
+    skip, version = input_paths.skip_unreadable, input_paths.version
+    files = {
+        path: [file for below, base in paths for file in _list_files(below, base, skip, version)]
+        for path, paths in given
+    }
+    there = [path for path, listed in files.items() if listed]
+    if not there:
+        return None
+    if missing := [path for path, listed in files.items() if not listed]:
+        what = f"{there[0]} has files for {unit.label}, and {missing[0]} has none"
+        raise InputError(what, "wait for them, or end the range before it")
+    tables = {name: _list_files(fill(path, unit), before_date(path), skip, None) for name, path in input_paths.tables}
+    if bare := [path for name, path in input_paths.tables if not tables[name]]:
+        what = f"{there[0]} has files for {unit.label}, and the enrich table {fill(bare[0], unit)} has none"
+        raise InputError(what, "wait for them, or end the range before it")
+    paths = [each for _, several in given for each in several]
+    by_path = {file.place.path: file for listed in files.values() for file in listed}
+    return UnitInput(
+        tuple(path for path, _ in paths),
+        tuple(dict.fromkeys(base for _, base in paths)),
+        _as_inputs(by_path.values()),
+        {name: _as_inputs(listed) for name, listed in tables.items()},
+    )
+
+
+def _as_inputs(files: Iterable[ListedFile]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(_name(file), file.size, file.mtime) for file in files)
+
+
+def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, str]]:
+    if found is None:
+        return [(fill(given, unit), before_date(given))]
+    return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
+
+
+def _list_files(path: str, base: str, skip_unreadable: bool, version: str | None) -> Sequence[ListedFile]:
+    try:
+        listing = list_files([path], [base], skip_unreadable=skip_unreadable, version=version)
+    except NoFilesError:
+        return ()
+    if not listing.files:  # no gap: a result has a part, be it an empty one
+        raise InputError(f"{printable(path)} is a result that lacks its parts", "write the result again")
+    return order_files(listing, "name").files
+
+
+def _name(file: ListedFile) -> str:
+    return printable(file.place.path) if file.place.is_local else absolute(file.place.shown)
+
+
+def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:
+    """Return the files of inputs by absolute paths. Raises `InputError` where there are none."""
+    listing = list_files(paths, reading.bases, skip_unreadable=reading.skip_unreadable, version=reading.version)
+    return _as_inputs(order_files(listing, "name").files)
+
+
+def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:
+    """Return the outputs of a unit: those of stages, then the output of the job itself."""
+    return tuple(output_of(path, unit, input_paths.name) for path in request.outputs)
+
+
+def unit_job(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
+    """Return the job of one unit: the requested job with the inputs and outputs of the unit."""
+    *own, output = outputs_of(request, input_paths, unit)
+    request = request.with_stage_outputs(own)
+    job = request.job.model_copy(update={"input": found.paths, "output": output})
+    tables = tuple(with_path(each, fill(each.path, unit)) for each in request.enrichments)
+    return replace(request, job=job, reading=replace(request.reading, bases=found.bases), enrichments=tables)

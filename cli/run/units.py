@@ -1,0 +1,261 @@
+"""How the units of a range depend on each other: as a chain, each from the state of the one before, or not at all."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Container, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from ...conf.ranges.units import Kind, Unit, check_kind, unit_at
+from ...windowing.errors import ConfigError, DamagedError, WincliError
+from ...windowing.support.checksum import PLACE
+from ...writers.commit.contract import Content, Table
+from ...writers.commit.tables import table_of
+from ...writers.folders.os_errors import reason
+from ...writers.state.state import State
+from ...writers.state.unit_record import UnitRecord, WrittenOutput
+from ..console.amounts import WORDS, count_of, sum_rejected
+from ..console.messages import Messages
+from ..planning.fingerprint import R, UnitSummary
+from .context import RunContext, now
+
+# Lost outputs: outputs of finished units that were deleted, whole or in part, or replaced.
+
+
+@dataclass(frozen=True, slots=True)
+class RerunReason:
+    """The reason to reprocess a unit although its input has not changed.
+
+    ``text``: the reason in words, for messages.
+    ``is_free``: whether the unit may run without ``--redo``, because its output replaces nothing.
+    """
+
+    text: str
+    is_free: bool
+
+
+def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
+    """Return the first loss among the outputs that the run with the id ``run`` wrote; None where all are complete.
+
+    Compares manifests, and names and sizes of files.
+    """
+    return next((loss for output in outputs if (loss := _loss(output, run, outputs))), None)
+
+
+def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
+    """Return the first loss among outputs on local file systems only, which can be checked at any time."""
+    return loss_of([output for output in outputs if "://" not in output.path], run)
+
+
+def missing_unit_error(label: str, previous: str) -> DamagedError:
+    """Return the error for a unit that began from a unit of which the state has no record any more."""
+    what = f"{label} began from {previous}, which is no longer in the state"
+    return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
+
+
+def _loss(output: WrittenOutput, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
+    its = f"its output {output.shown}"
+    try:
+        return _loss_at(table_of(output.path), its, run, outputs)
+    except (OSError, WincliError) as error:
+        why = reason(error) if isinstance(error, OSError) else error.what
+        return RerunReason(f"{its} cannot be looked at ({why})", is_free=False)
+
+
+def _loss_at(table: Table, its: str, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
+    content = table.content()
+    if content is Content.NO_FOLDER:
+        raise NotADirectoryError(errno.ENOTDIR, "a file")
+    if content is Content.VACANT:
+        return RerunReason(f"{its} is gone", is_free=True)
+    manifest = table.manifest()
+    if manifest is None:
+        is_ours = content is Content.RESULT
+        return RerunReason(f"{its} has {'a damaged' if is_ours else 'no'} manifest", is_free=is_ours)
+    here = table.place.path
+    is_moved = (there := manifest.get(PLACE, here)) != here  # as a whole, or in the place of another output of the run
+    if manifest.get("run") != run or (is_moved and there in [table_of(each.path).place.path for each in outputs]):
+        return RerunReason(f"{its} holds another result", is_free=False)
+    missing = table.missing(manifest)
+    return RerunReason(f"{its} {missing}", is_free=True) if missing else None
+
+
+R_contra = TypeVar("R_contra", bound=UnitSummary, contravariant=True)
+
+
+class UnitChain(Protocol[R_contra]):
+    """The questions that a backfill has about units and those before them."""
+
+    def check(self, records: Sequence[R_contra], kind: Kind) -> None:
+        """Raise `ConfigError` where the units done before are of another kind."""
+        ...
+
+    def check_before(self, record: R_contra, labels: Set[str]) -> None:
+        """Raise `DamagedError` where a unit began from one that is not among ``labels``: rows would be lost."""
+        ...
+
+    def is_stale(self, before: R_contra | None, record: R_contra) -> bool:
+        """Whether a unit began from another state than the unit before it has now."""
+        ...
+
+    def is_kept(self, before: R_contra | None) -> bool:
+        """Whether a unit can begin from the state of the unit before it."""
+        ...
+
+    def begin(self, unit: Unit, before: R_contra | None, records: Sequence[R_contra], kind: Kind) -> str | None:
+        """Return the label of the unit whose state a unit begins from; None where it begins from nothing.
+
+        Raises `ConfigError` where that state is no longer kept.
+        """
+        ...
+
+
+class UnitRecords(Protocol):
+    """The finished units of a state, as `State` has them."""
+
+    @property
+    def records(self) -> Sequence[UnitRecord]:
+        """The records of all finished units, by ordinal."""
+        ...
+
+    def record(self, label: str) -> UnitRecord | None:
+        """Return the record of a unit, None where the unit is not done."""
+        ...
+
+    def has_data(self, label: str) -> bool:
+        """Whether a unit is done and its window state is still there."""
+        ...
+
+    def forgotten(self) -> Container[str]:
+        """Return the labels of the units that were taken out of the state on purpose (`wincli state`)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StateChain(Generic[R]):
+    """The chain of units on a state: a `UnitChain`.
+
+    ``has_data``: label to whether the state that the unit left is still kept.
+    ``starts_from``: label and record to whether the unit of the record began from the state that unit ``label`` has
+        now; None is no unit, and no state. The answer must come from the records, for it must be right after a kill,
+        and for units whose state is no longer kept.
+    ``forgotten``: gives the labels of the units that were taken out of the state on purpose.
+    """
+
+    has_data: Callable[[str], bool]
+    starts_from: Callable[[str | None, R], bool]
+    forgotten: Callable[[], Container[str]] = tuple
+
+    def check(self, records: Sequence[R], kind: Kind) -> None:
+        """Raise `ConfigError` where the units of the state are of another kind."""
+        check_kind([(record.label, record.ordinal) for record in records], kind)
+
+    def check_before(self, record: R, labels: Set[str]) -> None:
+        """Raise `DamagedError` where the unit that a unit began from is not among ``labels``, and was not forgotten."""
+        if record.previous is not None and record.previous not in labels and record.previous not in self.forgotten():
+            raise missing_unit_error(record.label, record.previous)
+
+    def is_stale(self, before: R | None, record: R) -> bool:
+        """Whether the state before a unit is not the one that it began from."""
+        return not self.starts_from(before.label if before else None, record)
+
+    def is_kept(self, before: R | None) -> bool:
+        """Whether there is no unit before, or its state is still kept."""
+        return before is None or self.has_data(before.label)
+
+    def begin(self, unit: Unit, before: R | None, records: Sequence[R], kind: Kind) -> str | None:
+        """Return the label of the unit before. Raises `ConfigError` where its state is no longer kept."""
+        if before is None:
+            return None
+        if not self.has_data(before.label):
+            raise self._not_kept(unit, before.label, records, kind)
+        return before.label
+
+    def _not_kept(self, unit: Unit, previous: str, records: Sequence[R], kind: Kind) -> ConfigError:
+        kept = next((record.ordinal for record in records if self.has_data(record.label)), None)
+        later = f"start with {unit_at(kept + 1, kind).label} or later, or " if kept is not None else ""
+        return ConfigError(
+            f"{unit.label} begins from the state of {previous}, which is no longer kept; nothing was written for it",
+            f"{later}redo all from the first unit, {records[0].label}, on; a higher --keep keeps more states",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoChain:
+    """Units without a state: a `UnitChain` in which no unit depends on another."""
+
+    def check(self, records: Sequence[UnitSummary], kind: Kind) -> None:
+        """Accept units of every kind."""
+
+    def check_before(self, record: UnitSummary, labels: Set[str]) -> None:
+        """Accept every unit: it began from none."""
+
+    def is_stale(self, before: UnitSummary | None, record: UnitSummary) -> bool:  # noqa: ARG002 - see `UnitChain`
+        """Return False."""
+        return False
+
+    def is_kept(self, before: UnitSummary | None) -> bool:  # noqa: ARG002 - see `UnitChain`
+        """Return True: a unit needs no state."""
+        return True
+
+    def begin(  # noqa: D102
+        self,
+        unit: Unit,  # noqa: ARG002 - see `UnitChain`
+        before: UnitSummary | None,  # noqa: ARG002
+        records: Sequence[UnitSummary],  # noqa: ARG002
+        kind: Kind,  # noqa: ARG002
+    ) -> str | None:
+        return None
+
+
+# What is written about single units: the note that one is done, and in the state why one has failed.
+
+
+STALE = "the state before it is not the one that it began from"
+REDO = "redo was requested"
+"""Reasons to run a unit again that units after it may have, too."""
+_REASON = "why the unit before runs again"
+
+
+def report_unit(record: UnitSummary, messages: Messages) -> None:
+    """Write the note that one unit is done: its rows, windows, rejects and held rows."""
+    rows, windows = record.stages[0].counts["rows_in"], record.stages[-1].windows
+    rejected = sum_rejected([stage.counts["rejected"] for stage in record.stages])
+    held = sum(stage.counts["held"] for stage in record.stages)
+    words = [
+        f"{count_of(rows, 'row')} in",
+        f"{count_of(windows, 'window')} out",
+        f"{sum(rejected.values()):,} rejected",
+    ]
+    words += [f"{held:,} {WORDS['held']}"] if held else []
+    messages.note(
+        f"{record.label}: {', '.join(words)}",
+        unit=record.label,
+        rows_in=rows,
+        windows_out=windows,
+        rejected=rejected,
+        held=held,
+    )
+
+
+def note_of_unit(context: RunContext, text: str, **fields: Any) -> None:
+    """Write a note of a backfill; where units run again one after the other for one reason, only that of the first.
+
+    The others are details: the reason is a correction before them, or what the user asked for.
+    """
+    reason = fields.get("why")
+    is_repeated = reason in (STALE, REDO) and context.announced.get(_REASON) == reason
+    context.announced[_REASON] = reason
+    (context.messages.detail if is_repeated else context.messages.note)(text, **fields)
+
+
+@contextmanager
+def recording_failure(state: State, unit: Unit, context: RunContext) -> Iterator[None]:
+    """Record in the state why a unit failed, for ``wincli status``, and raise the error again."""
+    try:
+        yield
+    except WincliError as error:
+        state.fail(unit.label, context.messages.clean(error.what), now())
+        raise
