@@ -58,7 +58,7 @@ def run(
 
 
 def _confirm(request: JobRequest, context: RunContext) -> None:
-    from .inspection.effect.confirm import confirm  # noqa: PLC0415 - few runs ask for it
+    from .inspection.effect import confirm  # noqa: PLC0415 - few runs ask for it
 
     confirm(request, context)
 
@@ -175,7 +175,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
     """Print the units and row counts of a state, a backfill or a result."""
-    from .inspection.status import print_status  # noqa: PLC0415 - loads pyarrow
+    from .inspection.results.status import print_status  # noqa: PLC0415 - loads pyarrow
 
     print_status(path, as_json, Messages())
 
@@ -208,8 +208,8 @@ def diff(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> int:
     """Print which windows two results do not have in common, and by how much they differ; exit code 1 if they do."""
-    from .inspection.comparison.command import print_diff  # noqa: PLC0415 - loads pyarrow
     from .inspection.comparison.compare import DiffRequest  # noqa: PLC0415 - likewise
+    from .inspection.comparison.text import print_diff  # noqa: PLC0415 - loads pyarrow
 
     return print_diff(DiffRequest(a, b, _names(by), _names(columns), tolerance, sort, head or None), as_json)
 
@@ -226,7 +226,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> int:
     """Check files, rows, digests and row accounts against what runs recorded; exit code 4 where one is damaged."""
-    from .inspection.comparison.command import print_verification  # noqa: PLC0415 - loads pyarrow
+    from .inspection.comparison.text import print_verification  # noqa: PLC0415 - loads pyarrow
 
     return print_verification(path, as_json)
 
@@ -266,7 +266,7 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML file that shows the windows, rows, rejects, units and times of a result or a state."""
-    from .inspection.report.write import write_report  # noqa: PLC0415 - loads pyarrow
+    from .inspection.report.gather import write_report  # noqa: PLC0415 - loads pyarrow
 
     write_report(path, output, only or (), Messages())
 
@@ -341,7 +341,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for bug reports; without secrets.")] = False,
 ) -> int:
     """Check what runs need: Python, packages, Java, Spark, memory, space, limits, cache, clock and stores."""
-    from .inspection.diagnosis.command import diagnose  # noqa: PLC0415 - only doctor needs it
+    from .inspection.doctor import diagnose  # noqa: PLC0415 - only doctor needs it
 
     return diagnose(store or (), master, not no_spark, as_json)
 
@@ -366,7 +366,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> int:
     """List the units: when each ran, what it left open, and whether its window state is kept."""
-    from .inspection.upkeep import print_units  # noqa: PLC0415 - loads pyarrow
+    from .inspection.results.upkeep import print_units  # noqa: PLC0415 - loads pyarrow
 
     return print_units(path, as_json)
 
@@ -378,7 +378,7 @@ def rollback(
     yes: _Yes = False,
 ) -> int:
     """Forget all units after UNIT: the state is as it was after that. Results stay."""
-    from .inspection.upkeep import roll_back  # noqa: PLC0415 - loads pyarrow
+    from .inspection.results.upkeep import roll_back  # noqa: PLC0415 - loads pyarrow
 
     return roll_back(path, unit, yes, Messages())
 
@@ -390,7 +390,7 @@ def forget(
     yes: _Yes = False,
 ) -> int:
     """Forget one unit, as if it had never been run. Its result stays."""
-    from .inspection.upkeep import forget_unit  # noqa: PLC0415 - loads pyarrow
+    from .inspection.results.upkeep import forget_unit  # noqa: PLC0415 - loads pyarrow
 
     return forget_unit(path, unit, yes, Messages())
 
@@ -406,7 +406,7 @@ def gc(
     yes: _Yes = False,
 ) -> int:
     """Delete window states of old units, and what killed runs have left."""
-    from .inspection.upkeep import collect_garbage  # noqa: PLC0415 - loads pyarrow
+    from .inspection.results.upkeep import collect_garbage  # noqa: PLC0415 - loads pyarrow
 
     return collect_garbage(path, keep, dry_run, yes, Messages())
 

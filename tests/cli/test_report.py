@@ -10,7 +10,7 @@ import pytest
 from support.in_process import wincli_here
 from support.processes import WINCLI, environment, wincli
 from support.report_logs import run, write_log
-from wincli.cli.inspection.report.page.document import MARK
+from wincli.cli.inspection.report.page import MARK
 
 
 @pytest.fixture(scope="module")

@@ -2,23 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 from ....conf.job_files.parser import read_job_file
 from ....conf.job_files.variables import given_variables
 from ....conf.problems import as_error
-from ....windowing.errors import ConfigError
+from ....windowing.errors import ConfigError, shown
+from ....windowing.support.addresses.redaction import redacted
 from ....windowing.support.suggest import few
 from ....windowing.support.user_modules import search
+from ...console.amounts import count_of
 from ...console.messages import OK, UNEXPECTED
-from ...console.side_file import check_side_files
+from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import has_colour, say
+from ...console.table import cell_width, cut_to, padded
 from .case import CaseFile
-from .junit import junit_file, write_junit
+from .compare import CaseOutcome, Mismatch, RowPair
 from .parser import read_cases
 from .run_cases import run_case
-from .text import closing_line, outcome_lines
+
+# What came of cases, as text for people: a line for each case, and of those that fail what differs, and how.
+
+
+_RED, _GREEN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
+_MOST_PAIRS = 20
+_WIDEST = 40
+
+
+def outcome_lines(outcome: CaseOutcome, is_coloured: bool) -> Iterator[str]:
+    """Yield the lines on one case."""
+    word = _paint("ok  ", _GREEN, is_coloured) if outcome.passes else _paint("FAIL", _RED + _BOLD, is_coloured)
+    yield f"{word}  {_clean(outcome.case.name)}  ({outcome.seconds * 1000:,.0f} ms)"
+    if outcome.error is not None:
+        yield from (f"      {_clean(line)}" for line in outcome.error.splitlines())
+    for mismatch in outcome.mismatches:
+        yield f"      {_clean(headline(mismatch))}"
+        yield from (f"      {line}".rstrip() for line in difference(mismatch, is_coloured))
+    if outcome.drawing is not None:
+        yield ""
+        yield from (f"      {_clean(line)}".rstrip() for line in outcome.drawing.rstrip().splitlines())
+        yield ""
+
+
+def closing_line(outcomes: Sequence[CaseOutcome], path: str) -> str:
+    """Return the last line: how many cases there were, and how many of them failed."""
+    failed = sum(not outcome.passes for outcome in outcomes)
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    words = f"{failed:,} of them not as expected" if failed else "all as expected"
+    return f"{_clean(path)}: {count_of(len(outcomes), 'case')}, {words} ({seconds * 1000:,.0f} ms)"
+
+
+def headline(mismatch: Mismatch) -> str:
+    """Return in words how many rows are not as expected."""
+    if not mismatch.pairs:
+        return f"{mismatch.what}: all are there, in another order"
+    differ = sum(pair.expected is not None and pair.found is not None for pair in mismatch.pairs)
+    missing = sum(pair.found is None for pair in mismatch.pairs)
+    unexpected = sum(pair.expected is None for pair in mismatch.pairs)
+    counts = ((differ, "differ" if differ != 1 else "differs"), (missing, "missing"), (unexpected, "not expected"))
+    return f"{mismatch.what}: {', '.join(f'{n} {word}' for n, word in counts if n)}, {mismatch.same} as expected"
+
+
+def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
+    """Return the rows that differ as a table: ``-`` is expected, ``+`` was found, ``^`` marks cells that differ."""
+    if not mismatch.pairs:
+        return []
+    pairs = mismatch.pairs[:_MOST_PAIRS]
+    rows = [("  ", mismatch.columns), *(line for pair in pairs for line in _lines(pair))]
+    cells = [[cut_to(_clean(cell), _WIDEST) for cell in row] for _, row in rows]
+    widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
+    marks = _marks(pairs, widths)
+    lines = []
+    for number, ((sign, _), row) in enumerate(zip(rows, cells, strict=True)):
+        text = sign + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        lines.append(_paint(text, {"- ": _RED, "+ ": _GREEN}.get(sign, ""), is_coloured))
+        if number in marks:
+            lines.append(marks[number])
+    more = len(mismatch.pairs) - len(pairs)
+    return [*lines, *([f"  and {count_of(more, 'row')} more"] if more else [])]
+
+
+def _lines(pair: RowPair) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if pair.expected is not None:
+        yield "- ", pair.expected
+    if pair.found is not None:
+        yield "+ ", pair.found
+
+
+def _marks(pairs: Sequence[RowPair], widths: Sequence[int]) -> dict[int, str]:
+    """Return, by the line of the table above it, the line that points at the cells of a pair that differ."""
+    marks, at = {}, 0
+    for pair in pairs:
+        at += (pair.expected is not None) + (pair.found is not None)
+        if any(pair.differs):
+            signs = (
+                "^" * width if differs else " " * width for differs, width in zip(pair.differs, widths, strict=True)
+            )
+            marks[at] = ("  " + "  ".join(signs)).rstrip()
+    return marks
+
+
+def _clean(text: str) -> str:
+    return redacted(shown(text))
+
+
+def _paint(text: str, colour: str, is_coloured: bool) -> str:
+    return f"{colour}{text}{_PLAIN}" if is_coloured and colour else text
+
+
+# What came of cases as JUnit XML, which build servers read.
+
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+
+
+def junit_file(path: str) -> SideFile:
+    """Return the file of a report. Its first line is that of other XML, too, but few write it just so."""
+    return SideFile("--junit", path, "a report in JUnit's XML", "report.xml", lambda line: line == _HEAD.encode())
+
+
+def write_junit(file: SideFile, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
+    """Write a report. ``cases``: the file of the cases. Raises as `write_side_file` does."""
+    root = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(root, "testsuite", _suite(cases, outcomes))
+    for outcome in outcomes:
+        _case(suite, cases, outcome)
+    text = ElementTree.tostring(root, encoding="unicode")
+    write_side_file(file, f"{_HEAD}{text}\n")
+
+
+def _suite(cases: str, outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
+    return {
+        "name": _xml_text(cases),
+        "tests": str(len(outcomes)),
+        "failures": str(sum(bool(each.mismatches) for each in outcomes)),
+        "errors": str(sum(each.error is not None for each in outcomes)),
+        "time": f"{sum(each.seconds for each in outcomes):.3f}",
+    }
+
+
+def _case(suite: ElementTree.Element, cases: str, outcome: CaseOutcome) -> None:
+    path, line = _xml_text(cases), str(outcome.case.line)
+    seconds = f"{outcome.seconds:.3f}"
+    attributes = {"name": _xml_text(outcome.case.name), "classname": path, "time": seconds, "file": path, "line": line}
+    element = ElementTree.SubElement(suite, "testcase", attributes)
+    if outcome.error is not None:
+        _problem(element, "error", outcome.error, "")
+    elif outcome.mismatches:
+        texts = ["\n".join([headline(each), *difference(each, is_coloured=False)]) for each in outcome.mismatches]
+        drawn = [outcome.drawing] if outcome.drawing else []
+        _problem(element, "failure", headline(outcome.mismatches[0]), "\n\n".join([*texts, *drawn]))
+
+
+def _problem(element: ElementTree.Element, kind: str, message: str, text: str) -> None:
+    ElementTree.SubElement(element, kind, {"message": _xml_text(message)}).text = _xml_text(text)
+
+
+def _xml_text(text: str) -> str:
+    """Return a text without secrets, and without characters that XML cannot hold."""
+    return redacted(_NOT_IN_XML.sub("�", text))
 
 
 def check_job(path: str, cases: str | None, only: str | None, junit: str | None, variables: Sequence[str] = ()) -> int:

@@ -17,8 +17,7 @@ from ....readers.files.file import COMPRESSIONS
 from ....windowing.errors import ConfigError
 from ....windowing.support.formats import SUFFIXES
 from ....windowing.support.suggest import did_you_mean, short
-from .case import Case, CaseFile, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value
-from .given_files import float_of
+from .case import Case, CaseFile, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value, float_of
 
 T = TypeVar("T")
 

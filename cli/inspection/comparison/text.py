@@ -12,10 +12,12 @@ import pyarrow as pa
 from ....windowing.errors import shown
 from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ...console.amounts import count_of
+from ...console.messages import DATA, OK
+from ...console.streams import json_text, say
 from ...console.table import is_number
 from .changes import Difference, Number, Tally
-from .compare import Diff, UnitDiff
-from .result_pairs import WINDOW
+from .compare import WINDOW, Diff, DiffRequest, UnitDiff, compare
+from .verification import verification_json, verification_text, verify
 
 _SIGNS = {"only in A": "-", "only in B": "+", "changed": "~"}
 SIDES = ("only in A", "only in B")
@@ -207,3 +209,24 @@ def _plain(value: pa.Scalar | None) -> Any:
 def _is_plain(kind: pa.DataType) -> bool:
     is_plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
     return any(each(kind) for each in is_plain)
+
+
+# ``wincli diff`` and ``wincli verify``: from their options to stdout and an exit code.
+
+
+DIFFERENT = 1
+"""The exit code for results that differ, as that of ``diff`` and ``cmp``."""
+
+
+def print_diff(request: DiffRequest, as_json: bool) -> int:
+    """Print how two results differ; return the exit code. Raises what `compare` raises."""
+    found = compare(request)
+    say(json_text(diff_json(found), 2) if as_json else diff_text(found))
+    return DIFFERENT if found.differs else OK
+
+
+def print_verification(path: str, as_json: bool) -> int:
+    """Print what is damaged of a result or a state; return the exit code. Raises what `verify` raises."""
+    found = verify(path)
+    say(json_text(verification_json(found), 2) if as_json else verification_text(found))
+    return DATA if found.damage else OK

@@ -27,8 +27,7 @@ from ....writers.state.unit_record import UnitRecord
 from ...console.amounts import account_of, count_of
 from ...run.units import loss_of
 from ..results.result import ResultFolder, StoredRows, open_result_folder
-from .compare import without_files
-from .result_pairs import schema_of
+from .compare import schema_of, without_files
 
 _BLOCK = 1 << 23  # bytes: in a store each block is a request
 

@@ -2,28 +2,173 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
+from ....windowing.columns.arrays import Ints
 from ....windowing.errors import ConfigError
+from ....windowing.panes.membership import shown, take
+from ....windowing.planning.plan import Plan
+from ....windowing.ports import Source, Split
+from ....windowing.projection.source import ProjectionSource
 from ....windowing.spark.workers.no_pandas import block_pandas
+from ...console.amounts import WORDS
 from ...console.messages import Messages
 from ...console.streams import json_text, print_lines, terminal_width
-from ..results.key_values import split_only
 from ..results.result import ResultFolder
-from ..results.shown_rows import results_at
-from .explanation import Explanation, MissingWindow
-from .facts.fact import Fact
-from .facts.facts import facts_of
-from .input_rows import read_ends
-from .missing import missing_window
-from .text import explanation_json, explanation_lines, missing_json, missing_lines
-from .windows.panes_of_key import KeyPane
-from .windows.recompute import compute_window
-from .windows.recorded_stage import RecordedStage, recorded_stage
-from .windows.row_values import scalar_text
-from .windows.sought import FoundWindow, Sought, find_window, sought_window
+from ..results.shown_rows import results_at, split_only
+from .closing import Fact
+from .explanation import (
+    Explanation,
+    InputRows,
+    MissingWindow,
+    explanation_json,
+    explanation_lines,
+    missing_json,
+    missing_lines,
+)
+from .facts import facts_of
+from .panes_of_key import (
+    KeyCondition,
+    KeyPane,
+    KeyPanes,
+    Span,
+    is_of_key,
+    only_panes,
+    panes_of,
+    parts_with,
+    read_key,
+    scalar_text,
+)
+from .recompute import FoundWindow, Sought, compute_window, count_windows, find_window, sought_window
+from .recorded import RecordedStage, recorded_stage
+
+# Rows by their arrival positions, as the input has them, with file and line.
+
+
+def read_ends(source: Source, pos: Ints, most: int) -> InputRows:
+    """Read the first and the last of some rows.
+
+    ``pos``: int64 (n,), arrival positions in the order of the window. ``most``: how many rows are read.
+    """
+    count = len(pos)
+    head = count if count <= most else most - most // 2
+    at = np.concatenate([np.arange(head), np.arange(count - (0 if head == count else most // 2), count)])
+    table, places = read_at(source, pos[at])
+    return InputRows(pos, table, tuple(places), at)
+
+
+def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
+    """Return the rows at arrival positions, in that order, and file and line of each."""
+    names = list(source.schema.names)
+    found: dict[int, tuple[pa.Table, str]] = {}
+    for part, wanted in _by_part(source, np.unique(pos)):
+        batch = source.read(part, names)
+        places = np.searchsorted(batch.pos, wanted)
+        lines = source.line_numbers(part, wanted)
+        file = _name(source, part)
+        for at, place, line in zip(wanted.tolist(), places.tolist(), lines.tolist(), strict=True):
+            found[at] = (batch.rows.slice(place, 1), f"{file}:{line}")
+    rows = [found[each] for each in pos.tolist()]
+    empty = pa.schema([source.schema.field(name) for name in names]).empty_table()
+    return pa.concat_tables([empty, *(row for row, _ in rows)]), [place for _, place in rows]
+
+
+def _name(source: Source, part: Split) -> str:
+    """Return the name of a file, or its path where several have this name."""
+    name = source.file_name(part)
+    files = {split.file: split for split in source.splits}
+    alike = sum(source.file_name(split) == name for split in files.values())
+    return name if alike < 2 else source.files[part.file].path
+
+
+def _by_part(source: Source, pos: Ints) -> Iterator[tuple[Split, Ints]]:
+    """Yield the smallest parts of files that hold rows, each with the positions of these. ``pos``: ascending."""
+    for split, within in _shared(source.splits, pos):
+        yield from _shared(source.parts_of(split), within)
+
+
+def _shared(splits: Sequence[Split], pos: Ints) -> Iterator[tuple[Split, Ints]]:
+    bases = [split.base for split in splits]
+    at = np.array([bisect_right(bases, each) - 1 for each in pos.tolist()], np.int64)
+    for each in np.unique(at).tolist():
+        yield splits[each], pos[at == each]
+
+
+# Where the rows of a key went that has no such window: filtered, rejected, in other windows, dropped, or held.
+
+
+def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:
+    """Say where the rows of a key went. All of its rows are read."""
+    plan = only_panes(recorded.stage.plan)
+    rows = read_key(plan, recorded.source, recorded.stage.marks, sought.key, Span())
+    panes = panes_of(rows)
+    total = _count(plan, recorded.source, sought.key)
+    rejected = Counter(rows.rejected)
+    if recorded.late is not None:
+        late = read_key(plan, recorded.late, recorded.stage.marks, sought.key, Span())
+        rejected.update({**late.rejected, "late": late.rejected.get("late", 0) + len(late.sequences)})
+        total += _count(plan, recorded.late, sought.key)
+    if panes.panes.rejects is not None:
+        rejected.update(panes.panes.rejects.by_reason)
+    counts = _counts(panes, total, rejected)
+    windows = len(panes.came_out)
+    on_state = result.manifest["job"].get("state") is not None
+    facts = tuple(_facts(panes, count_windows(result.rows, sought.key), on_state))
+    key = tuple((name, scalar_text(value)) for name, value in sought.key.items())
+    return MissingWindow(result.shown, str(plan.spec), key, sought.words, total, windows, counts, facts)
+
+
+def _counts(panes: KeyPanes, total: int, rejected: Mapping[str, int]) -> dict[str, int]:
+    """Return how many rows went where, without zeros, in the words of the row accounting."""
+    every, rows = panes.panes, len(panes.sequences)
+    out = int(np.count_nonzero(shown(take(every.membership, panes.came_out), rows)))
+    placed = int(np.count_nonzero(shown(every.membership, rows)))
+    end = WORDS["dropped_at_end" if panes.plan.options.at_end == "drop" else "held"]
+    scanned = 0 if every.rejects is None else len(every.rejects)
+    counts = {
+        WORDS["windowed"]: out,
+        end: placed - out,
+        "in no window": rows - placed - scanned,
+        "left out by --where": total - rows - (sum(rejected.values()) - scanned),
+        **{f"rejected, {reason}": count for reason, count in sorted(rejected.items())},
+    }
+    return {what: count for what, count in counts.items() if count}
+
+
+def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
+    """Count the rows of a key that the input has."""
+    if not key:
+        return sum(split.rows for split in source.splits)
+    condition = KeyCondition(key, None, Span(), source.schema)
+    reading = source if plan.projection.is_trivial else ProjectionSource(source, plan.projection, tuple(key))
+    parts = (part for split in source.splits for part in parts_with(source, split, condition))
+    return sum(int(np.count_nonzero(is_of_key(reading.read(part, list(key)).rows, key))) for part in parts)
+
+
+def _facts(panes: KeyPanes, there: int, on_state: bool) -> Iterator[Fact]:
+    """Say which windows the key has, and whether the result hides some; ``on_state``: it is of one unit of them all."""
+    came = panes.came_out
+    if len(panes.sequences) == 0:
+        yield Fact("other", "no row of this key reached a window")
+        return
+    if len(came):
+        numbers = panes.panes.number[came]
+        head = panes.head.take(pa.array(came))
+        ends = [scalar_text(head.column(name)[at]) for name, at in (("window_start", 0), ("window_end", -1))]
+        text = f"its windows have the numbers {int(numbers.min())} to {int(numbers.max())}, from {ends[0]} to {ends[1]}"
+        yield Fact("other", text)
+    if there < len(came):
+        why = "the others came out in other units" if on_state else "--having, or --partition-by, leaves out the others"
+        yield Fact("other", f"the result has {there:,} of them: {why}")
+    held = len(panes.panes) - len(came)
+    if held:
+        yield Fact("other", f"{held:,} more of its windows were open at the end, and --at-end did not flush them")
 
 
 @dataclass(frozen=True, slots=True)

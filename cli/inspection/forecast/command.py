@@ -8,15 +8,23 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....conf.recorded_job import secrets_of
+from ....windowing.engine.enrich import SMALL_TABLE, load_tables
+from ....windowing.engine.exchange.range_cuts import slices_of
+from ....windowing.engine.run import prepare_window
+from ....windowing.engine.strategy import Exchange
+from ....windowing.engine.window_memory import largest_window
+from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.errors import ConfigError, WincliError
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.workers.no_pandas import block_pandas
+from ....windowing.support.addresses.redaction import redacted
 from ....windowing.support.user_modules import search
+from ....writers.state.stage_files import ParquetStateFiles
 from ...arguments import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code
 from ...console.progress import Show, show_progress
@@ -24,15 +32,32 @@ from ...console.side_file import check_side_files
 from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
+from ...planning.open_input import AnySource
 from ...planning.request import JobRequest, parse_request
-from .as_json import forecast_as_json
-from .drawing.choice import Choice
+from ...run.pipeline import sizes_of, task_of
+from ...run.reports import window_words
+from .drawing import Choice
+from .forecast import Forecast, StrategyForecast
+from .stages import DriverExecutor, MemoryTables, OpenJob, driver_of
 from .text import forecast_text, strategy_text
 
 if TYPE_CHECKING:
     from ...run.context import RunContext
-    from ..effect.effect import Effect
+    from ..effect import Effect
     from .foresee import JobForecast
+
+
+# A forecast for programs: one JSON object.
+
+
+def forecast_as_json(forecast: Forecast) -> dict[str, Any]:
+    """Return a forecast as plain JSON values, its keys always in the same order."""
+    fields = asdict(forecast)
+    problem, way = fields.pop("problem"), fields.pop("way")
+    counts = {action: len(forecast.having(action)) for action in ("run", "may run", "skip", "gap", "stop")}
+    text = None if problem is None else redacted(str(problem))
+    return {"way": way, "counts": counts, **fields, "problem": text}
+
 
 _WIDEST = 120
 
@@ -107,7 +132,7 @@ def _effect_of(request: JobRequest, messages: Messages) -> Effect:
     """Compute the effect of a range, on Spark as a run does."""
 
     def load() -> Callable[[RunContext], Effect]:
-        from ..effect.effect import effect_of  # noqa: PLC0415
+        from ..effect import effect_of  # noqa: PLC0415
 
         return lambda context: effect_of(request, context)
 
@@ -142,8 +167,7 @@ def print_plan(
     _print(forecast_text(foreseen.forecast, width), messages)
     if foreseen.job is None:
         return
-    from .drawing.drawn import drawing_of  # noqa: PLC0415 - what was printed is there while the scan loads
-    from .tasks import sample_job  # noqa: PLC0415
+    from .drawing import drawing_of  # noqa: PLC0415 - what was printed is there while the scan loads
 
     sampled = sample_job(foreseen.job)
     if sampled.strategy is not None:
@@ -154,8 +178,7 @@ def print_plan(
 
 
 def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, messages: Messages) -> str:
-    from .drawing.drawn import drawing_of  # noqa: PLC0415
-    from .tasks import sample_job  # noqa: PLC0415
+    from .drawing import drawing_of  # noqa: PLC0415
 
     forecast, drawing = foreseen.forecast, None
     if foreseen.job is not None:
@@ -164,17 +187,70 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, mes
         drawing = drawing_of(foreseen.job, sampled.source, choice, _WIDEST, is_coloured=False)
     values = {**forecast_as_json(forecast), "drawing": drawing}
     if effect is not None:
-        from ..effect.text import effect_json  # noqa: PLC0415
+        from ..effect import effect_json  # noqa: PLC0415
 
         values["effect"] = effect_json(effect)
     return json_text(messages.clean_values(values), 2)
 
 
 def _print_effect(effect: Effect, messages: Messages) -> None:
-    from ..effect.text import effect_text  # noqa: PLC0415
+    from ..effect import effect_text  # noqa: PLC0415
 
     _print(f"{effect_text(effect)}\n", messages)
 
 
 def _print(text: str, messages: Messages) -> None:
     say(messages.clean(text))
+
+
+# How the first stage of a job will be computed, by the sample of its input that a run takes, too.
+
+
+@dataclass(frozen=True, slots=True)
+class JobSample:
+    """A job whose input was looked into.
+
+    ``source``: the input, with enrich tables that are read; None where these are too large for this process.
+    ``strategy``: how the first stage will be computed; None as ``source``.
+    """
+
+    source: AnySource | None
+    strategy: StrategyForecast | None
+
+
+def sample_job(job: OpenJob) -> JobSample:
+    """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
+
+    Raises `DataError` where the result would have more rows than the job allows, and what reading raises.
+    """
+    options = job.plan.request.job
+    driver = driver_of(options.master, options.spark_conf)
+    source = _with_tables(job, driver)
+    return JobSample(source, None if source is None else _strategy(job, source, driver))
+
+
+def _with_tables(job: OpenJob, driver: DriverExecutor) -> AnySource | None:
+    """Return the input with its enrich tables read; None where they are too large for this process."""
+    source = job.plan.source
+    if not isinstance(source, EnrichedSource):
+        return source
+    if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
+        return None
+    sink: Any = MemoryTables()
+    return load_tables(source, sink, driver, None, job.plan.request.job.slice_size).source
+
+
+def _strategy(job: OpenJob, source: AnySource, driver: DriverExecutor) -> StrategyForecast:
+    plan, mode = replace(job.plan, source=source), job.mode
+    stage = plan.stages[0]
+    work = task_of(plan, stage, source, plan.stage_outputs[0])
+    if mode is not None:
+        folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
+        work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
+    work, sample, strategy = prepare_window(work, driver, sizes_of(plan.request.job))
+    slices: int | None = None
+    if isinstance(strategy, Exchange) and driver.is_known:
+        slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
+    largest = largest_window(work, sample)
+    memory = None if largest is None else window_words(largest)
+    return StrategyForecast(strategy.name, strategy.reason, len(strategy.chunks), slices, memory)

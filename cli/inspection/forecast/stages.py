@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from ....conf.job import PIPE, Job
 from ....conf.ranges.units import Unit
+from ....conf.spark import usable_cores
+from ....readers.source import FileSource
 from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
+from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.language.sentences.sentences import sentences_of
+from ....windowing.language.spec import AggregateCall
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.planning.plan import Plan
+from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
+from ....windowing.spark.boot import Progress
+from ....windowing.spark.masters import is_local
 from ....windowing.support.addresses.redaction import redacted_path
+from ....windowing.support.formats import FORMATS, Format
 from ....writers.output.output import Output, output_to_plan
 from ....writers.state.state import State
 from ...console.progress import Show
@@ -18,9 +34,186 @@ from ...planning.open_input import NOTHING_KNOWN, AnySource, Earlier, enriched_i
 from ...planning.request import JobRequest
 from ...planning.stage_plans import StagePlan
 from ...run.incremental_run import IncrementalRun
-from .column_origins import input_columns, result_columns
-from .driver import driver_of
-from .forecast import InputForecast, StageForecast
+from .forecast import ColumnForecast, InputForecast, StageForecast
+
+# Where the type of each input column comes from, and what each column of a result holds, in words.
+
+
+_MOST_TEXT = 16 << 20  # bytes of a split that are read again to name the value which made a column text
+_FIXED: Mapping[str, str] = {
+    "window": "number of the window of its key",
+    "window_start": "first bound of the window",
+    "window_end": "last bound of the window",
+    "closed_by": "what ended the window",
+    "timing": "whether rows came too late for the window to be on time",
+    "index": "number of the output of one window",
+    MARK: "whether a window mark follows the row",
+}
+
+
+def input_columns(request: JobRequest, source: AnySource, plan: Plan) -> tuple[ColumnForecast, ...]:
+    """Return all columns of the input and of the expressions over it, with where their types come from."""
+    base, tables = source, {}
+    if isinstance(source, EnrichedSource):
+        base = source.base
+        tables = {field.name: each.bound.enrichment.name for each in source.enriched for field in each.bound.fields}
+    assert isinstance(base, FileSource)
+    schema = plan.projection.schema
+    lets = dict(plan.options.let)
+    found = []
+    for field in schema:
+        if field.name in plan.projection.hidden:
+            continue
+        if field.name in tables:
+            origin = f"enrich table {tables[field.name]}"
+        elif field.name in base.schema.names:
+            origin = _file_origin(request, base, field.name, field.name in plan.columns)
+        elif field.name in lets:
+            origin = f"--let {lets[field.name]}"
+        else:
+            origin = "of every input"
+        found.append(ColumnForecast(field.name, str(field.type), origin))
+    return tuple(found)
+
+
+def _file_origin(request: JobRequest, source: FileSource, name: str, is_used: bool) -> str:
+    declared = dict(request.reading.schema)
+    if name in declared:
+        return f"--schema {declared[name]}"
+    if name in source.constants:
+        return "folder names"
+    place = source.type_places.get(name, "")
+    if request.job.state is not None and place.startswith(f"the state {request.job.state} at "):
+        return place
+    form = format_of(source)
+    if not FORMATS[form].is_text:
+        lacking = sum(name not in layout for layout in source.layouts)
+        return form if not lacking else f"{form}; {lacking:,} of {len(source.files):,} files lack it"
+    if is_used and name in source.text_at and source.splits[source.text_at[name]].nbytes <= _MOST_TEXT:
+        return f"{form}, by all values: {source.explain_type(name) or 'text'}"
+    return f"{form}, by all values"
+
+
+def format_of(source: FileSource) -> Format:
+    """Return the format of the files of an input."""
+    module = type(source.reader).__module__
+    return next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
+
+
+def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
+    """Return the columns of a stage's result, with what each holds."""
+    plan = stage.plan
+    holds = _words(plan)
+    own = _aggregates(stage)
+    other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
+    return tuple(
+        ColumnForecast(field.name, _type(field), holds.get(field.name) or own.get(field.name, other))
+        for field in stage.result
+    )
+
+
+def _type(field: pa.Field) -> str:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    return str(kind)
+
+
+def _aggregates(stage: StagePlan) -> dict[str, str]:
+    calls = stage.request.calls
+    if calls is None:
+        return {"count": "count()"}
+    return {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
+
+
+def _words(plan: Plan) -> dict[str, str]:
+    """Return what each column of a result holds that is neither an aggregate nor a column of the row."""
+    known = dict.fromkeys(plan.place_names, "number of the row in its window")
+    known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
+    known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
+    return known | dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")
+
+
+# What a plan needs in place of Spark: an executor and a place for tables that leave no trace.
+
+
+_MANY = 8  # splits of text: reading so many takes seconds
+_MOST_TASKS = 1 << 16
+"""Tasks at a time of the largest cluster: a larger number is a mistake, and slices for it would fill the memory."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class DriverExecutor:
+    """An `Executor` that looks at samples in this process; it moves no rows, and makes no folder.
+
+    ``parallelism``: how many tasks the run will have at a time.
+    ``is_one_machine``: whether its tasks will share folders.
+    ``is_known``: whether ``parallelism`` is known; only a cluster itself knows its own.
+    ``show``: shows the progress of calls that take long; None: nobody looks.
+    """
+
+    parallelism: int
+    is_one_machine: bool
+    is_known: bool = True
+    show: Show | None = None
+
+    def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Run a function over items here, one after the other."""
+        found: list[R] = []
+        lot = items if isinstance(items, Sequence) else list(items)
+        for item in lot:
+            if self.show is not None and len(lot) >= _MANY:
+                self.show(Progress(label, len(found), len(lot), 1, 1))
+            found.append(function(item))
+        return found
+
+    def shuffle(self, *_: Any) -> list[Any]:
+        """Refuse: nothing that is planned moves rows."""
+        raise AssertionError("a plan moves no rows")
+
+    def broadcast(self, value: Any) -> Any:
+        """Return what holds the value."""
+        return LocalExecutor().broadcast(value)
+
+    @contextlib.contextmanager
+    def shared_folders(self) -> Iterator[tuple[str, ...]]:
+        """Give a name where tasks will share folders; there is no such folder."""
+        yield ("not made",) if self.is_one_machine else ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTables:
+    """The part of a `Sink` that enrich tables need, in memory."""
+
+    kept: dict[str, pa.RecordBatch] = field(default_factory=dict)
+
+    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
+        """Keep rows under a name."""
+        self.kept[name] = rows
+
+    def read_scratch(self, name: str) -> pa.RecordBatch:
+        """Return the rows kept under a name."""
+        return self.kept[name]
+
+
+def driver_of(master: str, settings: Mapping[str, str]) -> DriverExecutor:
+    """Return the executor that stands for a master with the user's settings."""
+    tasks = _tasks_of(master, settings)
+    if tasks is None or not 1 <= tasks <= _MOST_TASKS:
+        return DriverExecutor(1, is_local(master), is_known=False)
+    return DriverExecutor(tasks, is_local(master))
+
+
+def _tasks_of(master: str, settings: Mapping[str, str]) -> int | None:
+    """Return how many tasks a master has at a time; None where it does not say."""
+    if found := re.fullmatch(r"0*([1-9]\d{0,8})", settings.get("spark.default.parallelism", "")):
+        return int(found[1])
+    found = re.fullmatch(r"local(?:\[\s*(\*|\d{1,9})\s*(?:,.*)?\])?", master)
+    if found is None:
+        return None
+    return usable_cores() if found[1] == "*" else int(found[1] or 1)
+
 
 _MARKS = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
 

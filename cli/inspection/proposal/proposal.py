@@ -4,23 +4,262 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError, InputError
 from ....windowing.language.canonical import column_text
 from ....windowing.support.suggest import did_you_mean
-from .durations import GRID, spec_text
-from .keys import FILE, KeyColumn, find_keys, is_named_as_id, key_codes
-from .row_order import Gaps, OrderFacts, RowsInOrder, look_at_gaps, look_at_order, order_rows
 from .sample import Sample
-from .sessions import SessionGap, find_session_gap
-from .times import RowTimes, find_times
+from .times import (
+    GRID,
+    NICE,
+    Gaps,
+    OrderFacts,
+    RowsInOrder,
+    RowTimes,
+    find_times,
+    look_at_gaps,
+    look_at_order,
+    order_rows,
+    spec_text,
+)
+
+# The key of the rows: the column whose values are likely the users, devices or hosts that rows are about.
+
+
+FILE = "_file"
+_ENTITY = re.compile(
+    r"user|account|customer|client|member|visitor|device|sensor|meter|machine|vehicle|truck|host|node|server|session|"
+    r"symbol|ticker|instrument|station|site|shop|store|thread|^ip$|_ip$|addr|^pid$|_pid$|player|patient|driver|order_?id",
+    re.IGNORECASE,
+)
+_ID = re.compile(r"(?:^|_)id$|[a-z]I[Dd]$|_key$|^key$|uuid", re.IGNORECASE)
+_OF_ROWS = re.compile(r"(?:event|line|row|record|log|message|msg|template|type|request|trace|span)_?id$", re.IGNORECASE)
+_LEAST_ROWS = 3
+"""Rows that a key has on the average at least."""
+_LONGEST = 40
+"""Letters of a value on the average at most: longer texts are messages."""
+_LIKELY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column that may be the key.
+
+    ``name``: the column.
+    ``values``: how many values it has in the sample.
+    ``is_likely``: whether its name says that its values are things which rows are about.
+    """
+
+    name: str
+    values: int
+    is_likely: bool
+
+
+def is_named_as_id(name: str) -> bool:
+    """Whether a name says that its values are names of things: users, devices, lines."""
+    return any(pattern.search(name) for pattern in (_ENTITY, _ID, _OF_ROWS))
+
+
+def find_keys(sample: Sample, taken: Sequence[str]) -> list[KeyColumn]:
+    """Return the columns that may be the key, the most likely first. ``taken``: the columns that give the time."""
+    found = [*_series(sample), *_columns(sample, taken)]
+    in_turn = sorted(found, key=lambda one: (-one[0], -_spread(one[1].values, sample.rows.num_rows)))
+    return [key for _, key in in_turn]
+
+
+def key_codes(sample: Sample, key: Sequence[str]) -> np.ndarray:
+    """Return int64 (N,), a number for each row that is the same for rows of one key, and -1 for a null in the key."""
+    codes = np.zeros(sample.rows.num_rows, np.int64)
+    gone = np.zeros(sample.rows.num_rows, np.bool_)
+    for name in key:
+        if name == FILE:
+            own = sample.file
+        else:
+            encoded = sample.rows[name].combine_chunks().dictionary_encode()
+            own = encoded.indices.fill_null(-1).to_numpy()
+            gone |= own < 0
+        _, codes = np.unique(codes * (int(own.max(initial=0)) + 2) + own + 1, return_inverse=True)
+    return np.where(gone, -1, codes)
+
+
+def _spread(values: int, rows: int) -> float:
+    """Return how well a number of values divides rows: best is the square root of the rows, worst are 1 and all."""
+    return -abs(np.log(values) - np.log(rows) / 2)
+
+
+def _series(sample: Sample) -> Iterator[tuple[int, KeyColumn]]:
+    """Yield the file, where several files hold nothing but times and numbers: then each is a series of its own."""
+    texts = [f for f in sample.rows.schema if pa.types.is_string(f.type) and not _is_time_text(sample.rows[f.name])]
+    if len(sample.names) > 1 and not texts and FILE not in sample.rows.column_names:
+        yield _LIKELY, KeyColumn(FILE, len(sample.names), is_likely=True)
+
+
+def _is_time_text(column: pa.ChunkedArray) -> bool:
+    return not pc.any(pc.match_substring_regex(column.slice(0, 1000), "[A-Za-z]{4}")).as_py()
+
+
+def _columns(sample: Sample, taken: Sequence[str]) -> Iterator[tuple[int, KeyColumn]]:
+    for name in sample.rows.column_names:
+        kind, column = sample.rows.schema.field(name).type, sample.rows[name]
+        score = _score(name, kind)
+        if name in taken or score is None or column.null_count > len(column) // 2:
+            continue
+        values = pc.count_distinct(column).as_py()
+        if 2 <= values <= max(2, len(column) // _LEAST_ROWS) and not (_is_text(kind) and _length(column) > _LONGEST):
+            yield score, KeyColumn(name, values, score >= _LIKELY)
+
+
+def _score(name: str, kind: pa.DataType) -> int | None:
+    """Return how much a name and a type speak for a key; None: values of that type are measured, not named."""
+    if not (_is_text(kind) or pa.types.is_integer(kind)):
+        return None
+    if _ENTITY.search(name):
+        return 3
+    if _ID.search(name):
+        return 0 if _OF_ROWS.search(name) else 2
+    return 1 if _is_text(kind) else None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+
+
+def _length(column: pa.ChunkedArray) -> float:
+    texts = column.cast(pa.string())
+    return pc.mean(pc.utf8_length(texts)).as_py() or 0.0
+
+
+# Sessions: the valley between the short times inside of them and the long ones between them.
+#
+# The times between rows of a key are counted by their logarithm. Where sessions are in the data there are two hills,
+# and any gap in the valley between them cuts the rows alike. A number says how firm the gap is: the share of rows
+# that would change their session if it was a fifth longer or shorter.
+
+
+Floats = npt.NDArray[np.float64]
+
+_BINS = 8
+"""Bins of a factor of ten."""
+_LEAST = 8
+"""How many gaps a hill has at least."""
+_LEAST_SHARE = 0.002
+"""What share of all gaps a hill has at least."""
+_DEEP = 0.6
+"""How high the valley is at most, as a share of the lower hill."""
+_ROWS_IN_A_SESSION = 2
+"""How many rows sessions have on the average at least."""
+_MOST_MOVED = 0.1
+"""The share of rows that may change their session, if the gap is a fifth longer or shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionGap:
+    """A gap that ends sessions.
+
+    ``micros``: the gap, in microseconds.
+    ``short``, ``long``: where the hills on both sides are highest: a usual time inside of a session, and between two.
+    ``sessions``: how many sessions it makes of the rows of the sample.
+    ``moved_longer``, ``moved_shorter``: the share of rows whose session has another first row, if it is 20 % longer or
+        shorter.
+    """
+
+    micros: int
+    short: int
+    long: int
+    sessions: int
+    moved_longer: float
+    moved_shorter: float
+
+
+def find_session_gap(ordered: RowsInOrder) -> SessionGap | None:
+    """Find the gap in the deepest valley that makes sessions of the rows; None where there is no such valley."""
+    between = np.diff(ordered.micros)[~ordered.begins[1:]]
+    moving = between[between > 0]
+    if len(moving) < 2 * _LEAST:
+        return None
+    low = np.floor(np.log10(moving.min()) * _BINS) - 1
+    places = np.floor(np.log10(moving) * _BINS) - low
+    counts = np.bincount(places.astype(np.int64), minlength=int(places.max()) + 2).astype(np.float64)
+    for valley in _valleys(_smooth(counts), counts):
+        gap, short, long = (10 ** ((at + low + 0.5) / _BINS) for at in valley)
+        made = measure_gap(ordered, _nice(gap), int(short), int(long))
+        if _is_fit(made, len(ordered.micros)):
+            return made
+    return None
+
+
+def _is_fit(made: SessionGap, rows: int) -> bool:
+    """Whether a gap makes several sessions, of several rows each, which hardly depend on its exact length."""
+    is_firm = max(made.moved_longer, made.moved_shorter) <= _MOST_MOVED
+    return is_firm and 1 < made.sessions <= rows / _ROWS_IN_A_SESSION
+
+
+def measure_gap(ordered: RowsInOrder, micros: int, short: int = 0, long: int = 0) -> SessionGap:
+    """Return what a gap makes of the rows: its sessions, and the rows that a fifth more or less would move."""
+    first = session_starts(ordered, micros)
+    longer, shorter = (session_starts(ordered, int(micros * factor)) for factor in (1.2, 0.8))
+    rows = max(1, len(first))
+    moved = [float((first != other).sum()) / rows for other in (longer, shorter)]
+    return SessionGap(micros, short, long, len(np.unique(first)), *moved)
+
+
+def session_starts(ordered: RowsInOrder, micros: int) -> npt.NDArray[np.int64]:
+    """Return int64 (M,), for each row the place of the first row of its session (semantics section 2, ``gap``)."""
+    starts = ordered.begins.copy()
+    starts[1:] |= np.diff(ordered.micros) > micros
+    places = np.flatnonzero(starts)
+    return places[np.cumsum(starts) - 1] if len(starts) else places
+
+
+def _smooth(counts: Floats) -> Floats:
+    for _ in range(2):
+        padded = np.pad(counts, 1)
+        counts = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    return counts
+
+
+def _valleys(smooth: Floats, counts: Floats) -> list[tuple[float, int, int]]:
+    """Return the places of valleys, each with the hills on both sides of it; the best comes first.
+
+    A valley is the better the more the lower of its hills rises above it.
+    """
+    least = max(_LEAST, _LEAST_SHARE * counts.sum())
+    left_most, right_most = np.maximum.accumulate(smooth), np.maximum.accumulate(smooth[::-1])[::-1]
+    left_sum = np.cumsum(counts)
+    found = []
+    for at in range(1, len(smooth) - 1):
+        lower = min(left_most[at - 1], right_most[at + 1])
+        is_low = smooth[at] <= min(smooth[at - 1], smooth[at + 1])
+        is_between = left_sum[at - 1] >= least and left_sum[-1] - left_sum[at] >= least
+        if is_low and is_between and smooth[at] <= _DEEP * lower:
+            depth = float(np.log((lower + 0.5) / (smooth[at] + 0.5)))
+            found.append((depth, at, int(smooth[:at].argmax()), at + 1 + int(smooth[at + 1 :].argmax())))
+    in_turn = sorted(found, key=lambda valley: -valley[0])
+    return [(_middle(smooth, at), short, long) for _, at, short, long in in_turn]
+
+
+def _middle(smooth: Floats, at: int) -> float:
+    """Return the middle of the floor of a valley: the places around ``at`` that are as low."""
+    low = high = at
+    while low > 0 and smooth[low - 1] <= smooth[at] + 1e-9:
+        low -= 1
+    while high < len(smooth) - 1 and smooth[high + 1] <= smooth[at] + 1e-9:
+        high += 1
+    return (low + high) / 2
+
+
+def _nice(micros: float) -> int:
+    """Return the duration that people would say which is nearest to one."""
+    return min(NICE, key=lambda each: abs(np.log(each / micros)))
+
 
 _ROWS_IN_A_WINDOW = 12
 _TICKS_IN_A_WINDOW = 5

@@ -2,21 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from ....conf.job import Job, with_later_keys
+from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
+from ....conf.ranges.path_templates import as_glob
 from ....windowing.errors import WincliError
+from ....windowing.language.sentences.sentences import sentences_of
 from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....windowing.support.option import Option
 from ....windowing.support.suggest import few
 from ...console.amounts import count_of
-from ..results.open_windows import OpenWindowRows, open_windows
-from .calendar import calendar_of
-from .folders import Folder, read_folder
-from .measures.measured import LATE, LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
-from .measures.rejects import add_rejects
-from .report import Axis, Calendar, Measure, OverTime, Report, Series
-from .words import clauses_of, settings_of
+from ...console.messages import Messages
+from ...console.side_file import SideFile, check_side_files, write_side_file
+from ...planning.request import StageRequest, request_of
+from ..results.result import ResultFolder, rejects_of
+from ..results.shown_rows import OpenWindowRows, open_windows
+from .folders import LATE as LATE_REASON
+from .folders import Folder, calendar_of, read_folder
+from .measured import LATE, LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
+from .page import MARK, page_of
+from .page_elements import bytes_text
+from .panes import axis_values
+from .report import Axis, Calendar, Clause, Measure, OverTime, Report, Series
+
+# A recorded job in words: the windows of its stages clause by clause, and the options that differ from defaults.
+
+
+_SAID = frozenset(
+    {"window", "key", "agg", "let", "where", "having", "group_by", "emit", "sort_by", "operator"}
+    | {"at_end", "closed", "empty", "output", "input", "stages", "name"}
+)
+_HOW = frozenset({"log_format", "progress", "split_size", "slice_size", "max_open_files"})
+"""Options of how a run went, not of what it made."""
+
+
+def clauses_of(job: Mapping[str, Any], times: Set[str]) -> tuple[Clause, ...]:
+    """Return the windows of a recorded job in English, stage by stage; ``times``: the columns that are times.
+
+    A job of another version, which this one cannot parse, is told by the texts of its windows.
+    """
+    try:
+        stages = request_of(Job.model_validate(with_later_keys(job))).stages
+    except (WincliError, ValueError):
+        return tuple(Clause(stage["name"], redacted(str(stage["window"]))) for stage in job["stages"])
+    return tuple(Clause(each.stage.name, redacted(text)) for each in stages for text in _sentences(each, times))
+
+
+def _sentences(request: StageRequest, times: Set[str]) -> tuple[str, ...]:
+    return sentences_of(request.spec, request.stage.key, request.calls, request.options, times)
+
+
+def settings_of(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the options that differ from their defaults and that no clause says, as (name, value)."""
+    stages = job["stages"]
+    found = []
+    for stage in stages:
+        name = f"{stage['name']}: " if len(stages) > 1 else ""
+        found += [(f"{name}{option.name}", text) for option in STAGE_OPTIONS if (text := _differs(option, stage))]
+    found += [(option.name, text) for option in JOB_OPTIONS if (text := _differs(option, job))]
+    return tuple(found)
+
+
+def _differs(option: Option, values: Mapping[str, Any]) -> str:
+    """Return the value of an option that is not its default, as text; else an empty text."""
+    value = values.get(option.attribute, values.get(option.name))
+    if option.attribute in _SAID | _HOW or value in (None, [], {}, False) or str(value) == str(option.default):
+        return ""
+    if isinstance(value, dict):
+        return redacted(", ".join(f"{name}={each}" for name, each in value.items()))
+    return redacted(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+# Rejected rows over time: late rows and others, as far as they have an order value.
+
+
+_TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
+_INSTANT = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:?\d\d)$"
+
+
+def add_rejects(results: Sequence[ResultFolder], measured: Measured) -> int:
+    """Count the rejected rows of results in the steps of ``measured``; return how many have no place there."""
+    if measured.axis.scale == "window":
+        return 0
+    return sum(_add(result, measured) for result in results)
+
+
+def _add(result: ResultFolder, measured: Measured) -> int:
+    rows = rejects_of(result)
+    if rows is None or not {"reason", "row"} <= set(rows.schema.names):
+        return 0
+    apart = 0
+    for table in rows.tables(["reason", "row"]):
+        values, has_place = _values(table["row"], measured.axis)
+        is_late = pc.equal(table["reason"], LATE_REASON).fill_null(False).to_numpy()[has_place].astype(np.int64)
+        measured.steps.add(values[has_place], **{LATE_ROWS: is_late, REJECTS: 1 - is_late})
+        apart += int(np.count_nonzero(~has_place))
+    return apart
+
+
+def _values(rows: pa.ChunkedArray, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order value of each row, and whether it has one."""
+    nothing = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+    if not pa.types.is_struct(rows.type) or rows.type.get_field_index(axis.name) < 0:
+        return nothing
+    column = pc.struct_field(rows, axis.name)
+    if axis.scale == "time" and pa.types.is_string(column.type):
+        column = _times_of_rejects(column, axis)
+    try:
+        values = axis_values(column, axis.scale)
+    except (pa.ArrowException, AttributeError):
+        return nothing
+    has_place = pc.is_valid(column).to_numpy()
+    return values, has_place & np.isfinite(values) if values.dtype.kind == "f" else has_place
+
+
+def _times_of_rejects(texts: pa.ChunkedArray, axis: Axis) -> pa.ChunkedArray:
+    """Return texts as times; null for those that are none."""
+    form = _INSTANT if axis.is_utc else _TIME
+    good = pc.if_else(pc.match_substring_regex(texts, form).fill_null(False), texts, None)
+    kind = pa.timestamp("us", "UTC" if axis.is_utc else None)
+    try:
+        return pc.cast(good, kind)
+    except pa.ArrowInvalid:  # such as the 31st of February
+        return pa.chunked_array([pa.nulls(len(texts), kind)])
 
 
 def gather_report(path: str, only: Sequence[str] = ()) -> Report:
@@ -180,3 +295,38 @@ def _kept(found: Sequence[tuple[str, bool]]) -> str:
     if broken:
         return f"does not hold in {few(broken)}" if len(found) > 1 else "does not hold"
     return f"holds in {count_of(len(found), 'unit')}" if len(found) > 1 else "holds"
+
+
+# ``wincli report``: the page of a report is written to a file, whole or not at all, or to stdout.
+
+
+_MOST_NOTES = 10
+
+
+def write_report(path: str, output: str, only: Sequence[str], messages: Messages) -> None:
+    """Write the report on ``path`` to the file ``output``, or to stdout where that is ``-``.
+
+    ``only``: texts ``COLUMN=VALUE`` that choose keys. Raises as `report_of` does, `ConfigError` where the file
+    exists and is no report or is in the folder that is reported on, `OutputError` where it cannot be written.
+    """
+    file = SideFile("-o", output, "a report", "report.html", lambda line: line.startswith(MARK.encode()))
+    if output != "-":
+        check_side_files([file], [("the result", path)])
+    folder = read_folder(path)
+    if output != "-":  # a relative input counts from here: the record has it as it was written
+        check_side_files([file], [("an input of the result", as_glob(each)) for each in folder.job["input"]])
+    report = report_of(path, folder, only)
+    _tell(report.notes, messages)
+    page = page_of(report)
+    if output == "-":
+        sys.stdout.buffer.write(page.encode())
+        return
+    write_side_file(file, page)
+    messages.summary(f"{output}: {bytes_text(len(page.encode()))}, open it in a browser", bytes=len(page.encode()))
+
+
+def _tell(notes: Sequence[str], messages: Messages) -> None:
+    for note in notes[:_MOST_NOTES]:
+        messages.note(note)
+    if len(notes) > _MOST_NOTES:
+        messages.note(f"there are {count_of(len(notes) - _MOST_NOTES, 'more note')} of this kind")

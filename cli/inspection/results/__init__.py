@@ -2,5 +2,5 @@
 
 Imports `cli.backfill`, `cli.console`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by
 `cli.commands`, `cli.inspection.cases`, `cli.inspection.comparison`, `cli.inspection.explanation`,
-`cli.inspection.report`, `cli.inspection.status`.
+`cli.inspection.report`, `cli.inspection.results.status`.
 """

@@ -6,19 +6,25 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ....windowing.columns.arrays import combined
+from ....windowing.columns.numeric import measures
 from ....windowing.errors import ConfigError, shown
+from ....windowing.expressions.syntax import Expression
 from ....windowing.spark.workers.no_pandas import block_pandas
 from ....windowing.support.suggest import did_you_mean
 from ....writers.formats.encoder import encoder_of
+from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.streams import bold, print_lines, terminal_width
-from ...console.table import head_line, lay_out, row_lines
-from .key_values import condition_of, parse_only
-from .shown_rows import ShownRows, rows_at
+from ...console.table import cell_width, cut_to, head_line, is_number, lay_out, row_lines, texts_of
+from .shown_rows import ShownRows, condition_of, parse_only, rows_at
 
 Form = Literal["table", "jsonl", "csv", "drawing"]
 _SAMPLE = 1000
@@ -62,8 +68,6 @@ def print_rows(request: ShowRequest, messages: Messages) -> None:
     names = chosen_columns(request.columns, rows.schema.names)
     where = condition_of(request.where, parse_only(request.only, rows.schema))
     if request.form == "drawing":
-        from .bars import print_bars  # noqa: PLC0415 - numpy is for drawings alone
-
         print_bars(rows, where, request.columns, request.head, messages)
         return
     tables = _first(rows.tables(names, where), request.head)
@@ -110,3 +114,237 @@ def _print_encoded(schema: pa.Schema, tables: Iterable[pa.Table], form: Literal[
     sys.stdout.flush()
     encoder_of(form).encode(tables, schema, sys.stdout.buffer)
     sys.stdout.buffer.flush()
+
+
+# The windows of a result as bars over time, one lane for each key, above one aggregate as a line of blocks.
+
+
+BOUNDS = ("window_start", "window_end")
+_OWN = frozenset({"window", *BOUNDS, "closed_by", "timing", "index"})
+_KEYS = 5
+_ROWS = 100_000
+"""Windows that are drawn at most: nobody can tell more of them apart."""
+_LANES = 4
+"""Lines of bars for windows that overlap."""
+_WIDTH = 100
+_LABEL = 20
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_PLAIN = ".:-=+*#@"
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class BarLane:
+    """The windows of one key.
+
+    ``label``: the values of the key; empty without a key.
+    ``start``, ``end``: float64 (P,), the bounds of its windows as numbers of the axis, by start.
+    ``value``: float64 (P,), the aggregate of each; NaN where it has none.
+    """
+
+    label: str
+    start: Numbers
+    end: Numbers
+    value: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """All that the drawing shows.
+
+    ``lanes``: one for each key.
+    ``low``, ``high``: the ends of the axis, as numbers.
+    ``first``, ``last``: the ends of the axis, as texts.
+    ``aggregate``: the column of the line; None: there is no number.
+    ``more``: whether there are windows that are not drawn.
+    """
+
+    lanes: tuple[BarLane, ...]
+    low: float
+    high: float
+    first: str
+    last: str
+    aggregate: str | None
+    more: bool
+
+
+def print_bars(
+    rows: ShownRows, where: Expression | None, columns: Sequence[str], head: int | None, messages: Messages
+) -> None:
+    """Draw the windows of the first keys for which ``where`` is true.
+
+    ``columns``: the first of them that is a number is the line. ``head``: how many windows; None: as many as can
+    be seen apart. Raises `ConfigError` where the rows are no windows with bounds.
+    """
+    if not set(BOUNDS) <= set(rows.schema.names):
+        raise ConfigError("--draw: these rows are no windows with bounds", "draw the result itself")
+    bars = read_bars(rows, where, _aggregate(rows.schema, columns), min(head or _ROWS, _ROWS))
+    if not bars.lanes:
+        messages.note("there is no such window")
+        return
+    print_lines(bar_lines(bars, terminal_width() or _WIDTH, _blocks()))
+    if bars.more:
+        messages.note("there are more windows; --only NAME=VALUE and --where choose those to draw")
+
+
+def read_bars(rows: ShownRows, where: Expression | None, aggregate: str | None, most: int) -> Bars:
+    """Read the windows of the first `_KEYS` keys, at most ``most``."""
+    key = list(_key_of(rows))
+    names = [*key, "window", *BOUNDS, *([] if aggregate is None else [aggregate])]
+    found, more = _read(rows.tables(names, where), most)
+    table = pa.concat_tables([pa.schema([rows.schema.field(name) for name in names]).empty_table(), *found])
+    table = table.filter(pc.and_(pc.is_valid(table["window"]), pc.is_valid(table[BOUNDS[0]])))
+    if not table.num_rows:
+        return Bars((), 0.0, 1.0, "", "", aggregate, more)
+    labels = pc.binary_join_element_wise(*(texts_of(table[name]) for name in key), ", ") if key else None
+    chosen = [""] if labels is None else labels.unique().to_pylist()
+    lanes = tuple(_lane(table, labels, label, aggregate) for label in chosen[:_KEYS])
+    ends = pa.concat_arrays([combined(table[name]) for name in BOUNDS]).sort()
+    low, high = min(lane.start.min() for lane in lanes), max(lane.end.max() for lane in lanes)
+    numbers = _numbers(ends)
+    first, last = (ends.slice(int(np.searchsorted(numbers, each)), 1) for each in (low, high))
+    texts = [texts_of(each)[0].as_py() for each in (first, last)]
+    return Bars(lanes, float(low), float(high), texts[0], texts[1], aggregate, more or len(chosen) > _KEYS)
+
+
+def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
+    """Yield the lines of the drawing. ``width``: characters of a line. ``blocks``: letters of the line, low to high."""
+    left = max([*(min(cell_width(lane.label), _LABEL) for lane in bars.lanes), 7]) + 1
+    room = max(width - left - 2, 20)
+    gap = max(room - cell_width(bars.first) - cell_width(bars.last), 1)
+    yield f"{' ' * left} {bars.first}{' ' * gap}{bars.last}"
+    for lane in bars.lanes:
+        label = lane.label or "windows"
+        for at, line in enumerate(_stacked(bars, lane, room)):
+            yield f"{_padded(label if not at else '', left)} {line}".rstrip()
+        if bars.aggregate is not None:
+            line = _value_line(bars, lane, room, blocks)
+            yield f"{_padded(f' {bars.aggregate}', left)} {line}".rstrip()
+    if bars.aggregate is not None:
+        yield from _scale(bars, blocks)
+
+
+def _scale(bars: Bars, blocks: str) -> Iterator[str]:
+    low, high = _extent(bars)
+    if np.isfinite(low):
+        yield bold(f"{bars.aggregate}: {blocks[0]} {low:.6g} to {blocks[-1]} {high:.6g}")
+
+
+def _read(tables: Iterator[pa.Table], most: int) -> tuple[list[pa.Table], bool]:
+    found, left = [], most
+    for table in tables:
+        found.append(table.slice(0, left))
+        left -= table.num_rows
+        if left < 0:
+            return found, True
+    return found, False
+
+
+def _key_of(rows: ShownRows) -> Iterator[str]:
+    """Yield the key columns: those before the number of the window."""
+    for name in rows.schema.names:
+        if name == "window":
+            return
+        yield name
+
+
+def _aggregate(schema: pa.Schema, columns: Sequence[str]) -> str | None:
+    """Return the first column that is a number: of those that the user names, or of the aggregates."""
+    for name in columns:
+        if name not in schema.names or not is_number(schema.field(name).type):
+            raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
+    after = schema.names[schema.names.index("window") :]
+    own = (
+        name for name in after if name not in _OWN and not name.startswith("_") and is_number(schema.field(name).type)
+    )
+    return next(iter(columns), None) or next(own, None)
+
+
+def _lane(table: pa.Table, labels: Any, label: str, aggregate: str | None) -> BarLane:
+    mine = table if labels is None else table.filter(pc.equal(labels, label))
+    start, end = (_numbers(combined(mine[name])) for name in BOUNDS)
+    value = np.full(len(start), np.nan) if aggregate is None else _numbers(combined(mine[aggregate]))
+    order = np.argsort(start, kind="stable")
+    return BarLane(label, start[order], np.maximum(end, start)[order], value[order])
+
+
+def _numbers(values: pa.Array) -> Numbers:
+    """Return values as float64, null as NaN: enough to place a bar."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    filled = np.asarray(measures(values.drop_null()), np.float64)
+    out = np.full(len(values), np.nan)
+    out[values.is_valid().to_numpy(zero_copy_only=False)] = filled
+    return out
+
+
+def _columns(bars: Bars, at: Numbers, room: int) -> npt.NDArray[np.int64]:
+    """Return the character at which each number of the axis stands."""
+    span = (bars.high - bars.low) or 1.0
+    return np.clip(((at - bars.low) / span * (room - 1)).round(), 0, room - 1).astype(np.int64)
+
+
+def _stacked(bars: Bars, lane: BarLane, room: int) -> list[str]:
+    """Return lines of bars; a window that overlaps others stands below them, as far as there are lines."""
+    first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
+    lines = [[" "] * room for _ in range(_LANES)]
+    places = _lines_of(lane)
+    for line, a, b in zip(places, first, last, strict=True):
+        if line is not None:
+            _paint(lines[line], int(a), int(b))
+    used = max((line for line in places if line is not None), default=0) + 1
+    texts, hidden = ["".join(line) for line in lines[:used]], places.count(None)
+    return texts if not hidden else [*texts, f"(and {count_of(hidden, 'window')} that overlap these)"]
+
+
+def _lines_of(lane: BarLane) -> list[int | None]:
+    """Return the line of each window, the first on which it overlaps none before it; None where there is no such."""
+    until, found = [-np.inf] * _LANES, []
+    for start, end in zip(lane.start, lane.end, strict=True):
+        line = next((each for each in range(_LANES) if until[each] <= start), None)
+        if line is not None:
+            until[line] = end
+        found.append(line)
+    return found
+
+
+def _paint(line: list[str], a: int, b: int) -> None:
+    if a == b:
+        line[a] = "|" if line[a] == " " else "#"
+        return
+    line[a : b + 1] = ["[" if line[a] == " " else "#", *"=" * (b - a - 1), "]"]
+
+
+def _extent(bars: Bars) -> tuple[float, float]:
+    every = np.concatenate([lane.value for lane in bars.lanes])
+    known = every[np.isfinite(every)]
+    return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
+
+
+def _value_line(bars: Bars, lane: BarLane, room: int, blocks: str) -> str:
+    """Return a letter for each character of the axis: the largest value of the windows there."""
+    highest = np.full(room, -np.inf)
+    first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
+    for a, b, value in zip(first, last, lane.value, strict=True):
+        if np.isfinite(value):
+            highest[a : b + 1] = np.maximum(highest[a : b + 1], value)
+    low, high = _extent(bars)
+    span = (high - low) or 1.0
+    return "".join(
+        blocks[int(min((each - low) / span * len(blocks), len(blocks) - 1))] if np.isfinite(each) else " "
+        for each in highest
+    )
+
+
+def _blocks() -> str:
+    """Return the letters of the line that stdout has."""
+    try:
+        _BLOCKS.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return _PLAIN
+    return _BLOCKS
+
+
+def _padded(text: str, width: int) -> str:
+    cut = cut_to(text, width - 1)
+    return cut + " " * (width - cell_width(cut))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -14,10 +14,14 @@ from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import ConfigError, InputError
-from ....windowing.expressions.syntax import Expression
+from ....windowing.expressions.syntax import Expression, parse_expression
 from ....windowing.projection.projection import RowExpressions, make_projection, project
+from ....windowing.state.state_tables import POS, WINDOWS
 from ....windowing.support.suggest import did_you_mean, few
 from ....writers.state.layout import is_state
+from ....writers.state.stage_files import ParquetStateFiles
+from ....writers.state.state import read_state
+from ....writers.state.table_reader import record_of, stage_of
 from ...planning.fingerprint import same_job
 from .result import ResultFolder, label_of, open_result_folder, rejects_of
 
@@ -85,8 +89,6 @@ def rows_at(path: str, *, unit: str | None = None, stage: str | None = None, rej
     nothing of wincli, `ConfigError` where there is no such unit or stage, or it has no rejects.
     """
     if is_state(path):
-        from .open_windows import open_windows  # noqa: PLC0415 - what reads states loads numba
-
         if rejects:
             raise ConfigError(f"{path} is a state, and rejected rows are in outputs", "name the folder of an output")
         return open_windows(path, unit, stage)
@@ -145,3 +147,151 @@ def _job_of(manifest: ListedFile) -> Mapping[str, Any] | None:
 
 def _rows_of(result: ResultFolder, rejects: bool) -> ShownRows | None:
     return rejects_of(result) if rejects else result.rows
+
+
+# The windows that a state holds open: one line for each key that has rows in it.
+
+
+WINDOW = "window"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWindowRows:
+    """The open windows of a stage, one line for each key with rows: `ShownRows`.
+
+    Columns: those of the key; ``window``, the number of the open window; ``rows``, how many it holds; ``first`` and
+    ``last``, the least and the largest order value of these, where rows are ordered by a column.
+
+    ``files``: the files of the state.
+    ``key``: the key columns.
+    ``order``: the first order column; None for arrival order.
+    ``schema``: the columns.
+    """
+
+    files: ParquetStateFiles = field(repr=False)
+    key: tuple[str, ...]
+    order: str | None
+    schema: pa.Schema
+
+    def tables(self, columns: Sequence[str] | None = None, where: Expression | None = None) -> Iterator[pa.Table]:
+        """Yield the lines, a part of the state at a time."""
+        names = self.schema.names if columns is None else list(columns)
+        projection = make_projection(self.schema, RowExpressions((), where))
+        for keys, rows in zip(self.files.parts("keys"), self.files.parts("rows"), strict=True):
+            whole = _lines(self.files.read_part(keys), self.files.read_part(rows), self.key, self.order)
+            found = project(projection, whole.select(list(projection.needs(names))), names)
+            yield found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
+
+
+def open_windows(path: str, unit: str | None, stage: str | None) -> OpenWindowRows:
+    """Return the open windows of a state. ``unit``: after which unit; None: the newest. ``stage``: of which stage.
+
+    Raises `ConfigError` where there is no such state, unit or stage, or the state no longer keeps them.
+    """
+    view = read_state(path)
+    record = record_of(view.records, unit, path)
+    found = stage_of(record, stage, path)
+    if not view.storage.has_data(record) and found.parts:
+        raise ConfigError(f"{path} no longer keeps the windows of {record.label}", "name a newer unit")
+    files = view.storage.files(record, found.name)
+    key, order = tuple(found.identity["key"]), next(iter(found.identity["order"]), None)
+    pairs = list(zip(files.parts("keys"), files.parts("rows"), strict=True))
+    if not pairs:
+        nothing = pa.schema([pa.field(WINDOW, pa.int64()), pa.field("rows", pa.int64())])
+        return OpenWindowRows(files, key, order, nothing)
+    keys, rows = map(files.read_part, pairs[0])
+    return OpenWindowRows(files, key, order, _lines(keys, rows, key, order).schema)
+
+
+def _lines(keys: pa.Table, rows: pa.Table, key: Sequence[str], order: str | None) -> pa.Table:
+    """Return a line for each key with rows. ``keys``, ``rows``: as `windowing.state.state_tables` makes them."""
+    of_order = [] if order is None else [(order, "min"), (order, "max")]
+    keys, rows = _plain(keys.select([*key, WINDOWS])), _plain(rows.select([*key, POS, *([order] if order else [])]))
+    if not key:  # one line, whatever is held
+        keys, rows = (table.append_column("__one", pa.repeat(0, table.num_rows)) for table in (keys, rows))
+    by = list(key) or ["__one"]
+    found = rows.group_by(by, use_threads=False).aggregate([(POS, "count"), *of_order])
+    found = found.join(keys, by).sort_by([(name, "ascending") for name in by])
+    columns = [*key, WINDOWS, f"{POS}_count", *(f"{order}_{which}" for _, which in of_order)]
+    return found.select(columns).rename_columns([*key, WINDOW, "rows", *(["first", "last"] if order else [])])
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table with plain columns for its dictionaries."""
+    types = [each.type.value_type if pa.types.is_dictionary(each.type) else each.type for each in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
+
+
+# Values of columns that a user names on the command line, ``--only user=u7``, as a condition.
+
+
+def split_only(texts: Sequence[str]) -> dict[str, str]:
+    """Return the values of ``NAME=VALUE`` texts by name. Raises `ConfigError` for a text without ``=``."""
+    for text in texts:
+        if "=" not in text:
+            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
+    return {name.strip(): value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def parse_only(texts: Sequence[str], schema: pa.Schema) -> dict[str, pa.Scalar]:
+    """Return the values of ``NAME=VALUE`` texts in the types of their columns.
+
+    Raises `ConfigError` as `split_only` does, for an unknown column, and for a value that is none of its column.
+    """
+    found = split_only(texts)
+    for name in found:
+        if name not in schema.names:
+            raise ConfigError(f"--only: there is no column {name!r}", did_you_mean(name, schema.names))
+    return {name: value_of(text, schema.field(name).type, f"--only {name}") for name, text in found.items()}
+
+
+def value_of(text: str, kind: pa.DataType, option: str) -> pa.Scalar:
+    """Return a text as a value of a type. Raises `ConfigError` naming the option where it is none."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    try:
+        return pa.scalar(text).cast(kind) if not pa.types.is_timestamp(kind) else _instant(text, kind)
+    except pa.ArrowException as error:
+        raise ConfigError(f"{option}: {text!r} is no {kind}", "give a value of that type") from error
+
+
+def _instant(text: str, kind: pa.TimestampType) -> pa.Scalar:
+    """Return an instant; without a zone in the text it is in UTC, where the type has a zone."""
+    if kind.tz is None:
+        return pa.scalar(text).cast(kind)
+    try:
+        return pa.scalar(text).cast(kind)
+    except pa.ArrowInvalid:
+        return pa.scalar(f"{text}Z").cast(kind)
+
+
+def condition_of(where: str | None, only: Mapping[str, pa.Scalar]) -> Expression | None:
+    """Return the condition that a row has the values ``only``, and ``where`` is true for it; None: neither is given.
+
+    Raises `SpecError` for a mistake in ``where``.
+    """
+    given = None if where is None else parse_expression(where)
+    if not only:
+        return given
+    texts = [f"{_quoted(name)} = {_literal(value)}" for name, value in only.items()]
+    return parse_expression(" AND ".join([*texts, *([f"({where})"] if where is not None else [])]))
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _literal(value: pa.Scalar) -> str:
+    types, kind = pa.types, value.type
+    if types.is_timestamp(kind) and kind.tz is not None:  # its text has no offset of its own but that of UTC, Z
+        value = value.cast(pa.timestamp(kind.unit, "UTC"))
+    text = str(value.cast(pa.string()))
+    if types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind):
+        return text
+    if types.is_boolean(kind):
+        return text.upper()
+    quoted = "'" + text.replace("'", "''") + "'"
+    if types.is_timestamp(kind):
+        return f"TIMESTAMP {quoted}"
+    return f"DATE {quoted}" if types.is_date(kind) else quoted

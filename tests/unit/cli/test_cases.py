@@ -22,11 +22,9 @@ from support.in_process import wincli_here
 from support.places import ROOT
 from support.processes import Ran
 from support.strategies import examples
-from wincli.cli.inspection.cases.case import CsvRows, Scalar
-from wincli.cli.inspection.cases.cells import is_same, text_of_found
-from wincli.cli.inspection.cases.compare import Mismatch, RowPair, compare
-from wincli.cli.inspection.cases.given_files import csv_rows
-from wincli.cli.inspection.cases.text import difference
+from wincli.cli.inspection.cases.case import CsvRows, Scalar, csv_rows
+from wincli.cli.inspection.cases.command import difference
+from wincli.cli.inspection.cases.compare import Mismatch, RowPair, compare, is_same, text_of_found
 
 EXAMPLES = ROOT / "conf" / "examples"
 JOB = "window: delta(ts, 60)\nkey: user\ninput: log\noutput: out\nagg: {n: count(), spent: sum(x)}\n"

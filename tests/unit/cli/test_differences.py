@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.inspection.comparison.changes import Comparison, changes_of, largest, order_of, tally_of
-from wincli.cli.inspection.comparison.leftovers import leftovers
+from wincli.cli.inspection.comparison.changes import Comparison, changes_of, largest, leftovers, order_of, tally_of
 
 SCHEMA = pa.schema({"user": pa.string(), "window": pa.int64(), "n": pa.int64(), "x": pa.float64(), "t": pa.string()})
 IDENTITY = ("user", "window")

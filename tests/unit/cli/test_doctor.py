@@ -18,8 +18,12 @@ from packaging.specifiers import SpecifierSet
 
 from support.in_process import wincli_here
 from support.processes import wincli
-from wincli.cli.inspection.diagnosis import command, machine, software, spark, store
-from wincli.cli.inspection.diagnosis.check import Check, run_check
+from wincli.cli.inspection import doctor as command
+from wincli.cli.inspection import doctor as software
+from wincli.cli.inspection import doctor as spark
+from wincli.cli.inspection import doctor_machine as machine
+from wincli.cli.inspection import doctor_machine as store
+from wincli.cli.inspection.doctor_machine import Check, run_check
 from wincli.windowing.errors import SparkError
 from wincli.windowing.spark import java as javas
 from wincli.windowing.spark.java import find_java

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from support.day_results import day, records, span
 from support.in_process import wincli_here
 from wincli.cli.console.messages import Messages
+from wincli.cli.inspection import effect as effect_module
 from wincli.cli.inspection.comparison.changes import Difference
 from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
-from wincli.cli.inspection.effect import effect as effect_module
-from wincli.cli.inspection.effect.effect import Effect, effect_of
-from wincli.cli.inspection.effect.text import effect_json, effect_text
+from wincli.cli.inspection.effect import Effect, effect_json, effect_of, effect_text
 from wincli.cli.planning.request import JobRequest, parse_request
 from wincli.cli.run.run_modes import local_context, run_request
 from wincli.windowing.errors import ConfigError, InputError

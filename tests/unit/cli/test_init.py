@@ -22,11 +22,9 @@ from hypothesis import strategies as st
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
 from wincli.cli.inspection.proposal import sample as sampling
-from wincli.cli.inspection.proposal.durations import in_words
-from wincli.cli.inspection.proposal.proposal import Proposal, propose
-from wincli.cli.inspection.proposal.row_order import RowsInOrder
+from wincli.cli.inspection.proposal.proposal import Proposal, find_session_gap, measure_gap, propose
 from wincli.cli.inspection.proposal.sample import take_sample
-from wincli.cli.inspection.proposal.sessions import find_session_gap, measure_gap
+from wincli.cli.inspection.proposal.times import RowsInOrder, in_words
 from wincli.conf.job_files.parser import read_job_file
 from wincli.readers.options import ReadOptions
 

@@ -16,8 +16,8 @@ import pytest
 from support.in_process import wincli_here
 from support.processes import WINCLI, environment
 from wincli.cli.console.table import cell_width, head_line, lay_out, row_lines
-from wincli.cli.inspection.explanation.windows.key_rows import is_of_key
-from wincli.cli.inspection.results.key_values import condition_of, parse_only
+from wincli.cli.inspection.explanation.panes_of_key import is_of_key
+from wincli.cli.inspection.results.shown_rows import condition_of, parse_only
 from wincli.windowing.projection.projection import RowExpressions, make_projection, project
 
 LOG = """ts,user,amount

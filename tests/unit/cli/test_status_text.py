@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from support.docs_pages import rows_of
 from wincli.cli.console.amounts import WORDS, RowAccount, account_of, equation, sum_consecutive, sum_independent
 from wincli.cli.console.messages import Messages
-from wincli.cli.inspection.report.page.account import add_accounts
-from wincli.cli.inspection.report.page.elements import Element
-from wincli.cli.inspection.status import print_status
+from wincli.cli.inspection.report.page import add_accounts
+from wincli.cli.inspection.report.page_elements import Element
+from wincli.cli.inspection.results.status import print_status
 from wincli.conf.ranges.units import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile

@@ -9,7 +9,7 @@ import pytest
 
 from support.in_process import wincli_here
 from support.s3_server import S3Bucket, S3Server
-from wincli.cli.inspection.explanation.windows import recorded_input
+from wincli.cli.inspection.explanation import recorded as recorded_input
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
 from wincli.windowing.support.addresses import file_systems

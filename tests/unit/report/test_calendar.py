@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.console.amounts import RowAccount
-from wincli.cli.inspection.report.calendar import UnitTimes, calendar_of
-from wincli.cli.inspection.report.page.calendar import add_calendar
-from wincli.cli.inspection.report.page.elements import element
-from wincli.cli.inspection.results.folder_status import StageStatus, Status, UnitStatus
+from wincli.cli.inspection.report.folders import UnitTimes, calendar_of
+from wincli.cli.inspection.report.page_elements import element
+from wincli.cli.inspection.report.page_lanes import add_calendar
+from wincli.cli.inspection.results.status import StageStatus, Status, UnitStatus
 from wincli.conf.ranges.units import Kind, unit_at
 
 START = {"hour": 494_000, "day": 20_600, "week": 2_900}

@@ -15,8 +15,8 @@ from support.browser import Browser, open_browser
 from support.fake_report import report
 from support.hostile_texts import PAGE_TEXTS
 from support.in_process import wincli_here
-from wincli.cli.inspection.report.page.document import MARK, page_of
-from wincli.cli.inspection.report.page.elements import safe
+from wincli.cli.inspection.report.page import MARK, page_of
+from wincli.cli.inspection.report.page_elements import safe
 from wincli.windowing.errors import shown
 
 _TREE = """return [...document.querySelectorAll('*')].map(

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.cli.inspection.report.measures.busiest import BusyKeys
-from wincli.cli.inspection.report.measures.distribution import Spread
-from wincli.cli.inspection.report.measures.lanes import LaneBars
-from wincli.cli.inspection.report.measures.steps import Steps
+from wincli.cli.inspection.report.measured import BusyKeys, Spread, Steps
+from wincli.cli.inspection.report.panes import LaneBars
 
 Batches = st.lists(st.lists(st.integers(0, 2**53), max_size=30), max_size=6)
 Times = st.lists(st.lists(st.integers(-(2**50), 2**52), max_size=30), max_size=6)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from support.fake_report import TIME, report
 from support.strategies import examples
-from wincli.cli.inspection.report.page.document import MARK, MOST_BYTES, page_of
-from wincli.cli.inspection.report.page.quantities import duration_text, share_text, time_text
-from wincli.cli.inspection.report.page.ticks import axis_ticks, log_ticks
+from wincli.cli.inspection.report.page import MARK, MOST_BYTES, page_of
+from wincli.cli.inspection.report.page_elements import axis_ticks, duration_text, log_ticks, share_text, time_text
 from wincli.cli.inspection.report.report import (
     Axis,
     Bar,

@@ -1,0 +1,349 @@
+"""The machine: memory, cores, space, limits, permissions and clock."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pyarrow import fs
+
+from ...conf.spark import heap_mb, memory_bytes, usable_cores
+from ...windowing.errors import ConfigError, WincliError
+from ...windowing.spark.class_archive import SWITCH, cache_folder
+from ...windowing.spark.open_files import NEEDED
+from ...windowing.spark.setup import temporary_place
+from ...windowing.spark.temporary_folders import PREFIX
+from ...windowing.support.addresses.file_systems import STORES, reach, scheme_of
+from ...windowing.support.addresses.redaction import redacted, redacted_path
+from ...windowing.support.suggest import few
+from ...windowing.support.trusted_folders import way_in
+from ...writers.folders.os_errors import reason
+from ...writers.folders.place import is_local, new_token, resolve
+from ...writers.state.layout import is_state
+from ...writers.state.state import read_state
+from ...writers.stores.conditional import ConditionalStore
+from ...writers.stores.open import open_store
+from ...writers.stores.probe import refuses_stale_puts
+from ..console.amounts import count_of, is_mostly_late
+
+# One thing that was checked, and how: what a user did wrong or a machine lacks is an answer, and no error.
+
+
+Level = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found of one thing.
+
+    ``name``: the thing.
+    ``level``: ``ok``; ``warn``: runs work, but not well, or not all; ``fail``: runs do not work.
+    ``what``: what was found, in words.
+    ``do``: what to do about it; empty where it is ok.
+    """
+
+    name: str
+    level: Level
+    what: str
+    do: str = ""
+
+
+def warn_of(name: str, note: str, do: str = "") -> Check:
+    """Return a note, ``what; do``, as a check that warns. ``do``: what to do where the note does not say it."""
+    what, _, advice = note.partition("; ")
+    return Check(name, "warn", what, advice or do)
+
+
+def run_check(name: str, look: Callable[[], Check | Iterator[Check]]) -> Iterator[Check]:
+    """Yield what ``look`` finds, as it is found; where it cannot look, that is a fail."""
+    try:
+        found = look()
+        if isinstance(found, Check):
+            yield found
+        else:
+            yield from found
+    except WincliError as error:
+        yield Check(name, "fail", error.what, error.do or "")
+    except Exception as error:  # whatever a broken machine raises is an answer, and other checks go on
+        text = (str(error).splitlines() or [""])[0]
+        yield Check(
+            name, "fail", f"{type(error).__name__}: {text}", "mend it, or report what wincli doctor --json prints"
+        )
+
+
+_GB = 1 << 30
+_USUAL_FILES = 1024
+_LEAST_MEMORY, _LEAST_FREE = 2 * _GB, _GB
+_LEAST_SPACE, _ENOUGH_SPACE = _GB, 10 * _GB
+_LEAST_INODES = 10_000
+_MOST_SKEW = 2.0
+"""Seconds by which the clock of a file system may differ: a run sees by their times whether files have changed."""
+_OLDEST_YEAR = 2025
+
+
+def check_memory() -> Check:
+    """Check the memory of the machine or the container, and what is free of it."""
+    total, free = memory_bytes(), _available()
+    what = f"{total / _GB:.1f} GiB" + (f", {free / _GB:.1f} free" if free is not None else "")
+    what += f"; Java gets {heap_mb(total) / 1024:.1f} of it"
+    if total < _LEAST_MEMORY or (free is not None and free < _LEAST_FREE):
+        return Check("memory", "warn", what, "free some, or run fewer tasks at a time: --master 'local[1]'")
+    return Check("memory", "ok", what)
+
+
+def _available() -> int | None:
+    """Return the bytes of memory that can be had without swapping; None where the system does not say."""
+    path = Path("/proc/meminfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if found is None else min(int(found) * 1024, memory_bytes())
+
+
+def check_cores() -> Check:
+    """Check how many cores this process may use."""
+    usable, quota = usable_cores(), _quota()
+    if quota is not None and quota < usable:
+        tasks = max(1, round(quota))
+        what = f"{usable}, and the container may use {quota:g} of them at a time"
+        return Check("cores", "warn", what, f"run as many tasks as that: --master 'local[{tasks}]'")
+    return Check("cores", "ok", f"{usable}")
+
+
+def _quota() -> float | None:
+    """Return how many cores the container may use; None: there is no limit."""
+    path = Path("/sys/fs/cgroup/cpu.max")
+    limit, _, period = (path.read_text().strip() if path.exists() else "").partition(" ")
+    return int(limit) / int(period) if limit.isdigit() and period.isdigit() else None
+
+
+def check_temporary(environ: Mapping[str, str]) -> Iterator[Check]:
+    """Check the folders for temporary files: the blocks of an exchange take about the bytes of its columns."""
+    place, notes = temporary_place()
+    yield from (warn_of("temporary", note) for note in notes)
+    named = [part.strip() for part in environ.get("SPARK_LOCAL_DIRS", "").split(",") if part.strip()]
+    for folder in dict.fromkeys([place, *named]):
+        yield _space(folder)
+    left = [path for path in Path(place).glob(f"{PREFIX}*") if path.stat().st_uid == os.geteuid()]
+    if left:
+        what = f"{count_of(len(left), 'folder')} of runs that run now, or were killed, in {place}"
+        yield Check("temporary", "ok", f"{what}; the next run removes those of killed ones")
+
+
+def _space(folder: str) -> Check:
+    usage, state = shutil.disk_usage(folder), os.statvfs(folder)
+    what = f"{usage.free / _GB:.1f} GiB free in {folder}"
+    faults: tuple[tuple[bool, Level, str], ...] = (
+        (bool(state.f_flag & os.ST_RDONLY), "fail", ", which is read-only"),
+        (usage.free < _LEAST_SPACE, "fail", ""),
+        (bool(state.f_files) and state.f_favail < _LEAST_INODES, "warn", f", and room for {state.f_favail:,} files"),
+        (bool(state.f_flag & getattr(os, "ST_NOEXEC", 0)), "warn", ", from which no library can be loaded (noexec)"),
+        (_is_in_memory(folder), "warn", ", which is in memory (tmpfs)"),
+        (usage.free < _ENOUGH_SPACE, "warn", ""),
+    )
+    for is_so, level, words in faults:
+        if is_so:
+            do = "free some, or name another folder: TMPDIR=FOLDER, or --spark-conf spark.local.dir=FOLDER"
+            return Check("temporary", level, what + words, do)
+    return Check("temporary", "ok", what)
+
+
+def _is_in_memory(folder: str) -> bool:
+    """Whether the file system of a folder is one in memory, as the list of mounts says."""
+    mounts = Path("/proc/mounts")
+    lines = [line.split() for line in mounts.read_text().splitlines()] if mounts.exists() else []
+    own = os.path.realpath(folder)
+    above = [(point, kind) for _, point, kind, *_ in lines if point == "/" or f"{own}/".startswith(f"{point}/")]
+    return max(above, key=lambda mount: len(mount[0]), default=("", ""))[1] == "tmpfs"
+
+
+def check_files() -> Check:
+    """Check how many files may be open at once."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    what = f"{'unlimited' if soft == unlimited else f'{soft:,}'} may be open at once"
+    if hard != unlimited and hard < NEEDED:
+        return Check("open files", "fail", f"{what}, and Spark needs {NEEDED}", "raise the limit: ulimit -n 4096")
+    if soft != unlimited and soft < _USUAL_FILES:
+        return Check("open files", "warn", f"{what}, and {_USUAL_FILES:,} are usual", "raise the limit: ulimit -n 4096")
+    return Check("open files", "ok", what)
+
+
+def check_cache(environ: Mapping[str, str]) -> Check:
+    """Check the folder in which Java's classes are kept, which halves the time that Java takes to start."""
+    folder = cache_folder(environ)
+    if folder is None:
+        why = f"{SWITCH} is off" if environ.get(SWITCH) == "off" else "there is no HOME"
+        return Check("cache", "warn", f"Java's classes are not kept between runs: {why}", "set HOME or XDG_CACHE_HOME")
+    if why_not := way_in(folder):
+        do = "make it yours alone (chown, chmod go-w)"
+        return Check("cache", "warn", f"Java's classes are not kept between runs, for {why_not}", do)
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        do = "make it writable, or name another with XDG_CACHE_HOME"
+        return Check("cache", "warn", f"{there} cannot be written, so each run starts Java anew", do)
+    sizes = [path.stat().st_size for path in folder.glob("java-*.jsa")] if folder.exists() else []
+    kept = f", {sum(sizes) / (1 << 20):,.0f} MiB" if sizes else ", empty: the first run that ends well fills it"
+    return Check("cache", "ok", f"{folder}{kept}")
+
+
+def check_folder() -> Check:
+    """Check that the working folder can be written, where outputs go that are named without a folder."""
+    try:
+        with tempfile.TemporaryDirectory(dir=".", prefix=".wincli-doctor-"):
+            return Check("folder", "ok", f"{Path.cwd()} can be written")
+    except OSError as error:
+        what = f"{_cwd()} cannot be written: {error.strerror}"
+        return Check("folder", "warn", what, "name outputs in folders that can be, or change the folder")
+
+
+def _cwd() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return "the working folder"
+
+
+def check_clock() -> Check:
+    """Check the clock, and that of the file system of temporary files."""
+    now = dt.datetime.now().astimezone()
+    what = f"{now.isoformat(timespec='seconds')}"
+    if now.year < _OLDEST_YEAR:
+        return Check("clock", "fail", f"it says {what}", "set the clock of this machine")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"wincli")
+        file.flush()
+        skew = os.fstat(file.fileno()).st_mtime - time.time()
+    if abs(skew) > _MOST_SKEW:
+        do = "set the clocks (ntp): a run sees by times of files whether an input has changed"
+        return Check("clock", "warn", f"{what}, and that of the file system differs by {skew:+.1f} s", do)
+    return Check("clock", "ok", what)
+
+
+# A place for inputs and outputs: whether files can be listed, written, read, moved and deleted there.
+
+
+_LONGEST = 300  # characters of what a store says
+_CONTENT = b"wincli doctor\n" * 64
+_HELP = {
+    "s3": "give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role of the machine; to a "
+    "store that is not Amazon's say where it is: s3://BUCKET/PATH?endpoint_override=HOST:PORT",
+    "gs": "give credentials: GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+    "abfss": "give credentials: AZURE_STORAGE_ACCOUNT_KEY, or az login",
+    "hdfs": "set HADOOP_HOME, and CLASSPATH to what hadoop classpath --glob prints",
+}
+
+
+def check_store(uri: str) -> Check:
+    """Check a place step by step, with a small file that is deleted again, up to the first step that fails."""
+    shown, done = redacted_path(uri), list[str]()
+    began, word = time.perf_counter(), "reached"
+    try:
+        with closing(_steps_in_order(uri)) as steps:
+            for word, act in steps:
+                act()
+                done.append(word)
+    except WincliError as error:
+        return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
+    except (OSError, ValueError) as error:
+        words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
+        return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", _help(uri))
+    return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
+
+
+def check_late(uri: str) -> Iterator[Check]:
+    """Check, where a place is a state, whether most rows of one of its units came late."""
+    if not is_state(uri):
+        return
+    late = [
+        record.label
+        for record in read_state(uri).records
+        if any(is_mostly_late(stage.counts["rejected"], stage.counts["rows_in"]) for stage in record.stages)
+    ]
+    if late:
+        what = f"{redacted_path(uri)}: more than half of the rows of {few(late)} came late"
+        do = "a row of an earlier unit may be from the future: the run that rejects rows names it in a note"
+        yield Check("late rows", "warn", what, do)
+
+
+_Steps = Generator[tuple[str, Callable[[], None]]]
+
+
+def _steps_in_order(uri: str) -> _Steps:
+    yield "reached", lambda: reach(uri)
+    system, folder = resolve(uri)
+    yield from _store_steps(uri, system, folder) if scheme_of(uri) in STORES else _steps(system, folder)
+
+
+def _store_steps(uri: str, system: fs.FileSystem, folder: str) -> _Steps:
+    """Yield the steps for an object store; whatever happens between them, the small objects are deleted."""
+    yield "listed", lambda: _list(system, folder)
+    store, name = open_store(uri), f".wincli-doctor-{new_token()}"
+    try:
+        yield "written", lambda: _put(system, f"{folder}/{name}")
+        yield "read", lambda: _read(system, f"{folder}/{name}")
+    finally:
+        with suppress(OSError):  # the step that failed is reported
+            store.delete([name])
+    yield "used for commits", lambda: _compare(store, name)
+
+
+def _compare(store: ConditionalStore, name: str) -> None:
+    if not refuses_stale_puts(store, name):
+        what = "it does not compare versions, so two runs could both commit there"
+        raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
+
+
+def _steps(system: fs.FileSystem, folder: str) -> _Steps:
+    """Yield the steps in turn; whatever happens between them, the file of the check is deleted."""
+    probe = f"{folder}/.wincli-doctor-{new_token()}"
+    moved = f"{probe}-moved"
+    if is_local(system) and not Path(folder).is_dir():
+        raise ConfigError("there is no such folder", "make it, or name another")
+    yield "listed", lambda: _list(system, folder)
+    try:
+        yield "written", lambda: _put(system, probe)
+        yield "read", lambda: _read(system, probe)
+        yield "renamed in", lambda: system.move(probe, moved)
+        yield "cleaned", lambda: system.delete_file(moved)
+    finally:
+        _drop(system, probe)
+        _drop(system, moved)
+
+
+def _list(system: fs.FileSystem, folder: str) -> None:
+    system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+
+
+def _put(system: fs.FileSystem, path: str) -> None:
+    with system.open_output_stream(path) as file:
+        file.write(_CONTENT)
+
+
+def _read(system: fs.FileSystem, path: str) -> None:
+    with system.open_input_stream(path) as file:
+        if file.read() != _CONTENT:
+            raise OSError("what is read is not what was written")
+
+
+def _drop(system: fs.FileSystem, path: str) -> None:
+    """Delete the file if it is still there."""
+    try:
+        if system.get_file_info(path).type == fs.FileType.File:
+            system.delete_file(path)
+    except OSError:
+        return  # the step that failed is reported; a store that cannot delete keeps the small file
+
+
+def _help(uri: str) -> str:
+    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
+    known = {"gcs": "gs", "abfs": "abfss", "s3a": "s3"}
+    return _HELP.get(known.get(scheme, scheme), "check the path and its permissions")

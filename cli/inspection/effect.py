@@ -1,0 +1,343 @@
+"""What a run of a range would change: computed in a scratch folder, then compared with what is there, by unit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...conf.ranges.path_templates import has_date
+from ...conf.ranges.units import Kind, Unit, unit_at, units
+from ...conf.recorded_job import paths_of, recorded
+from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
+from ...windowing.expressions.binding import BoundExpression, bind_condition
+from ...windowing.expressions.syntax import parse_expression
+from ...windowing.support.addresses.redaction import redacted
+from ...writers.commit.tables import table_of
+from ...writers.folders.os_errors import output_errors, reason
+from ...writers.state.state import open_state, read_state
+from ...writers.state.storage.places import storage_of
+from ..console.amounts import count_of
+from ..console.messages import Messages
+from ..planning.fingerprint import UnitSummary, same_inputs
+from ..planning.request import JobRequest
+from ..run.context import RunContext, owner
+from ..run.incremental_backfill import IncrementalBackfill
+from ..run.pipeline import PlainRun, run_job
+from ..run.plain_backfill import PlainBackfill, ResultRecord, earlier_jobs, finished_records, result_record
+from ..run.range_run import BackfillOutcome, run_backfill
+from ..run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
+from ..run.units import NoChain, RerunReason
+from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
+from .comparison.text import detail_lines, details_json, renumbered, tally_json
+
+# A copy of all that a range would change, in a scratch folder: outputs are empty there, and the state is linked.
+
+
+def in_scratch(request: JobRequest, folder: Path) -> JobRequest:
+    """Return a job with its outputs and its state in an empty ``folder``.
+
+    The state is copied, as hard links where it is in a local folder. Raises `ConfigError` where a run on the state was
+    killed in its commit, so that the state has to be recovered first.
+    """
+    outputs = [_moved(path, folder, at) for at, path in enumerate(request.outputs)]
+    moved = request.with_stage_outputs(outputs[:-1])
+    changed = {"output": outputs[-1], "confirm_effect": None, "mode": "error"}
+    if request.job.state is not None:
+        _copy_state(request.job.state, folder / "state")
+        changed["state"] = str(folder / "state")
+    return replace(moved, job=moved.job.model_copy(update=changed))
+
+
+def _moved(path: str, folder: Path, at: int) -> str:
+    """Return the place of an output in the scratch folder; a template stays one, with the layout of its dates."""
+    below = folder / f"output-{at}"
+    if not has_date(path):
+        return str(below)
+    begin = path.index("{date")
+    return str(below / path[begin : path.index("}", begin) + 1].replace("/", "-"))
+
+
+def _copy_state(state: str, target: Path) -> None:
+    if not storage_of(state).has_others():
+        return
+    view = read_state(state)
+    if view.pending is not None:
+        what = f"a run on the state {state} was killed while it committed a unit"
+        raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
+    with output_errors(f"the scratch folder {target}"):
+        view.storage.copy_to(target)
+
+
+@dataclass(frozen=True, slots=True)
+class StageEffect:
+    """The effect on one output of the job.
+
+    ``stage``: the name of its stage.
+    ``diff``: A is what is there now, B what the run would put there; of the units that have a result now.
+    ``new``: the units that have none, with the rows that they would get.
+    """
+
+    stage: str
+    diff: Diff
+    new: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a run of a range would change.
+
+    ``stages``: the outputs, in the order of the job.
+    ``runs``: the labels of the units that would run, ascending.
+    ``again``: those of them that were done before.
+    ``reached``: the last unit that a correction runs; None where nothing is corrected.
+    ``unaffected``: the finished units after that.
+    ``has_state``: whether the units are a chain on a state, along which corrections pass on.
+    """
+
+    stages: tuple[StageEffect, ...]
+    runs: tuple[str, ...]
+    again: tuple[str, ...]
+    reached: str | None
+    unaffected: tuple[str, ...]
+    has_state: bool
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers that a condition may name; windows of all outputs together."""
+        tallies = [stage.diff.tally for stage in self.stages]
+        differ = {unit.unit for stage in self.stages for unit in stage.diff.units if unit.differs}
+        return {
+            "changed": sum(each.total for each in tallies),
+            "added": sum(each.only_in_b for each in tallies),
+            "removed": sum(each.only_in_a for each in tallies),
+            "units_changed": len(differ),
+            "units_new": len({label for stage in self.stages for label, _ in stage.new}),
+            "units_run": len(self.runs),
+        }
+
+
+def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -> Effect:
+    """Compute a range in a scratch folder, and compare it with what is there; change nothing that is there.
+
+    ``head``: how many windows of each output to list; None: all. Raises what the run would raise, and `ConfigError`
+    for a job without a range.
+    """
+    job = request.job
+    if job.start is None or job.end is None:
+        raise ConfigError("an effect is that of a range of units", "say --start and --end")
+    in_range = units(job.start, job.end, job.unit)
+    paths = find_input_paths(request, in_range[0], job.unit)
+    with tempfile.TemporaryDirectory(prefix="wincli-effect-") as folder:
+        scratch = in_scratch(request, Path(folder))
+        outcome = _run(request, scratch, paths, in_range, _silent(context))
+        _check_inputs(paths, outcome.done, job.unit)
+        return _effect(request, scratch, paths, outcome, head)
+
+
+def _silent(context: RunContext) -> RunContext:
+    """Return a context whose notes nobody reads, and at whose runs nobody looks: no unit is published."""
+    messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
+    return replace(context, messages=messages, observers=(), announced={})
+
+
+def _run(
+    request: JobRequest, scratch: JobRequest, paths: InputPaths, in_range: Sequence[Unit], context: RunContext
+) -> BackfillOutcome[Any]:
+    job = scratch.job
+    if job.state is None:
+        plain = PlainBackfill(request, context, paths)
+        found = finished_records(request, paths, in_range)
+        return run_backfill(in_range, job.unit, found, _ScratchBackfill(plain, scratch), job.redo)
+    with open_state(job.state, owner(), paths_of(request.job)) as state:
+        keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
+        mode = IncrementalBackfill(scratch, context, paths, state, in_range, keep)
+        mode.range.check_same_job()
+        return run_backfill(in_range, job.unit, state.records, mode, job.redo)
+
+
+@dataclass(frozen=True, slots=True)
+class _ScratchBackfill:
+    """A `BackfillMode` without a state that knows what was published, and writes to the scratch folder.
+
+    ``published``: the backfill that would publish.
+    ``scratch``: the job in the scratch folder.
+    """
+
+    published: PlainBackfill
+    scratch: JobRequest
+
+    @property
+    def chain(self) -> NoChain:
+        return self.published.chain
+
+    def find(self, unit: Unit) -> UnitInput | None:
+        return self.published.find(unit)
+
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
+        request, paths = self.scratch, self.published.input_paths
+        run = PlainRun(self.published.context.started, earlier=partial(earlier_jobs, request, paths, unit))
+        run_job(unit_job(request, paths, unit, found), run, self.published.context)
+        record = result_record(unit, outputs_of(request, paths, unit), recorded(request.job))
+        assert record is not None
+        yield record
+
+    def why_rerun(self, record: ResultRecord) -> RerunReason | None:
+        return self.published.why_rerun(record)
+
+    def note(self, text: str, **fields: Any) -> None:
+        self.published.note(text, **fields)
+
+
+def _check_inputs(paths: InputPaths, done: Sequence[UnitSummary], kind: Kind) -> None:
+    """Raise `DataError` where the input of a unit is by now another than that of which the effect was computed."""
+    for record in done:
+        found = find_input(paths, unit_at(record.ordinal, kind))
+        if found is None or not same_inputs(found.files, record.inputs):
+            what = f"{record.label}: its input has changed while the effect was computed"
+            raise DataError(what, "run again")
+
+
+def _effect(
+    request: JobRequest, scratch: JobRequest, paths: InputPaths, outcome: BackfillOutcome[Any], head: int | None
+) -> Effect:
+    named = [each.stage.name for each in request.stages[:-1] if each.stage.output is not None]
+    ran = [unit_at(record.ordinal, request.job.unit) for record in outcome.done]
+    stages = []
+    for at, stage in enumerate([*named, request.stages[-1].stage.name]):
+        there = {unit: outputs_of(request, paths, unit)[at] for unit in ran}
+        computed = {unit: outputs_of(scratch, paths, unit)[at] for unit in ran}
+        pairs = [ResultPair(unit.label, _side(there[unit]), _side(computed[unit])) for unit in ran]
+        diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
+        new = tuple((pair.unit, pair.b.manifest["rows_out"]) for pair in pairs if pair.a is None and pair.b is not None)
+        stages.append(StageEffect(stage, diff, new))
+    return Effect(
+        tuple(stages),
+        tuple(unit.label for unit in ran),
+        tuple(unit.label for unit in outcome.rerun),
+        outcome.reached.label if outcome.reached is not None else None,
+        tuple(unit.label for unit in outcome.unaffected),
+        request.job.state is not None,
+    )
+
+
+def _side(path: str) -> Side | None:
+    """Return the result at a path; None where there is none that is whole. Raises `InputError` where nobody can say."""
+    table = table_of(path)
+    try:
+        manifest = table.manifest()
+        return None if manifest is None or table.missing(manifest) else Side(path, manifest)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}", "make it readable, then run again") from error
+
+
+# ``wincli run --confirm-effect``: a run goes on only if its effect is as the user allows.
+
+
+NUMBERS = ("changed", "added", "removed", "units_changed", "units_new", "units_run")
+
+
+def confirm(request: JobRequest, context: RunContext) -> None:
+    """Compute the effect of a job, and return if its ``confirm_effect`` is true of it.
+
+    Raises `DataError` where it is not, `SpecError` for a mistake in it, and what `effect_of` raises.
+    """
+    text = request.job.confirm_effect
+    assert text is not None
+    condition = _bound(text)
+    effect = effect_of(request, context, head=0)
+    found = condition.evaluate(pa.table({name: [number] for name, number in effect.numbers.items()}))
+    if found.values[0].as_py() is not True:
+        what = f"the effect is not as --confirm-effect {text!r} allows: {effect_words(effect)}; nothing was published"
+        raise DataError(what, "look at it with wincli plan --effect, then allow it, or mend the input")
+    context.messages.note(f"the effect is as allowed: {effect_words(effect)}", **effect.numbers)
+
+
+def effect_words(effect: Effect) -> str:
+    """Return the numbers of an effect in words."""
+    return ", ".join(f"{name} is {number:,}" for name, number in effect.numbers.items())
+
+
+def _bound(text: str) -> BoundExpression:
+    schema = pa.schema([(name, pa.int64()) for name in NUMBERS])
+    try:
+        return bind_condition(parse_expression(text), schema)
+    except SpecError as error:
+        raise SpecError(f"--confirm-effect: {error.what}", text, error.span, error.do) from None
+
+
+# An effect as text for people, and as JSON.
+
+
+_WORDS = ("gone", "new")
+
+
+def effect_text(effect: Effect) -> str:
+    """Return what a run would change, in lines: how far it reaches, then what changes in each output."""
+    lines = [*_reach(effect)]
+    for stage in effect.stages:
+        lines += ["", *_stage(stage, len(effect.stages) > 1)]
+    return "\n".join(redacted(shown(line)) for line in lines)
+
+
+def _reach(effect: Effect) -> Iterator[str]:
+    if not effect.runs:
+        yield "nothing runs, so nothing changes"
+        return
+    yield f"{count_of(len(effect.runs), 'unit')} would run{_again(effect)}: {_few(effect.runs)}"
+    if not effect.has_state or effect.reached is None:
+        return
+    beyond = "no unit was done after it"
+    if effect.unaffected:
+        stay = "stays as it is" if len(effect.unaffected) == 1 else "stay as they are"
+        beyond = f"{_few(effect.unaffected)} {stay}"
+    yield f"the correction converges after {effect.reached}: {beyond}"
+
+
+def _again(effect: Effect) -> str:
+    if len(effect.again) == len(effect.runs):
+        return " again"
+    return f", {len(effect.again):,} of them again" if effect.again else ""
+
+
+def _few(labels: tuple[str, ...]) -> str:
+    return ", ".join(labels) if len(labels) <= 4 else f"{labels[0]} .. {labels[-1]} ({len(labels):,} units)"
+
+
+def _stage(stage: StageEffect, is_named: bool) -> Iterator[str]:
+    tally, which = stage.diff.tally, f"stage {stage.stage}: " if is_named else ""
+    if tally.total:
+        counts = f"{tally.changed:,} changed, {tally.only_in_a:,} gone, {tally.only_in_b:,} new"
+        yield f"{which}{count_of(tally.total, 'window')} would differ: {counts}"
+    else:
+        yield f"{which}no window would differ"
+    if tally.renumbered:
+        yield f"{which}{renumbered(tally, 'would ')}"
+    for label, rows in stage.new:
+        yield f"{label} has no result now, and would have {count_of(rows, 'row')}"
+    yield from detail_lines(stage.diff, _WORDS)
+
+
+def effect_json(effect: Effect) -> dict[str, Any]:
+    """Return an effect as plain JSON values."""
+    return {
+        **effect.numbers,
+        "runs": list(effect.runs),
+        "again": list(effect.again),
+        "reached": effect.reached,
+        "unaffected": list(effect.unaffected),
+        "stages": [
+            {
+                "stage": stage.stage,
+                **tally_json(stage.diff.tally),
+                "new_units": [{"unit": label, "rows": rows} for label, rows in stage.new],
+                **details_json(stage.diff),
+            }
+            for stage in effect.stages
+        ],
+    }

@@ -1,0 +1,432 @@
+"""The panes of one key, computed once more by the plan of the job, and one of them with its rows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....windowing.columns.arrays import ClockValue, Ints, Mask, combined
+from ....windowing.columns.numeric import measures, scale_of
+from ....windowing.emit.result_tables import emitted_panes, pane_columns
+from ....windowing.engine.exchange.global_pass import run_global_pass
+from ....windowing.engine.exchange.map_side import MappedChunk, read_assessed
+from ....windowing.engine.exchange.read_chunk import ChunkRows, no_sequences, sequences_of
+from ....windowing.engine.scan.slice_scan import signals_of
+from ....windowing.engine.tasks.sizing import Chunk, pack, row_width
+from ....windowing.engine.tasks.task import TaskContext, with_projection
+from ....windowing.expressions.pruning import bounds_of
+from ....windowing.kinds.signals import Signals
+from ....windowing.language.canonical import decimal_text
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.panes.membership import gathered
+from ....windowing.panes.panes import CLOSED_BY, Panes, reason
+from ....windowing.planning.plan import Plan, panes_only
+from ....windowing.ports import ChunkAccount, ColumnRange, Source, Split
+from ....windowing.scan.lag_rows import with_lag_columns
+from ....windowing.scan.row_validation import split_by_reason
+from ....windowing.scan.scan import latest
+from ....windowing.sequences.marks import Marks
+from ....windowing.sequences.merge import merge
+from ....windowing.sequences.sequence import Sequences, take_rows
+from ...console.table import texts_of
+
+# The rows of one key, read from the files and row groups that may hold them, as the run would have read them.
+
+
+_CHUNK = 1 << 20
+"""Bytes that are read at once, or one row group that is larger: only rows of one key are kept of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of values of the first order column, or of arrival positions, both inclusive; None: open."""
+
+    low: Any = None
+    high: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCondition:
+    """A `windowing.ports.Condition`: rows that have the values of a key, and an order value in a range.
+
+    ``key``: value by column.
+    ``order``: the first order column; None: rows are in arrival order.
+    ``span``: the range.
+    """
+
+    key: Mapping[str, pa.Scalar]
+    order: str | None
+    span: Span
+    schema: pa.Schema
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that it depends on."""
+        own = (*self.key, *([self.order] if self.order is not None else []))
+        return [name for name in dict.fromkeys(own) if name in self.schema.names]
+
+    def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
+        """Return whether no row with such values can be one."""
+        return any(
+            _is_apart(ranges[name], self.schema.field(name).type, *self._wanted(name))
+            for name in self.columns
+            if name in ranges
+        )
+
+    def _wanted(self, name: str) -> tuple[Any, Any]:
+        if name in self.key:
+            return self.key[name], self.key[name]
+        return self.span.low, self.span.high
+
+
+def _is_apart(found: ColumnRange, kind: pa.DataType, low: Any, high: Any) -> bool:
+    """Whether all values of a part of a file lie outside a range. Of floats only lower bounds count: NaN is above."""
+    bounds = bounds_of(found.low, found.high, found.nulls, found.rows, kind)
+    if not bounds.may_be_value:
+        return True
+    is_above = high is not None and bounds.low is not None and pc.greater(bounds.low, high).as_py()
+    is_below = low is not None and bounds.high is not None and pc.less(bounds.high, low).as_py()
+    return bool(is_above or is_below)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRows:
+    """The rows of a key as its windows see them.
+
+    ``plan``: the plan of their panes.
+    ``sequences``: the rows, at most one sequence.
+    ``signals``: marks, watermark advances, evictions.
+    ``clock``: the largest clock of all rows that were read, in measures; None: the window uses no clock.
+    ``rejected``: reason to how many rows of the key are rejected.
+    """
+
+    plan: Plan
+    sequences: Sequences
+    signals: Signals
+    clock: ClockValue | None
+    rejected: Mapping[str, int]
+
+
+def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar], span: Span) -> KeyRows:
+    """Read the rows of a key that may have an order value in ``span``, in their total order.
+
+    ``plan``: as `only_panes` returns it. ``marks``: where marks come from, as `StagePlan.marks`. Parts of files are
+    left out where no other key and no row before matters. Memory grows with the rows of the key.
+    """
+    nowhere: Any = None  # nothing is written
+    work = with_projection(TaskContext(plan, source, nowhere, marks))
+    chunks = _chunks(work, parts_of_key(plan, source, key, span))
+    work, assigned = run_global_pass(work, chunks, LocalExecutor())
+    rejected: Counter[str] = Counter()
+    mapped = [_of_key(work, chunk, key, rejected) for chunk in assigned]
+    sequences = merge([no_sequences(work), *(each.sequences for each in mapped)])
+    signals = signals_of(work, mapped)
+    ordered = with_lag_columns(plan, sequences)
+    rejected.update(ordered.rejects.by_reason)
+    clock = max((each.clock for each in mapped if each.clock is not None), default=None)
+    return KeyRows(plan, ordered.sequences, signals, clock, rejected)
+
+
+def only_panes(plan: Plan) -> Plan:
+    """Return the plan of the panes of a window: their rows, and the columns that describe them."""
+    found = panes_only(plan)
+    if plan.options.operator is not None or plan.options.emit not in ("entered", "left"):
+        return found
+    return replace(found, options=replace(found.options, emit=plan.options.emit))
+
+
+def parts_of_key(plan: Plan, source: Source, key: Mapping[str, pa.Scalar], span: Span) -> list[Split]:
+    """Return the smallest parts of files that may hold rows that matter for a key, in order."""
+    if plan.takes_marks or (plan.kind.has_watermark and not plan.order.columns):
+        return [part for split in source.splits for part in source.parts_of(split)]
+    own = {} if _has_clock_of_all(plan, span) else key
+    order = next(iter(plan.sort), None)
+    condition = KeyCondition(own, order, span, source.schema)
+    parts = [part for split in source.splits for part in parts_with(source, split, condition)]
+    return parts if order is not None else [part for part in parts if _is_within(part, span)]
+
+
+def _has_clock_of_all(plan: Plan, span: Span) -> bool:
+    """Whether rows of other keys decide when windows of a key end: by a watermark, evictions, or the one clock."""
+    kind = plan.kind
+    return kind.has_watermark or kind.eviction is not None or (kind.needs_clock and span == Span())
+
+
+def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterator[Split]:
+    """Yield the smallest parts of a split that may have rows for which a condition is true."""
+    found = source.parts_with(split, condition) if condition.columns else [split]
+    for part in found:
+        yield from source.parts_of(part)
+
+
+def _is_within(part: Split, span: Span) -> bool:
+    """Whether a part has an arrival position in a range."""
+    is_after = span.high is not None and part.base > span.high.as_py()
+    return not is_after and (span.low is None or part.base + part.rows > span.low.as_py())
+
+
+def _chunks(work: TaskContext, parts: Sequence[Split]) -> list[Chunk]:
+    return pack(parts, row_width(work.source.schema, parts, work.columns), _CHUNK)
+
+
+def _of_key(work: TaskContext, chunk: Chunk, key: Mapping[str, pa.Scalar], rejected: Counter[str]) -> MappedChunk:
+    """Read a chunk; of its rows keep those of the key, and count those that are rejected."""
+    read, level = read_assessed(work, chunk)
+    mine = np.flatnonzero(is_of_key(read.rows, key)) if key else np.arange(len(read.pos))
+    reasons = None if read.reasons is None else read.reasons[mine]
+    if reasons is not None:
+        rejected.update(each for each in reasons if each is not None)
+    sequences = sequences_of(work, take_rows(read.rows, mine), read.pos[mine], reasons)
+    marks = read.marks.take(np.arange(len(read.marks)))  # a copy: a slice of no rows would keep all rows in memory
+    return MappedChunk(sequences, marks, level, _clock(work.plan, read), ChunkAccount())
+
+
+def _clock(plan: Plan, read: ChunkRows) -> ClockValue | None:
+    if read.reasons is None:
+        return latest(plan, read.rows)
+    kept, _ = split_by_reason(read.reasons)
+    return latest(plan, read.rows.take(pa.array(kept)))
+
+
+def is_of_key(rows: pa.RecordBatch | pa.Table, key: Mapping[str, pa.Scalar]) -> Mask:
+    """Return which rows have the values of a key, bool (n,). The two float zeros are one value, and so is NaN."""
+    mask = np.ones(rows.num_rows, np.bool_)
+    for name, value in key.items():
+        column = combined(rows.column(name))
+        mask &= _equal(column, value).fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _equal(column: pa.Array, value: pa.Scalar) -> pa.Array:
+    if not pa.types.is_dictionary(column.type):
+        return pc.equal(column, value.cast(column.type))
+    found = pc.equal(column.dictionary, value.cast(column.type.value_type))
+    return found.take(column.indices)
+
+
+# Values of the rows of a key, in words, and how far they are apart, exactly.
+
+
+Amount = Fraction | float
+"""A distance or an amount: exact, or a float where the column holds floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """The rows of a key.
+
+    ``sequences``: the rows.
+    """
+
+    sequences: Sequences
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column of all rows."""
+        return combined(self.sequences.rows.column(name))
+
+    def pos(self, row: int) -> int:
+        """Return the arrival position of a row."""
+        return int(self.sequences.pos[row])
+
+    def text(self, name: str, row: int) -> str:
+        """Return a value as text."""
+        return str(texts_of(self.column(name).slice(row, 1))[0])
+
+    def name(self, row: int) -> str:
+        """Return what a row is called: by its order value, or by its arrival position."""
+        order = self.sequences.order
+        if not order or not self.column(order[0])[row].is_valid:  # rows of a result that only its end brought out
+            return f"the row with arrival position {self.pos(row)}"
+        return f"the row at {self.text(order[0], row)}"
+
+    def distance(self, name: str, new: int, old: int) -> Amount:
+        """Return by how much the value of one row is above that of another."""
+        return apart_of(self.column(name).take(pa.array([new, old])))
+
+    def before(self, instant: Any, name: str, row: int) -> Amount:
+        """Return by how much an instant, a scalar of any type of time or number, is above the value of a row."""
+        own = self.column(name).slice(row, 1)
+        finer = own.cast(instant.type) if pa.types.is_temporal(own.type) else own
+        return apart_of(pa.concat_arrays([pa.repeat(instant.cast(finer.type), 1), finer]))
+
+    def widest(self, name: str, rows: Ints) -> tuple[int, Amount] | None:
+        """Return the row that is farthest above the row before it, and how far; None where none is above."""
+        return self._highest(name, rows[1:], rows[:-1])
+
+    def farthest(self, name: str, rows: Ints) -> tuple[int, Amount] | None:
+        """Return the row that is farthest above the first of ``rows``, and how far; None where none is above."""
+        return self._highest(name, rows[1:], np.broadcast_to(rows[:1], len(rows) - 1))
+
+    def _highest(self, name: str, new: Ints, old: Ints) -> tuple[int, Amount] | None:
+        if not len(new):
+            return None
+        values = measures(self.column(name))
+        above = values[new] >= values[old]
+        apart = np.where(above, (values[new] - values[old]).astype(np.float64), -1.0)
+        at = int(np.argmax(apart))
+        return (int(new[at]), self.distance(name, int(new[at]), int(old[at]))) if above[at] else None
+
+
+def apart_of(pair: pa.Array) -> Amount:
+    """Return by how much the first of two values is above the second."""
+    values, per_second = measures(pair), scale_of(pair.type).per_second
+    if per_second is None:
+        return float(values[0] - values[1])
+    return (int(values[0]) - int(values[1])) / per_second
+
+
+def amount_text(kind: pa.DataType, amount: Amount) -> str:
+    """Return a distance of values of a type as text: seconds for times, else a number."""
+    text = decimal_text(amount) if isinstance(amount, Fraction) else f"{amount:.15g}"
+    return f"{text} s" if pa.types.is_temporal(kind) else text
+
+
+def exact_text(amount: Amount) -> str:
+    """Return a distance as a number that reads back exactly."""
+    return decimal_text(amount) if isinstance(amount, Fraction) else repr(amount)
+
+
+def scalar_text(value: Any) -> str:
+    """Return a scalar as text."""
+    return str(texts_of(pa.array([value.as_py()], value.type) if _is_plain(value) else _array_of(value))[0])
+
+
+def _is_plain(value: Any) -> bool:
+    return not pa.types.is_timestamp(value.type) and not pa.types.is_dictionary(value.type)
+
+
+def _array_of(value: Any) -> pa.Array:
+    if pa.types.is_dictionary(value.type):
+        return _array_of(value.value) if not _is_plain(value.value) else pa.array([value.as_py()])
+    return pa.repeat(value, 1)
+
+
+BEFORE = frozenset({"delta", "gap", "change", "when", "while"})
+"""Close reasons of windows that end before a row, which may open the next."""
+AFTER = frozenset({"count", "until", "reaches", "punct"})
+"""Close reasons of windows that end with a row, or at a mark behind it."""
+CLOCK = frozenset({"time", "calendar", "cron"})
+"""Close reasons of windows that end at an instant of the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPanes:
+    """The panes of a key.
+
+    ``plan``: the plan of its panes.
+    ``sequences``: the rows of the key, in order.
+    ``panes``: its panes in order, also those that only the end of the data brings out.
+    ``marks``: what causes of panes count after the rows.
+    ``head``: for each pane the columns that describe it in the result.
+    """
+
+    plan: Plan
+    sequences: Sequences
+    panes: Panes
+    marks: Marks
+    head: pa.Table
+
+    def rows_of(self, at: int) -> Ints:
+        """Return the rows of pane ``at`` among those of the key, int64, in the order of the pane."""
+        return gathered(self.panes.membership, at, at + 1)[0]
+
+    def closed_by(self, at: int) -> str:
+        """Return the close reason of pane ``at``."""
+        return CLOSED_BY[self.panes.closed_by[at]]
+
+    @property
+    def came_out(self) -> Ints:
+        """Return the panes that came out, int64: all but those of the end of the data, where that does not flush."""
+        is_end = self.panes.closed_by == reason("end")
+        shown = np.ones(len(self.panes), np.bool_) if self.plan.options.at_end == "flush" else ~is_end
+        return np.flatnonzero(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPane:
+    """One of the panes of a key, as `pane_at` makes it.
+
+    ``panes``: all panes of the key.
+    ``at``: which of these it is.
+    ``rows``: its rows among those of the key, int64, in the order of the pane.
+    ``before``: why the window before it was closed; None: there is none, or windows do not follow one another.
+    """
+
+    panes: KeyPanes
+    at: int
+    rows: Ints
+    before: str | None
+
+    @property
+    def values(self) -> RowValues:
+        """The rows of the key."""
+        return RowValues(self.panes.sequences)
+
+    @property
+    def closed_by(self) -> str:
+        """Its close reason."""
+        return self.panes.closed_by(self.at)
+
+    @property
+    def cause(self) -> int:
+        """What brought it out, as `windowing.panes.panes.Panes.cause` numbers it."""
+        return int(self.panes.panes.cause[self.at])
+
+    @property
+    def cause_row(self) -> int | None:
+        """The row of the key that brought it out; None: no such row did."""
+        return self.cause if 0 <= self.cause < len(self.panes.sequences) else None
+
+    @property
+    def next_row(self) -> int | None:
+        """The row of the key behind its last row; None: there is none."""
+        after = int(self.rows[-1]) + 1 if len(self.rows) else len(self.panes.sequences)
+        return after if after < len(self.panes.sequences) else None
+
+    def text(self, name: str) -> str:
+        """Return a column of the result as text; ``-`` where it has no such column."""
+        head = self.panes.head
+        return scalar_text(combined(head.column(name))[self.at]) if name in head.column_names else "-"
+
+
+def pane_at(panes: KeyPanes, at: int, before: str | None = None) -> KeyPane:
+    """Return pane ``at`` with its rows. ``before``: as of `KeyPane`."""
+    return KeyPane(panes, at, panes.rows_of(at), before)
+
+
+def panes_of(rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:
+    """Compute the panes of a key. ``clock``: the clock at the end; None: that of all rows that were read."""
+    plan, sequences = rows.plan, rows.sequences
+    context = replace(plan.context, clock=rows.clock if clock is None else clock)
+    panes, marks = plan.kind.panes(sequences, rows.signals, context)
+    panes = emitted_panes(plan, sequences, panes)
+    return KeyPanes(plan, sequences, panes, marks, pane_columns(plan, sequences, marks, panes))
+
+
+def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] = frozenset()) -> Ints:
+    """Return the panes that are as a result describes one, int64: equal in all columns of both, except ``but``."""
+    mask = np.ones(head.num_rows, np.bool_)
+    for name in head.column_names:
+        if name in pane and name not in but:
+            mask &= _equals(combined(head.column(name)), pane[name])
+    return np.flatnonzero(mask)
+
+
+def _equals(column: pa.Array, value: pa.Scalar) -> Mask:
+    """Return where a column has a value, bool (n,): null is null, NaN is NaN, and the two float zeros are one."""
+    if not value.is_valid:
+        return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = pc.equal(column.cast(value.type), value)
+    if pa.types.is_floating(value.type) and math.isnan(value.as_py()):
+        found = pc.is_nan(column)
+    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))

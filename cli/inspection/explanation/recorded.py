@@ -1,0 +1,346 @@
+"""The stage that wrote a result, planned again from the manifest: the same job over the same rows."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ....conf.job import Job, with_later_keys, without_units
+from ....conf.ranges.path_templates import before_date, has_date
+from ....readers.files.listing import is_result
+from ....readers.files.walk import MANIFEST
+from ....readers.merged_source import MergedSource, SourceRange, merge
+from ....readers.open import open_source
+from ....readers.options import ReadOptions
+from ....readers.source import FileSource
+from ....windowing.columns.sort_keys import last_in_order
+from ....windowing.engine.exchange.read_chunk import read_rows
+from ....windowing.engine.tasks.sizing import Chunk
+from ....windowing.engine.tasks.task import FILES, TaskContext, with_projection
+from ....windowing.errors import ConfigError, InputError, WincliError
+from ....windowing.local_executor import LocalExecutor
+from ....windowing.ports import InputFile, Source, Split
+from ....windowing.scan.row_validation import split_by_reason
+from ....windowing.support.user_modules import search
+from ....writers.state.layout import is_state
+from ....writers.state.state import StateView, read_state
+from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
+from ...console.messages import Messages
+from ...planning.fingerprint import absolute, same_inputs
+from ...planning.job_plan import open_outputs, plan_job
+from ...planning.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns
+from ...planning.request import JobRequest, request_of
+from ...planning.stage_plans import StagePlan, plan_stages
+from ...run.context import owner
+from ...run.incremental_run import known_by
+from ...run.late_rows import row_expressions
+from ...run.pipeline import PlainRun, loaded_tables
+from ...run.run_modes import local_context, run_request
+from ..results.result import ResultFolder, open_result_folder
+
+# The files that a manifest, or the record of a unit, names as input, opened again as the run opened them.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedInput:
+    """The input of a run, opened again.
+
+    ``source``: its files.
+    ``paths``: the paths that were opened.
+    ``bases``: the folders below which folder names give columns.
+    """
+
+    source: FileSource
+    paths: tuple[str, ...]
+    bases: tuple[str, ...]
+
+
+def open_input(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedInput:
+    """Open the files that a manifest names, as the job read them.
+
+    Raises `InputError` where one of them is gone or has changed, `ConfigError` where they were stdin.
+    """
+    if "-" in request.job.input:
+        raise ConfigError("this result was made of stdin, which is gone", "keep the log in a file, and run again")
+    files = [InputFile(**file) for file in manifest["inputs"]]
+    if not any(has_date(path) for path in request.job.input) and request.job.start is None:
+        found = _opened(request, request.job.input, ())
+        if found is not None and same_inputs(found.source.files, files):
+            return found
+    return open_files(request, files)
+
+
+def open_files(request: JobRequest, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> RecordedInput:
+    """Open files that were read; ``known``: as they were then. Raises `InputError` where one is gone or has changed."""
+    bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in request.job.input)
+    found = _opened(request, _folders_of_results(files), bases, known)
+    if found is None or not same_inputs(found.source.files, files):
+        do = "run the job again, or ask from the folder where it was run"
+        raise InputError(_difference(files, None if found is None else found.source), do)
+    return found
+
+
+def _opened(
+    request: JobRequest, paths: Sequence[str], bases: Sequence[str], known: KnownColumns = NOTHING_KNOWN
+) -> RecordedInput | None:
+    """Open an input; None where it is gone. A column that the job names and no file has is null, as the run knew."""
+    reading, named = replace(request.reading, bases=tuple(bases)), named_columns(request)
+    earlier = [*known.input, ("", pa.schema([(name, pa.null()) for name in sorted(named) if "." not in name]))]
+    try:
+        source = open_source(paths, reading, LocalExecutor(), earlier, named)
+    except InputError:
+        return None
+    return RecordedInput(source, tuple(paths), tuple(bases))
+
+
+def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
+    """Return the paths to read: of parts of a result the folder, whose manifest says how they are ordered."""
+    one_of_each = {_above(file.path): file.path for file in files}
+    folders = {above: _folder_of_result(path) for above, path in one_of_each.items()}
+    return list(dict.fromkeys(folders[_above(file.path)] or file.path for file in files))
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _folder_of_result(path: str) -> str | None:
+    if "://" not in path:
+        return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
+    return next((folder for folder in _folders_above(path) if is_result(folder)), None)
+
+
+def _folders_above(uri: str) -> Iterator[str]:
+    """Yield the folders above a file in a store, the innermost first, each with the parameters of the URI."""
+    head, sign, query = uri.partition("?")
+    while "/" in (head := head.rpartition("/")[0]).partition("://")[2]:
+        yield head + sign + query
+
+
+def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
+    """Say which file of a result is no longer what it was."""
+    there = {absolute(file.path): file for file in found.files} if found is not None else {}
+    for file in files:
+        now = there.get(absolute(file.path))
+        if now is None and not ("://" in file.path or Path(file.path).exists()):
+            return f"{file.path}, which this result was made of, is gone"
+        if now is not None and (now.size, now.mtime) != (file.size, file.mtime):
+            return f"{file.path} has changed since this result was made of it"
+    return "the input of this result is no longer what it was"
+
+
+# The input of all units of a state, opened again: the rows that units took, and those that they rejected as late.
+#
+# A unit rejects the rows that sort before the last row of the units before it, so these are in no window, of whatever
+# unit. Where the state does not hold that last row any more, it is found among the rows again.
+
+
+_POSITION = "position"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedUnits:
+    """The rows of all units of a state.
+
+    ``source``: those that the units took, whose windows are those of one run over them.
+    ``late``: those that they rejected because they sort before the rows of earlier units; None: there are none.
+    """
+
+    source: MergedSource
+    late: MergedSource | None
+
+
+def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedUnits:
+    """Open the input of all units of a state.
+
+    Raises `ConfigError` where the state is not there, `InputError` where a file of a unit is gone or has changed.
+    """
+    path = request.job.state
+    if path is None or not is_state(path):
+        what = f"this result is a unit on the state {path}, and that is not here"
+        raise ConfigError(what, "run this where the job was run")
+    state = read_state(path)
+    records = sorted(state.records, key=lambda record: record.ordinal)
+    if not any(record.run == manifest.get("run") for record in records):
+        raise ConfigError(f"the state {path} has no unit that wrote this result", "run the unit again")
+    taken: list[SourceRange] = []
+    late: list[SourceRange] = []
+    for record in records:
+        if not record.inputs:
+            continue
+        shift = record.ordinal * UNIT_DISTANCE
+        source = open_files(request, record.inputs, known_by(record, path, request)).source
+        own = SourceRange(source, shift, expressions=row_expressions(request))
+        last = _last_before(request, state, record, taken) if _has_late(record) else None
+        taken.append(replace(own, after=last))
+        late += [] if last is None else [replace(own, before=last)]
+    return RecordedUnits(merge(taken), merge(late) if late else None)
+
+
+def _has_late(record: UnitRecord) -> bool:
+    """Whether the first stage of a unit has rejected rows as late."""
+    return bool(record.stages[0].counts["rejected"].get("late"))
+
+
+def _last_before(
+    request: JobRequest, state: StateView, record: UnitRecord, taken: Sequence[SourceRange]
+) -> pa.Table | None:
+    """Return the last row of the units before one, its order columns alone; None: a watermark says what is late."""
+    before = next((each for each in state.records if each.label == record.previous), None)
+    if before is not None and state.storage.has_data(before):
+        return state.storage.files(before, before.stages[0].name).read_table(_POSITION)
+    return _found_last(request, [each.source for each in taken])
+
+
+def _found_last(request: JobRequest, sources: Sequence[FileSource]) -> pa.Table | None:
+    """Find the last of the rows that units have taken. Late rows among them do not matter: they sort before others."""
+    found: list[pa.Table] = []
+    for source in sources:
+        stage = plan_stages(request, source)[0]
+        if not stage.plan.order.columns:
+            return None
+        nowhere: Any = None  # nothing is written
+        work = with_projection(TaskContext(stage.plan, source, nowhere, stage.marks))
+        parts = [part for split in source.splits for part in source.parts_of(split)]
+        found += [last for part in parts if (last := _last_of(work, part)) is not None]
+    # the types of a later unit may be wider
+    return last_in_order(pa.concat_tables(found, promote_options="permissive")) if found else None
+
+
+def _last_of(work: TaskContext, part: Split) -> pa.Table | None:
+    read = read_rows(work, Chunk(0, part.base, [part]))
+    rows = read.rows
+    if read.reasons is not None:
+        rows = rows.take(pa.array(split_by_reason(read.reasons)[0]))
+    return last_in_order(pa.Table.from_batches([rows]).select(list(work.plan.order.columns)))
+
+
+def check_marks_of_late(units: RecordedUnits, stage: StagePlan) -> None:
+    """Raise `ConfigError` where the end of a file is a mark, and late rows may have taken it with them."""
+    if units.late is not None and stage.plan.takes_marks and stage.marks == FILES:
+        what = "units of this state rejected rows that came late, and ends of files are marks, which may have been late"
+        raise ConfigError(what, "wincli why explains such windows where the marks are a column")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStage:
+    """The stage that wrote a result.
+
+    ``source``: what the stage has read.
+    ``stage``: the stage, planned over ``source``.
+    ``note``: what is to be said of its rows; None: nothing.
+    ``late``: rows of its input that units of a state rejected, since they came late; None: there are none.
+    """
+
+    source: Source
+    stage: StagePlan
+    note: str | None = None
+    late: Source | None = None
+
+
+@contextmanager
+def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
+    """Plan the stage that wrote a result, over its rows.
+
+    Enrich tables are read, and stages before it whose results were not kept are run, in this process and in a temporary
+    folder, which is there until the end. Raises `InputError` where the input is gone or has changed, `ConfigError`
+    where it cannot be read again.
+    """
+    manifest = result.manifest
+    request = request_of(Job.model_validate(without_units(with_later_keys(manifest["job"]))))
+    if request.runs_user_code:
+        search(Path.cwd())
+    with ExitStack() as stack:
+        if manifest["stages"]:
+            yield _later_stage(request, manifest, stack)
+        else:
+            yield _first_stage(request, manifest, stack)
+
+
+def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
+    own = request.with_stages(request.stages[:1])
+    if request.job.state is not None:
+        if own.enrichments:
+            what = "this result is a unit on a state, of a job with --enrich"
+            raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
+        units = open_units(own, manifest)
+        stage = plan_stages(own, units.source)[0]
+        check_marks_of_late(units, stage)
+        return RecordedStage(units.source, stage, late=units.late)
+    found = open_input(request, manifest)
+    if not own.enrichments:
+        return RecordedStage(found.source, plan_stages(own, found.source)[0])
+
+    return RecordedStage(*stack.enter_context(enriched(own, found)))
+
+
+def _later_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
+    """Plan a stage over the result of the stage before: the one that was kept, or one that is computed again."""
+    at = len(manifest["stages"])
+    own = replace(request.with_stages(request.stages[at : at + 1]), enrichments=())
+    before = manifest["stages"][-1]
+    if request.job.state is not None:
+        what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
+        raise ConfigError(what, "ask for the windows of that stage, if it has an output")
+    folder = before["output"]
+    if folder is None or not _is_of_same_run(folder, manifest):
+        earlier = request.with_stages(request.stages[:at])
+        folder = stack.enter_context(computed(earlier, open_input(request, manifest)))
+    source = open_source([folder], ReadOptions(), LocalExecutor())
+    note = f"its rows are windows of stage {before['name']}"
+    return RecordedStage(source, plan_stages(own, source)[0], note)
+
+
+def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:
+    """Whether the result of the stage before is still there, and was made of the same files by the same job."""
+    try:
+        before = open_result_folder(folder).manifest
+    except WincliError:  # gone, replaced or damaged: it is computed again
+        return False
+    files = ([InputFile(**file) for file in each["inputs"]] for each in (before, manifest))
+    return bool(before["job"] == manifest["job"] and same_inputs(*files))
+
+
+# Stages before the one that wrote a result, and enrich tables, computed again in a temporary folder.
+
+
+_ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": (), "max_rejects": None}
+"""What a job has that is run for the rows of its stages alone."""
+
+
+@contextmanager
+def enriched(request: JobRequest, found: RecordedInput) -> Iterator[tuple[Source, StagePlan]]:
+    """Yield the input with the columns of its enrich tables, and the first stage planned over it.
+
+    Raises what `loaded_tables` raises.
+    """
+    with _alone(request, found) as alone, open_outputs(alone, owner()) as outputs:
+        source = enriched_input(alone, found.source, LocalExecutor())
+        plan = plan_job(alone, source, outputs)
+        with loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()) as loaded:
+            yield loaded.source, loaded.stages[0]
+
+
+@contextmanager
+def computed(request: JobRequest, found: RecordedInput) -> Iterator[str]:
+    """Run the stages of a request in this process; yield the folder of the result. Raises what a run raises."""
+    with _alone(request, found) as alone:
+        run_request(alone, local_context(Messages(-1)))
+        yield alone.job.output
+
+
+@contextmanager
+def _alone(request: JobRequest, found: RecordedInput) -> Iterator[JobRequest]:
+    """Yield a request for a job in a temporary folder, over the input that was found."""
+    stages = [each.stage.model_copy(update={"output": None, "plain": False}) for each in request.stages]
+    with tempfile.TemporaryDirectory(prefix="wincli-") as folder:
+        changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
+        alone = request_of(request.job.model_copy(update=changed))
+        yield replace(alone, reading=replace(alone.reading, bases=found.bases))

@@ -1,0 +1,469 @@
+"""What a report measures on panes, in two passes over results: counts and busy keys, then the windows of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....windowing.errors import ConfigError
+from ....windowing.support.suggest import nearest
+from ..results.result import ResultFolder
+from ..results.shown_rows import OpenWindowRows, value_of
+from .panes import LaneBars, PaneColumns, Panes, add_held, add_panes, pane_columns, panes_of
+from .report import Axis, Bar, Distribution, Lanes, Measure, Scale
+
+# The keys with most rows, found in one pass in bounded memory.
+#
+# Keys that come one after another, as those of one result do, are each complete when the next one comes, and the
+# lightest can be forgotten. Of keys that come again, as in the results of several days, the algorithm of Misra and
+# Gries keeps those that may be heavy.
+
+
+_WEIGHT = "__weight"
+
+
+class BusyKeys:
+    """Counts the weight of each key, of at most ``most`` keys.
+
+    ``names``: the columns of the key.
+    ``is_sorted``: whether all rows of a key come one after another.
+    ``missed``: how much weight a key may have beyond what was counted; 0 where weights are exact.
+    """
+
+    def __init__(self, names: Sequence[str], is_sorted: bool = False, most: int = 1 << 16) -> None:
+        self.names = list(names)
+        self.is_sorted = is_sorted
+        self.most = most
+        self.missed = 0
+        self._forgotten = 0
+        self._is_pruned = False
+        self._table: pa.Table | None = None
+        self._last: pa.Table | None = None
+
+    def add(self, keys: pa.Table, weights: np.ndarray) -> None:
+        """Count rows: the key of each, and its weight, int64 of at least 0."""
+        if not keys.num_rows:
+            return
+        found = keys.select(self.names).append_column(_WEIGHT, pa.array(weights, pa.int64()))
+        found = self._sums(found if self._last is None else pa.concat_tables([self._last, found]))
+        if self.is_sorted:
+            self._last, found = found.slice(found.num_rows - 1), found.slice(0, found.num_rows - 1)
+            self._table = self._lightest_forgotten(self._with(found))
+        else:
+            self._table = self._lightened(self._sums(self._with(found)))
+
+    @property
+    def count(self) -> int | None:
+        """The number of keys; None where there are too many to count."""
+        return None if self._is_pruned else self.kept.num_rows + self._forgotten
+
+    @property
+    def kept(self) -> pa.Table:
+        """The keys that are counted; the last column is their weight."""
+        nothing = pa.table({name: pa.array([], pa.int64()) for name in [*self.names, _WEIGHT]})
+        tables = [table for table in (self._table, self._last) if table is not None]
+        return pa.concat_tables(tables) if tables else nothing
+
+    def heaviest(self, n: int) -> list[dict[str, Any]]:
+        """Return the ``n`` keys of most weight, the heaviest first, as column to scalar; of equals those seen first."""
+        kept = self.kept
+        order = np.argsort(-kept[_WEIGHT].to_numpy(), kind="stable")[:n]
+        return [{name: kept[name][int(at)] for name in self.names} for at in order]
+
+    def _with(self, found: pa.Table) -> pa.Table:
+        return found if self._table is None else pa.concat_tables([self._table, found])
+
+    def _sums(self, table: pa.Table) -> pa.Table:
+        sums = table.group_by(self.names, use_threads=False).aggregate([(_WEIGHT, "sum")])
+        return sums.select([*self.names, f"{_WEIGHT}_sum"]).rename_columns([*self.names, _WEIGHT])
+
+    def _lightest_forgotten(self, table: pa.Table) -> pa.Table:
+        """Keep the heaviest keys, of equals those that came first."""
+        if table.num_rows <= self.most:
+            return table
+        self._forgotten += table.num_rows - self.most
+        order = np.argsort(-table[_WEIGHT].to_numpy(), kind="stable")[: self.most]
+        return table.take(np.sort(order))
+
+    def _lightened(self, table: pa.Table) -> pa.Table:
+        """Subtract the weight of the first key that has no place from all, and leave out those that have none left."""
+        if table.num_rows <= self.most:
+            return table
+        weights = table[_WEIGHT].to_numpy()
+        less = int(np.partition(weights, len(weights) - self.most - 1)[len(weights) - self.most - 1])
+        self.missed += less
+        self._is_pruned = True
+        left = table.set_column(len(self.names), _WEIGHT, pa.array(weights - less, pa.int64()))
+        return left.filter(pc.greater(left[_WEIGHT], 0))
+
+
+# Values counted in bins that grow by a constant factor: memory does not depend on how many values come.
+
+
+_FINE = 64
+"""Bins of an octave, from ``2**k`` to ``2**(k + 1)``: whole numbers below 128 have bins of their own."""
+_LOW, _HIGH = -64, 128
+"""The octaves: values outside of them count in the first or the last bin."""
+_MOST_BARS = 40
+_PERCENTS = (50, 90, 99)
+
+
+class Spread:
+    """Counts values of at least 0, each in its bin up to 2**53. Others, as negative ones and NaN, are left out."""
+
+    def __init__(self) -> None:
+        self.bins = np.zeros((_HIGH - _LOW) * _FINE, np.int64)
+        self.zeros = 0
+        self.count = 0
+        self.least = np.inf
+        self.most = -np.inf
+        self.total = 0.0
+
+    def add(self, values: np.ndarray) -> None:
+        """Count values, int64 or float64 of shape (n,)."""
+        values = values[np.isfinite(values) & (values >= 0)] if len(values) else values
+        if not len(values):
+            return
+        self.count += len(values)
+        self.least, self.most = min(self.least, values.min().item()), max(self.most, values.max().item())
+        self.total += float(values.sum(dtype=np.float64))
+        above = values[values > 0]
+        self.zeros += len(values) - len(above)
+        self.bins += np.bincount(_bin_of(above), minlength=len(self.bins))
+
+    def distribution(self, unit: Measure) -> Distribution | None:
+        """Return the distribution so far; None before the first value."""
+        if not self.count:
+            return None
+        bars = self._bars(unit == "rows")
+        quantiles = tuple((percent, self._quantile(percent / 100)) for percent in _PERCENTS)
+        return Distribution(
+            unit,
+            bars,
+            self.zeros,
+            self.count,
+            self.least,
+            self.most,
+            self.total,
+            quantiles,
+        )
+
+    def _quantile(self, share: float) -> float:
+        """Return the value below or at which this share of the values lies: the lower bound of its bin."""
+        rank = max(1, int(np.ceil(share * self.count)))
+        if rank <= self.zeros:
+            return 0.0
+        at = int(np.searchsorted(np.cumsum(self.bins), rank - self.zeros))
+        return float(np.clip(_low_of(np.array([at]))[0], self.least, self.most))
+
+    def _bars(self, is_whole: bool) -> tuple[Bar, ...]:
+        used = np.flatnonzero(self.bins)
+        if not len(used):
+            return ()
+        edges = _edges(int(used[0]), int(used[-1]) + 1, is_whole)
+        bounds = _low_of(edges)
+        sums = np.add.reduceat(np.append(self.bins, 0), edges)[:-1]
+        return tuple(
+            Bar(float(low), float(high), int(n)) for low, high, n in zip(bounds[:-1], bounds[1:], sums, strict=True)
+        )
+
+
+def _edges(first: int, stop: int, is_whole: bool) -> np.ndarray:
+    """Return the fine bins at which bars begin, and the one after the last: few enough, and of equal width.
+
+    Whole numbers below 128 are not divided further, since each has one bin alone.
+    """
+    step = 1
+    while (stop - first) / step > _MOST_BARS - 2:
+        step *= 2
+    edges = np.arange(first // step, -(-stop // step) + 1) * step
+    if not is_whole:
+        return edges
+    numbers = np.unique(np.ceil(_low_of(edges)))
+    return _bin_of(np.maximum(numbers, 1))
+
+
+def _bin_of(values: np.ndarray) -> np.ndarray:
+    parts, octaves = np.frexp(values.astype(np.float64))
+    bins = (octaves.astype(np.int64) - 1 - _LOW) * _FINE + ((parts * 2 - 1) * _FINE).astype(np.int64)
+    return np.clip(bins, 0, (_HIGH - _LOW) * _FINE - 1)
+
+
+def _low_of(bins: np.ndarray) -> np.ndarray:
+    return np.ldexp(1 + (bins % _FINE) / _FINE, bins // _FINE + _LOW)
+
+
+# Counts along an axis in equal steps, which double or so as the axis grows: never more than a few hundred.
+
+
+_SECOND = 1_000_000
+_TIMES = (
+    *(10**power for power in range(6)),
+    *(_SECOND * seconds for seconds in (1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400)),
+    *(_SECOND * 86_400 * days for days in (7, 28, 364, 3640, 36_400, 364_000)),
+)
+_WORDS = (
+    *("microsecond", "10 microseconds", "100 microseconds", "millisecond", "10 milliseconds", "100 milliseconds"),
+    *("second", "5 seconds", "15 seconds", "minute", "5 minutes", "15 minutes", "hour", "3 hours", "6 hours"),
+    *("12 hours", "day", "week", "4 weeks", "52 weeks", "520 weeks", "5,200 weeks", "52,000 weeks"),
+)
+_MONDAY = 4 * 86_400 * _SECOND
+"""The first Monday after 1970-01-01: steps of weeks begin on Mondays."""
+_NUMBERS = tuple(mantissa * 10.0**power for power in range(-9, 300) for mantissa in (1, 5))
+_WHOLE = tuple(mantissa * 10**power for power in range(18) for mantissa in (1, 5))
+_MOST = 240
+_EXACT = 2.0**52  # numbers of steps are whole numbers
+
+
+class Steps:
+    """Counts of several channels over steps of an axis. Each width of steps divides the next.
+
+    ``first``: the number of the first step: it begins at ``first`` times the width.
+    ``counts``: int64, shape (channels, steps).
+    """
+
+    def __init__(self, scale: Scale, channels: Sequence[str]) -> None:
+        self.channels = list(channels)
+        self.widths: Sequence[float] = {"time": _TIMES, "number": _NUMBERS, "window": _WHOLE}[scale]
+        self.anchor = _MONDAY if scale == "time" else 0
+        self.level = 0
+        self.first = 0
+        self.counts = np.zeros((len(self.channels), 0), np.int64)
+        self.is_time = scale == "time"
+
+    @property
+    def width(self) -> float:
+        """How far a step reaches."""
+        return self.widths[self.level]
+
+    @property
+    def words(self) -> str:
+        """What a step is."""
+        return _WORDS[self.level] if self.is_time else f"{self.width:,g}"
+
+    @property
+    def begin(self) -> float:
+        """Where the first step begins."""
+        return self.first * self.width + self.anchor
+
+    def add(self, values: np.ndarray, **weights: np.ndarray | int) -> None:
+        """Count values, int64 or float64; ``weights``: channel to the weight of each, int64 of at least 0."""
+        values = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+        if not len(values):
+            return
+        self._reach(values.min(), values.max())
+        places = self._steps(values) - self.first
+        for channel, weight in weights.items():
+            row = self.counts[self.channels.index(channel)]
+            np.add.at(row, places, weight)
+
+    def sums(self, channel: str) -> np.ndarray:
+        """Return the counts of a channel, a step each."""
+        return self.counts[self.channels.index(channel)]
+
+    def _steps(self, values: np.ndarray) -> np.ndarray:
+        return np.floor_divide(values - self.anchor, self.width).astype(np.int64)
+
+    def _reach(self, low: float, high: float) -> None:
+        """Grow to hold these values, with wider steps where they would be too many."""
+        while max(abs(low - self.anchor), abs(high - self.anchor)) / self.width > _EXACT:
+            self._widen()
+        while True:
+            first, last = (int(step) for step in self._steps(np.array([low, high])))
+            if self.counts.shape[1]:
+                first, last = min(first, self.first), max(last, self.first + self.counts.shape[1] - 1)
+            if last - first < _MOST:
+                break
+            self._widen()
+        if self.counts.shape[1] and (first, last - first + 1) == (self.first, self.counts.shape[1]):
+            return
+        grown = np.zeros((len(self.channels), last - first + 1), np.int64)
+        if self.counts.shape[1]:
+            at = self.first - first
+            grown[:, at : at + self.counts.shape[1]] = self.counts
+        self.first, self.counts = first, grown
+
+    def _widen(self) -> None:
+        factor = round(self.widths[self.level + 1] / self.width)
+        self.level += 1
+        if not self.counts.shape[1]:
+            return
+        places = np.arange(self.first, self.first + self.counts.shape[1]) // factor
+        merged = np.zeros((len(self.channels), int(places[-1] - places[0]) + 1), np.int64)
+        for row, counts in zip(merged, self.counts, strict=True):
+            np.add.at(row, places - places[0], counts)
+        self.first, self.counts = int(places[0]), merged
+
+
+# The keys that a user names for a report: ``--only user=u7 --only user=u8``.
+
+
+Choice = Mapping[str, Sequence[pa.Scalar]]
+"""Column of the key to the values of which one must be there."""
+
+
+def parse_choice(texts: Sequence[str], keys: Sequence[str], schema: pa.Schema) -> Choice:
+    """Parse texts ``COLUMN=VALUE``; values of one column are alternatives, and all columns must fit.
+
+    Raises `ConfigError` for a text of another form, a column that is no key, and a value that is not of its type.
+    """
+    found: dict[str, list[pa.Scalar]] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
+        if name not in keys:
+            raise ConfigError(f"--only {text}: {name} is no column of the key", _keys(name, keys))
+        found.setdefault(name, []).append(value_of(value, schema.field(name).type, f"--only {name}"))
+    return found
+
+
+def is_chosen(keys: pa.Table, choice: Choice) -> np.ndarray:
+    """Whether each key fits, bool of shape (n,)."""
+    found = np.ones(keys.num_rows, np.bool_)
+    for name, values in choice.items():
+        among = pa.array([value.as_py() for value in values], keys[name].type)
+        found &= pc.is_in(keys[name], value_set=among).to_numpy()
+    return found
+
+
+def _keys(name: str, keys: Sequence[str]) -> str:
+    if not keys:
+        return "the windows of this result have no key"
+    near = nearest(name, keys)
+    return f"did you mean {near}?" if near else f"the key is {', '.join(keys)}"
+
+
+BUSIEST, MOST_CHOSEN, BARS = 8, 16, 1200
+WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS = "windows", "rows", "late", "late_rows", "rejects"
+
+
+@dataclass(slots=True)
+class Measured:
+    """What one pass over panes counts.
+
+    ``columns``: where the first result says what; the others must say it in the same way.
+    ``choice``: the keys that the user named.
+    ``busy``, ``chosen``: the weights of all keys, and of those that the user named.
+    ``lengths``, ``sizes``: how long the windows are, and how many rows they have.
+    ``steps``: windows and rows over time, by the starts of the windows.
+    ``reasons``: ``closed_by`` to windows.
+    ``windows``: the number of panes; ``placeless``: those without a place in time.
+    ``axis``: what the windows lie along.
+    """
+
+    columns: PaneColumns
+    choice: Choice
+    busy: BusyKeys
+    chosen: BusyKeys
+    steps: Steps
+    lengths: Spread = field(default_factory=Spread)
+    sizes: Spread = field(default_factory=Spread)
+    reasons: Counter[str] = field(default_factory=Counter)
+    windows: int = 0
+    placeless: int = 0
+
+    @property
+    def axis(self) -> Axis:
+        """What the windows lie along."""
+        return self.columns.axis
+
+    def add(self, panes: Panes) -> None:
+        """Count panes."""
+        self.windows += len(panes.numbers)
+        self._add_keys(panes)
+        self._add_reasons(panes)
+        if panes.rows is not None:
+            self.sizes.add(panes.rows)
+        starts, ends = panes.starts[panes.has_place], panes.ends[panes.has_place]
+        self.placeless += len(panes.starts) - len(starts)
+        if self.axis.scale != "window":
+            self.lengths.add(ends - starts)
+        rows = 0 if panes.rows is None else panes.rows[panes.has_place]
+        self.steps.add(starts, windows=1, rows=rows, late=panes.is_late[panes.has_place].astype(np.int64))
+
+    def _add_keys(self, panes: Panes) -> None:
+        if not self.columns.keys:
+            return
+        weights = np.ones(len(panes.numbers), np.int64) if panes.rows is None else panes.rows
+        self.busy.add(panes.keys, weights)
+        if self.choice:
+            fits = is_chosen(panes.keys, self.choice)
+            self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
+
+    def _add_reasons(self, panes: Panes) -> None:
+        if panes.reasons is not None:
+            for each in pc.value_counts(panes.reasons):
+                self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
+
+
+def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable[[str], None]) -> Measured | None:
+    """Count the panes of results; None where none of them numbers windows.
+
+    ``only``: the keys that the user named, as `parse_choice` takes them. ``note``: is told of results that are left
+    out. Raises as `panes_of` and `parse_choice` do.
+    """
+    found: Measured | None = None
+    for result in results:
+        columns = pane_columns(result)
+        if columns is None:
+            continue
+        if found is None:
+            choice = parse_choice(only, columns.keys, result.schema)
+            found = _nothing_yet(columns, choice, len(results) == 1 and columns.is_sorted)
+        if not _is_alike(columns, found.columns):
+            note(f"{result.shown} has other columns than {results[0].shown}, and its windows are left out")
+            continue
+        for panes in panes_of(result, columns):
+            found.add(panes)
+    return found
+
+
+def _nothing_yet(columns: PaneColumns, choice: Choice, is_sorted: bool) -> Measured:
+    steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
+    busy, chosen = (BusyKeys(columns.keys, is_sorted) for _ in range(2))
+    return Measured(columns, choice, busy, chosen, steps)
+
+
+def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:
+    mine, others = ((each.keys, each.types, each.axis.scale, each.has_rows) for each in (one, other))
+    return mine == others
+
+
+def lanes_of(results: Iterable[ResultFolder], measured: Measured, held: OpenWindowRows | None) -> Lanes:
+    """Return the windows of the chosen and of the busiest keys; without a key one lane of all windows.
+
+    ``held``: the rows that a state holds; None without one.
+    """
+    columns = measured.columns
+    bars = _wanted(measured)
+    for result in results:
+        found = pane_columns(result)
+        if found is None or not _is_alike(found, columns):
+            continue
+        for panes in panes_of(result, found):
+            add_panes(bars, panes)
+    if held is not None and {"first", "last"} <= set(held.schema.names) and measured.axis.scale != "window":
+        for table in held.tables():
+            add_held(bars, table, measured.axis.scale)
+    lanes = tuple(each.lane() for each in bars)
+    exact = measured.busy.missed
+    return Lanes(measured.axis, lanes, measured.busy.count if columns.keys else 1, exact, columns.has_rows)
+
+
+def _wanted(measured: Measured) -> list[LaneBars]:
+    has_rows = measured.columns.has_rows
+    if not measured.columns.keys:
+        return [LaneBars({}, False, has_rows, 4 * BARS)]
+    chosen = measured.chosen.heaviest(MOST_CHOSEN)
+    named = [tuple(value.as_py() for value in key.values()) for key in chosen]
+    busy = [
+        key for key in measured.busy.heaviest(BUSIEST) if tuple(value.as_py() for value in key.values()) not in named
+    ]
+    return [LaneBars(key, at < len(chosen), has_rows, BARS) for at, key in enumerate([*chosen, *busy])]

@@ -1,0 +1,432 @@
+"""A report as one HTML page that needs nothing else: no file, no server, no script to be read."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from importlib.resources import files
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from ...console.amounts import WORDS, RowAccount, count_of
+from .page_elements import (
+    Element,
+    Tick,
+    add,
+    add_bars,
+    add_hidden_table,
+    add_json,
+    add_plot,
+    add_svg,
+    add_table,
+    add_text,
+    as_html,
+    axis_ticks,
+    bytes_text,
+    element,
+    log_ticks,
+    mean_of,
+    measure_text,
+    place_text,
+    seconds_text,
+    set_attributes,
+    share_text,
+    time_text,
+)
+from .page_lanes import add_calendar, add_lanes, data_of
+from .report import Distribution, Lane, OverTime, Report, Series
+
+# The sections of the account, of the phases, and of the job in words.
+
+
+_MOST = 20
+_REASONS = 12
+
+
+def add_accounts(parent: Element, report: Report) -> None:
+    """Add the account of each stage: what became of every row."""
+    for name, account in list(report.accounts.items())[:_MOST]:
+        figure = add(parent, "figure")
+        if len(report.accounts) > 1:
+            add(figure, "h3", text=f"Stage {name}")
+        whole = account.rows_in + account.carried
+        parts = _parts(account)
+        most = max((n for _, n, _ in parts), default=0) or 1
+        rows = [(what, f"{n:,}", share_text(n, whole), n / most, classes) for what, n, classes in parts]
+        add_bars(figure, _equation(account), rows)
+    if len(report.accounts) > _MOST:
+        add(parent, "p", "faint", f"{len(report.accounts) - _MOST:,} further stages are not shown.")
+
+
+def _equation(account: RowAccount) -> str:
+    came = f"{count_of(account.rows_in, 'row')} in"
+    came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
+    balance = "every row is accounted for" if account.balanced else "this does not balance"
+    return f"{came}: {balance}"
+
+
+def _parts(account: RowAccount) -> list[tuple[str, int, str]]:
+    rejected = sorted(account.rejected.items(), key=lambda each: -each[1])[:_REASONS]
+    parts = [
+        (WORDS["windowed"], account.windowed, "counts"),
+        (WORDS["filtered"], account.filtered, "counts"),
+        *((f"{WORDS['rejected']}: {reason}", n, "trouble") for reason, n in rejected),
+        (WORDS["dropped_at_end"], account.dropped_at_end, "trouble"),
+        (WORDS["held"], account.held, "held"),
+    ]
+    return [part for part in parts if part[1] or part[0] == WORDS["windowed"]]
+
+
+def add_phases(parent: Element, report: Report) -> None:
+    """Add the seconds of each phase."""
+    phases = dict(report.phases)
+    total = phases.get("total", 0.0)
+    longest = max(phases.values()) or 1
+    rows = [
+        (name, seconds_text(spent), share_text(spent, total), spent / longest, "held" if name == "total" else "counts")
+        for name, spent in report.phases
+    ]
+    add_bars(parent, "Seconds by phase; phases may run side by side", rows)
+
+
+def add_job(parent: Element, report: Report) -> None:
+    """Add the job in words, its further options, and what it was computed with."""
+    words = add(parent, "dl")
+    for name, clauses in groupby(report.clauses[:200], lambda clause: clause.about):
+        add(words, "dt", text=name)
+        for clause in clauses:
+            add(words, "dd", text=clause.text)
+    for text, outcome in report.expectations[:_MOST]:
+        add(words, "dt", text="expected")
+        add(words, "dd", "" if outcome.startswith("holds") else "trouble", f"{text}: {outcome}")
+    _add_pairs(parent, "Further options", ["option", "value"], report.settings[:100])
+    _add_pairs(parent, "Computed with", ["package", "version"], report.made_with)
+
+
+def _add_pairs(parent: Element, name: str, head: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
+    if pairs:
+        details = add(parent, "details")
+        add(details, "summary", text=name)
+        add_table(details, name, head, pairs).set("class", "words")
+
+
+# The section of counts over time: small pictures above each other along one axis.
+
+
+_HEIGHT, _LABEL = 44, 20
+_WIDE = 1000
+
+
+def add_over_time(parent: Element, found: OverTime) -> None:
+    """Add the section."""
+    add(parent, "p", text=_about(found))
+    figure = add(parent, "figure", "over-time")
+    drawn = [series for series in found.series if any(series.values)]
+    for series in drawn:
+        _add_series(figure, series, found)
+    first, last = _bound_texts(found)
+    svg = add_svg(figure, "ticks", 18, f"from {first} to {last}")
+    for at, tick in enumerate(_ticks(found)):
+        add_text(svg, tick.share, 13, tick.text, "odd" if at % 2 else "")
+    head = [found.step if found.axis is None else "from", *(series.name for series in found.series)]
+    add_hidden_table(figure, "These counts", head, _rows(found))
+
+
+def _about(found: OverTime) -> str:
+    none = [series.name for series in found.series if not any(series.values)]
+    text = f"Each bar is {_article(found.step)}{found.step}"
+    text += "" if found.axis is None else f" of {found.axis.name}"
+    text += "."
+    if none:
+        text += f" There are no {' and no '.join(none)}."
+    return f"{text} {found.apart}".strip()
+
+
+def _article(step: str) -> str:
+    return ("an " if step == "hour" else "a ") if step[:1].isalpha() else ""
+
+
+def _add_series(figure: Element, series: Series, found: OverTime) -> None:
+    most, total = max(series.values), sum(series.values)
+    at = series.values.index(most)
+    is_level = series.name.startswith("rows held")
+    words = f"{series.name} " if is_level else f"{series.name}: {total:,}"
+    where = _label(found, at)
+    svg = add_svg(figure, "series", _LABEL + _HEIGHT + 4, f"{words}; most {most:,}, {where}")
+    add_text(svg, 0, 13, words.strip(), "key trouble" if series.is_trouble else "key")
+    add_text(svg, 1, 13, f"most {most:,}, {where}", "faint")
+    plot = add_plot(svg, _LABEL, _HEIGHT, _WIDE)
+    add(plot, "path", "ground", d=f"M0 {_HEIGHT - 0.5}H{_WIDE}")
+    classes = "trouble" if series.is_trouble else "held" if is_level else "counts"
+    add(plot, "path", classes, d=_bars(series, most))
+
+
+def _bars(series: Series, most: int) -> str:
+    values = np.array(series.values)
+    step = _WIDE / len(values)
+    wide = step * (0.86 if step > 3 else 1)
+    tall = np.where(values > 0, np.maximum(values / most * (_HEIGHT - 1), 1), 0)
+    return "".join(
+        f"M{at * step + (step - wide) / 2:.1f} {_HEIGHT - 1}v-{h:.1f}h{wide:.1f}v{h:.1f}z"
+        for at, h in enumerate(tall.tolist())
+        if h
+    )
+
+
+def _ticks(found: OverTime) -> list[Tick]:
+    if found.axis is not None:
+        low, high = (float(bound) for bound in found.bounds)
+        return axis_ticks(found.axis, low, high)
+    size = len(found.labels)
+    every = max(1, -(-size // 7))
+    return [Tick((at + 0.5) / size, found.labels[at]) for at in range(0, size, every) if found.labels[at]]
+
+
+def _label(found: OverTime, at: int) -> str:
+    if found.axis is None:
+        return found.labels[at]
+    low, high = (float(bound) for bound in found.bounds)
+    place = low + (high - low) * at / len(found.series[0].values)
+    return f"from {time_text(round(place))}" if found.axis.scale == "time" else f"from {place_text(place, found.axis)}"
+
+
+def _bound_texts(found: OverTime) -> tuple[str, str]:
+    if found.axis is None:
+        return str(found.bounds[0]), str(found.bounds[1])
+    low, high = (float(bound) for bound in found.bounds)
+    return place_text(low, found.axis), place_text(high, found.axis)
+
+
+def _rows(found: OverTime) -> list[list[str]]:
+    """Return a row for each step that counts something."""
+    values = np.array([series.values for series in found.series])
+    return [
+        [_label(found, int(at)).removeprefix("from "), *(f"{value:,}" for value in values[:, at])]
+        for at in np.flatnonzero(values.any(axis=0))
+    ]
+
+
+# The section of distributions: how long windows are, how many rows they have, and why they ended.
+
+
+_BAR_HEIGHT = 96
+_ZERO = 56
+"""Units of width for the bar of zeros, which a logarithmic axis has no place for."""
+
+
+def add_distributions(parent: Element, report: Report) -> None:
+    """Add the section."""
+    pair = add(parent, "div", "pair")
+    if report.lengths is not None:
+        _add_distribution(pair, "Length of windows", report.lengths)
+    if report.sizes is not None:
+        _add_distribution(pair, "Rows per window", report.sizes)
+    if report.reasons:
+        whole, most = sum(n for _, n in report.reasons), report.reasons[0][1]
+        rows = [(reason, f"{n:,}", share_text(n, whole), n / most, "counts") for reason, n in report.reasons[:20]]
+        figure = add(parent, "figure")
+        add(figure, "h3", text="Why windows ended")
+        add_bars(figure, "Windows by closed_by", rows)
+
+
+def _add_distribution(pair: Element, name: str, found: Distribution) -> None:
+    figure = add(pair, "figure", "distribution")
+    add(figure, "h3", text=name)
+    unit = found.unit
+    if found.least == found.most:
+        add(figure, "p", text=f"All {found.count:,} windows: {measure_text(found.most, unit)}.")
+        return
+    words = ", ".join(
+        f"{'median' if percent == 50 else f'{percent} % up to'} {measure_text(_round(value, unit), unit)}"
+        for percent, value in found.quantiles
+    )
+    text = (
+        f"{words}; longest {measure_text(found.most, unit)}" if unit != "rows" else f"{words}; most {found.most:,.0f}"
+    )
+    add(figure, "p", "faint", f"{text}; mean {measure_text(_round(mean_of(found), unit), unit)}.")
+    svg = add_svg(figure, "histogram", _BAR_HEIGHT + 22, f"{name}: {text}")
+    _add_bars(svg, found)
+    _add_ticks(svg, found)
+    head = ["from", "to below", "windows"]
+    rows = [["0", "", f"{found.zeros:,}"]] if found.zeros else []
+    rows += [[measure_text(bar.low, unit), measure_text(bar.high, unit), f"{bar.count:,}"] for bar in found.bars]
+    add_hidden_table(figure, name, head, rows)
+
+
+def _round(value: float, unit: str) -> float:
+    """Return a value with three digits that count, where it is not a whole number of rows."""
+    if unit == "rows" and float(value).is_integer():
+        return value
+    return float(f"{value:.3g}")
+
+
+def _left(found: Distribution) -> float:
+    return _ZERO if found.zeros else 0
+
+
+def _add_bars(svg: Element, found: Distribution) -> None:
+    """Add bars whose areas are the counts, since whole numbers make bars of different widths."""
+    plot = add_plot(svg, 0, _BAR_HEIGHT, _WIDE)
+    left, zero = _left(found), _ZERO * 0.7
+    edges = [left + share * (_WIDE - left) for share in _shares(found)]
+    widths = [zero] * bool(found.zeros) + [stop - begin for begin, stop in pairwise(edges)]
+    begins = [0.0] * bool(found.zeros) + edges[:-1]
+    counts = [found.zeros] * bool(found.zeros) + [bar.count for bar in found.bars]
+    densities = [count / wide for count, wide in zip(counts, widths, strict=True)]
+    drawn = zip(begins, widths, densities, strict=True)
+    bars = "".join(_bar(x, wide * 0.92, density / max(densities)) for x, wide, density in drawn if density)
+    set_attributes(add(plot, "path", "counts"), d=bars)
+    add(plot, "path", "ground", d=f"M0 {_BAR_HEIGHT - 0.5}H{_WIDE}")
+    for percent, value in found.quantiles:
+        if found.bars and value >= found.bars[0].low:
+            x = left + _share(found, value) * (_WIDE - left)
+            add(plot, "path", "median" if percent == 50 else "quantile", d=f"M{x:.1f} 0V{_BAR_HEIGHT}")
+
+
+def _shares(found: Distribution) -> list[float]:
+    """Return where bars begin on the logarithmic axis, from 0 to 1, and last where the last one ends."""
+    return [_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars)
+
+
+def _share(found: Distribution, value: float) -> float:
+    low, high = found.bars[0].low, found.bars[-1].high
+    return float(np.log(value / low) / np.log(high / low))
+
+
+def _bar(x: float, wide: float, share: float) -> str:
+    tall = max(share * (_BAR_HEIGHT - 2), 1)
+    return f"M{x:.1f} {_BAR_HEIGHT - 1}v-{tall:.1f}h{wide:.1f}v{tall:.1f}z"
+
+
+def _add_ticks(svg: Element, found: Distribution) -> None:
+    left = _left(found) / _WIDE
+    if found.zeros:
+        add_text(svg, left * 0.35, _BAR_HEIGHT + 15, "0", edge=0)
+    if not found.bars:
+        return
+    ticks = log_ticks(found.unit, found.bars[0].low, found.bars[-1].high)
+    for at, tick in enumerate(ticks):
+        share = left + tick.share * (1 - left)
+        if share > left + 0.05 or not found.zeros:
+            add_text(svg, share, _BAR_HEIGHT + 15, tick.text, "odd" if at % 2 else "")
+
+
+MOST_BYTES = 2_000_000
+MARK = "<!doctype html><!-- report of wincli -->"
+"""How a page begins; only a file that begins so is replaced."""
+
+
+def page_of(report: Report) -> str:
+    """Return the page, at most `MOST_BYTES` in UTF-8."""
+    page = _page(report)
+    while len(page.encode()) > MOST_BYTES and report.lanes is not None:
+        lanes = replace(report.lanes, lanes=tuple(map(_half, report.lanes.lanes)))
+        report = replace(report, lanes=lanes)
+        page = _page(report)
+    return page
+
+
+def _half(lane: Lane) -> Lane:
+    """Return a lane with each two bars as one."""
+    begins = np.arange(0, len(lane.starts), 2)
+    return replace(
+        lane,
+        starts=np.minimum.reduceat(lane.starts, begins),
+        ends=np.maximum.reduceat(lane.ends, begins),
+        sizes=None if lane.sizes is None else np.add.reduceat(lane.sizes, begins),
+        counts=np.add.reduceat(lane.counts, begins),
+    )
+
+
+def _page(report: Report) -> str:
+    style, script = (_resource(name) for name in ("page.css", "page.js"))
+    root = element("html", lang="en")
+    _add_head(root, report, style, script)
+    body = add(root, "body")
+    main = add(body, "main")
+    _add_header(main, report)
+    for name, heading, fill in _sections(report):
+        section = add(main, "section", id=name, aria_labelledby=f"{name}-heading")
+        add(section, "h2", text=heading, id=f"{name}-heading")
+        fill(section)
+    if report.lanes is not None:
+        add_json(body, "data", data_of(report.lanes))
+        add(body, "script").text = script
+    return MARK + as_html(root) + "\n"
+
+
+def _sections(report: Report) -> Iterator[tuple[str, str, Callable[[Element], None]]]:
+    """Yield the id, the heading and what fills each section that has something to show."""
+    if report.lanes is not None:
+        yield "windows", "Windows over time", partial(add_lanes, lanes=report.lanes)
+    if report.over_time is not None:
+        yield "time", "Rows over time", partial(add_over_time, found=report.over_time)
+    if report.lengths is not None or report.sizes is not None or report.reasons:
+        yield "distributions", "Distributions", partial(add_distributions, report=report)
+    if report.calendar is not None:
+        yield "units", "Units", partial(add_calendar, calendar=report.calendar)
+    if report.accounts:
+        yield "account", "Account of rows", partial(add_accounts, report=report)
+    if report.phases:
+        yield "phases", "Where the time went", partial(add_phases, report=report)
+    yield "job", "The job in words", partial(add_job, report=report)
+
+
+def _add_head(root: Element, report: Report, style: str, script: str) -> None:
+    head = add(root, "head")
+    add(head, "meta", charset="utf-8")
+    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    policy += "; base-uri 'none'; form-action 'none'"
+    add(head, "meta", http_equiv="Content-Security-Policy", content=policy)
+    add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
+    add(head, "meta", name="color-scheme", content="light dark")
+    add(head, "title", text=f"{report.path}: windows")
+    add(head, "link", rel="icon", href="data:,")
+    add(head, "style").text = style
+
+
+def _add_header(main: Element, report: Report) -> None:
+    header = add(main, "header")
+    add(header, "p", "kind", {"state": "State", "range": "Results of a range", "result": "Result"}[report.what])
+    add(header, "h1", text=report.path)
+    add(header, "p", "spec", report.window)
+    add(header, "p", "lead", _lead(report))
+    if report.notes:
+        notes = add(header, "ul", "notes", aria_label="Notes")
+        for note in report.notes[:20]:
+            add(notes, "li", text=note)
+        if len(report.notes) > 20:
+            add(notes, "li", text=f"and {len(report.notes) - 20:,} more")
+
+
+def _lead(report: Report) -> str:
+    """Return what was read and what came out, in one or two sentences."""
+    totals = dict(report.totals)
+    text = f"{_count(totals['rows in'], 'row')} of {_count(totals['input files'], 'file')}"
+    text += f" ({bytes_text(totals['input bytes'])})"
+    if "windows" in totals:
+        text += f" became {_count(totals['windows'], 'window')}"
+        text += f" of {_count(totals['keys'], 'key')}" if "keys" in totals else ""
+    text += f"; {totals['rejected']:,} rows were rejected." if totals["rejected"] else "; no row was rejected."
+    if "units" in totals:
+        text += f" {_count(totals['units'], 'unit')}, {_count(totals['gaps'], 'gap')}."
+    if totals.get("open windows"):
+        text += f" {_count(totals['open windows'], 'window')} still open."
+    seconds = dict(report.phases).get("total")
+    return text if seconds is None else f"{text} It took {seconds_text(seconds)}."
+
+
+def _count(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def _resource(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,472 @@
+"""The section of windows over time: a lane of bars for each key, and what the script needs to zoom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....conf.ranges.units import unit_at
+from .page_elements import (
+    Element,
+    add,
+    add_hidden_table,
+    add_plot,
+    add_svg,
+    add_text,
+    axis_ticks,
+    day_text,
+    place_text,
+    safe,
+    set_attributes,
+)
+from .report import Calendar, Cell, Lane, Lanes
+
+HEIGHT = 32
+"""Units of height of the bars of a lane."""
+_LABEL = 18
+_TRACKS = 6
+_WIDE = 1000
+_HELP = (
+    "Zoom: drag over a span, hold Ctrl and turn the wheel, or use the keys + and \u2212; "
+    "\u2190 and \u2192 move along, 0 shows all, \u2191 and \u2193 choose a key, N and P its next and previous window."
+)
+
+_READ = "Point at a window, or press N, to read its times and its rows here."
+
+
+def add_lanes(parent: Element, lanes: Lanes) -> None:
+    """Add the section."""
+    low, high = extent_of(lanes)
+    axis = lanes.axis
+    add(parent, "p", text=_about(lanes, low, high))
+    figure = add(parent, "figure", "lanes", id="lanes")
+    _add_controls(figure)
+    sheet = add(figure, "div", "sheet", id="sheet", tabindex=0, role="group", aria_label="Windows over time")
+    sheet.set("aria-describedby", "lanes-help")
+    ticks = add_svg(sheet, "ticks", 20, f"{axis.name} from {place_text(low, axis)} to {place_text(high, axis)}")
+    for at, tick in enumerate(axis_ticks(axis, low, high)):
+        add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
+    view = view_of(lanes)
+    for at, lane in enumerate(lanes.lanes):
+        _add_lane(sheet, at, lane, view)
+    add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
+    head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
+    head += ["rows held"] if any(lane.held for lane in lanes.lanes) else []
+    add_hidden_table(figure, "These keys", head, [_cells(lane, lanes) for lane in lanes.lanes])
+
+
+def extent_of(lanes: Lanes) -> tuple[float, float]:
+    """Return from where to where the windows of all lanes reach, and the rows held; (0, 1) without any."""
+    end = 1 if lanes.axis.scale == "window" else 0
+    filled = [lane for lane in lanes.lanes if len(lane.starts)]
+    spans = [(lane.starts.min().item(), lane.ends.max().item() + end) for lane in filled]
+    spans += [(lane.held.start, lane.held.end) for lane in lanes.lanes if lane.held]
+    return (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0, 1)
+
+
+def data_of(lanes: Lanes) -> dict[str, Any]:
+    """Return what the script draws from: starts as steps from the one before, and lengths."""
+    low, high = extent_of(lanes)
+    return {
+        "scale": lanes.axis.scale,
+        "utc": lanes.axis.is_utc,
+        "low": low,
+        "high": high,
+        "tallest": _tallest(lanes),
+        "tracks": tracks_of(lanes),
+        "tall": HEIGHT,
+        "lanes": [_lane_data(lane, low) for lane in lanes.lanes],
+    }
+
+
+def _lane_data(lane: Lane, low: float) -> Mapping[str, Any]:
+    starts = lane.starts - low
+    found: dict[str, Any] = {
+        "key": safe(lane.key),
+        "starts": np.diff(starts, prepend=starts[:1] * 0).tolist(),
+        "lengths": (lane.ends - lane.starts).tolist(),
+    }
+    if lane.sizes is not None:
+        found["sizes"] = lane.sizes.tolist()
+    if (lane.counts > 1).any():
+        found["counts"] = lane.counts.tolist()
+    if lane.held is not None:
+        found["held"] = [lane.held.start - low, lane.held.end - lane.held.start, lane.held.rows]
+    return found
+
+
+def _about(lanes: Lanes, low: float, high: float) -> str:
+    axis, drawn = lanes.axis, len(lanes.lanes)
+    chosen = sum(lane.is_chosen for lane in lanes.lanes)
+    if lanes.lanes and not lanes.lanes[0].key:
+        who = "All windows"
+    else:
+        measure = "rows" if lanes.is_by_rows else "windows"
+        many = f"{lanes.keys:,}" if lanes.keys is not None else "very many"
+        busy = drawn - chosen
+        words = [f"{chosen} chosen" if chosen == 1 else f"the {chosen} chosen"] if chosen else []
+        words += [f"the {busy} with most {measure}" if busy > 1 else f"the one with most {measure}"] if busy else []
+        who = (
+            f"Windows of {drawn} of {many} keys: {' and '.join(words)}"
+            if drawn != lanes.keys
+            else "Windows of all keys"
+        )
+    along = "their numbers" if axis.scale == "window" else axis.name
+    text = (
+        f"{who}, along {along} from {place_text(low, axis)} to {place_text(high, axis)}. {_bars_text(lanes)}".rstrip()
+    )
+    if any(lane.held for lane in lanes.lanes):
+        text += " Brown bars are rows that the state holds for the next unit."
+    if any((lane.counts > 1).any() for lane in lanes.lanes):
+        text += " Where a key has too many windows to draw, successive ones share a bar."
+    if lanes.missed:
+        text += f" Keys are too many to count each: one may have up to {lanes.missed:,} more than was counted."
+    return text
+
+
+def _bars_text(lanes: Lanes) -> str:
+    """Return what a bar is."""
+    if tracks_of(lanes) > 1:
+        return "Windows of a key that overlap stand below each other, and a row counts in each that has it."
+    tallest = _tallest(lanes)
+    if not tallest:
+        return ""
+    if lanes.axis.scale == "window":
+        return f"A bar is as high as its window has rows, at most {tallest:,}."
+    return f"A bar is as long as its window and as high as it has rows, at most {tallest:,}."
+
+
+def _add_controls(figure: Element) -> None:
+    bar = add(figure, "div", "controls", id="controls", role="group", aria_label="Zoom")
+    for name, sign, label in (
+        ("left", "\u2190", "Move left"),
+        ("right", "\u2192", "Move right"),
+        ("in", "+", "Zoom in"),
+        ("out", "\u2212", "Zoom out"),
+        ("all", "all", "Show all"),
+    ):
+        add(bar, "button", text=sign, type="button", data_do=name, aria_label=label, title=label)
+    add(figure, "p", "help", _HELP, id="lanes-help")
+
+
+def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
+    words = f"{lane.windows:,} window{'' if lane.windows == 1 else 's'}"
+    words += "" if lane.rows is None else f", {lane.rows:,} row{'' if lane.rows == 1 else 's'}"
+    words += "" if lane.held is None else f", {lane.held.rows:,} held"
+    name = lane.key or "all rows"
+    svg = add_svg(sheet, "lane", _LABEL + HEIGHT + 6, f"{name}: {words}")
+    svg.set("data-lane", str(at))
+    add_text(svg, 0, 13, name if len(name) <= 60 else name[:59] + "\u2026", "key chosen" if lane.is_chosen else "key")
+    add_text(svg, 1, 13, words, "faint")
+    plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
+    add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
+    add(plot, "path", "held", d=held_path(lane, view))
+    add(plot, "path", "windows", d=bars_path(lane, view))
+    add(plot, "path", "picked", d="")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What of the axis is drawn.
+
+    ``low``, ``high``: from where to where.
+    ``unit``: how far the end of a window reaches beyond its last place.
+    ``tallest``: the rows of the highest bar; 0: all have one height.
+    ``tracks``: on how many tracks the windows of a key stand.
+    """
+
+    low: float
+    high: float
+    unit: int
+    tallest: int
+    tracks: int
+
+
+def view_of(lanes: Lanes) -> View:
+    """Return what shows all of some lanes."""
+    low, high = extent_of(lanes)
+    some = 0.0 if high > low else 0.5
+    unit = 1 if lanes.axis.scale == "window" else 0
+    return View(low - some, high + some, unit, _tallest(lanes), tracks_of(lanes))
+
+
+def bars_path(lane: Lane, view: View) -> str:
+    """Return the bars of a lane in the units of its plot, each at least 0.8 units wide."""
+    if not len(lane.starts):
+        return ""
+    per = _WIDE / (view.high - view.low)
+    begins = (lane.starts - view.low) * per
+    wide = np.maximum((lane.ends - lane.starts + view.unit) * per, 0.8)
+    wide = np.where(wide > 4, wide - 1, wide)  # so that windows are told from the next ones
+    if view.tracks > 1:
+        tall = np.full(len(begins), HEIGHT / view.tracks - 0.8)
+        tops = (np.arange(len(begins)) % view.tracks) * (HEIGHT / view.tracks)
+    else:
+        tall = heights_of(lane.sizes, lane.counts, view.tallest)
+        tops = HEIGHT - tall
+    return "".join(
+        f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z"
+        for x, y, w, h in zip(begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist(), strict=True)
+    )
+
+
+def held_path(lane: Lane, view: View) -> str:
+    """Return the bar of the rows that a state holds of a key."""
+    if lane.held is None:
+        return ""
+    per = _WIDE / (view.high - view.low)
+    x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
+    tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT) if view.tallest else HEIGHT * 0.6
+    return f"M{x:.1f} {HEIGHT - tall:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
+
+
+def heights_of(sizes: np.ndarray | None, counts: np.ndarray, tallest: int) -> np.ndarray:
+    """Return how high bars are: by the rows of their windows, on average where several share a bar."""
+    if sizes is None or not tallest:
+        return np.full(len(counts), HEIGHT * 0.6)
+    return np.maximum(sizes / counts / tallest * HEIGHT, 1.5)
+
+
+def _tallest(lanes: Lanes) -> int:
+    """Return the most rows of a window, on average where several share a bar; 0 where none is known."""
+    sizes = [
+        float((lane.sizes / lane.counts).max()) for lane in lanes.lanes if lane.sizes is not None and len(lane.sizes)
+    ]
+    return int(np.ceil(max(sizes, default=0)))
+
+
+def tracks_of(lanes: Lanes) -> int:
+    """Return how many tracks lanes need so that windows of a key that overlap stand below each other, at most six."""
+    return max((min(_depth(lane), _TRACKS) for lane in lanes.lanes), default=1)
+
+
+def _depth(lane: Lane) -> int:
+    """Return how many windows are open at once; 1 where they share bars."""
+    if (lane.counts > 1).any():
+        return 1
+    opened = np.arange(1, len(lane.starts) + 1)
+    closed = np.searchsorted(np.sort(lane.ends), np.sort(lane.starts), "right")
+    return int((opened - closed).max(initial=1))
+
+
+def _cells(lane: Lane, lanes: Lanes) -> list[str]:
+    rows = [f"{lane.rows:,}"] if lanes.is_by_rows and lane.rows is not None else []
+    ends = ["", ""]
+    if len(lane.starts):
+        ends = [place_text(value.item(), lanes.axis) for value in (lane.starts.min(), lane.ends.max())]
+    held = [f"{lane.held.rows if lane.held else 0:,}"] if any(each.held for each in lanes.lanes) else []
+    return [lane.key or "all rows", f"{lane.windows:,}", *rows, *ends, *held]
+
+
+# The section of units: a calendar of what is done, missing, run again, and held.
+
+
+_LARGE, _SMALL = 46, 14
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MOST_LARGE = 140
+_SHADES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where cells stand.
+
+    ``columns``: their number; ``heads``: column to its label.
+    ``rows``: the label of each row.
+    ``places``: (row, column) of each cell.
+    ``is_large``: whether cells have room for words.
+    ``apart``: how many rows are a block, which stands apart from the next; 0: all rows are one.
+    """
+
+    columns: int
+    heads: Mapping[int, str]
+    rows: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+    is_large: bool
+    apart: int = 0
+
+    def y(self, row: int) -> int:
+        """Return where a row begins, in pixels below the heads."""
+        return row * (_LARGE if self.is_large else _SMALL) + (row // self.apart * 8 if self.apart else 0)
+
+
+def add_calendar(parent: Element, calendar: Calendar) -> None:
+    """Add the section."""
+    add(parent, "p", text=_about_day(calendar))
+    figure = add(parent, "figure", "calendar")
+    grid = _grid(calendar)
+    _add_grid(figure, calendar, grid)
+    _add_legend(figure, calendar, grid.is_large)
+    head = [calendar.kind, "state", "rows in", calendar.out, "late", "other rejects", "held"]
+    add_hidden_table(figure, "Units", head, [_day_cells(cell) for cell in calendar.cells])
+
+
+def _about_day(calendar: Calendar) -> str:
+    cells = calendar.cells
+    done, redone, gaps = (sum(getattr(cell, name) for cell in cells) for name in ("done", "redone", "gaps"))
+    unit = calendar.unit
+    words = [f"{done + redone:,} {unit}{'' if done + redone == 1 else 's'} done"]
+    words += [f"{redone:,} of them {calendar.again}"] if redone else []
+    words += [f"{gaps:,} without input"] if gaps else []
+    span = "" if len(cells) < 2 else f", from {cells[0].label} to {cells[-1].label}"
+    text = f"{', '.join(words)}{span}."
+    if calendar.kind != calendar.unit:
+        text += f" A cell is a {calendar.kind}."
+    if calendar.hidden:
+        text += f" {calendar.hidden:,} earlier cells are not shown."
+    return text
+
+
+def _grid(calendar: Calendar) -> Grid:
+    cells, first = calendar.cells, calendar.cells[0].ordinal if calendar.cells else 0
+    if calendar.kind == "day":
+        return _weeks(calendar) if cells[-1].ordinal - first < _MOST_LARGE else _years(calendar)
+    columns = {"hour": 24, "week": 52, "run": 10 if len(cells) <= 60 else 50}[calendar.kind]
+    base = first - first % columns if calendar.kind == "hour" else first
+    places = tuple(divmod(cell.ordinal - base, columns) for cell in cells)
+    rows = [""] * (places[-1][0] + 1)
+    for cell, (row, _) in zip(reversed(cells), reversed(places), strict=True):
+        rows[row] = _short(cell.label, calendar.kind)
+    heads = {at: f"{at:02}" for at in range(0, 24, 6)} if calendar.kind == "hour" else {}
+    return Grid(columns, heads, tuple(rows), places, calendar.kind == "run" and len(cells) <= 60)
+
+
+def _short(label: str, kind: str) -> str:
+    """Return the label of a row that begins with a cell."""
+    if kind == "run":
+        return label.removeprefix("run-").lstrip("0")[:7]
+    day = label.partition("T")[0]
+    return day_text(day) if kind == "hour" else day[:7]
+
+
+def _weeks(calendar: Calendar) -> Grid:
+    """Return a row for each week, from Monday to Sunday."""
+    places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]  # 1970-01-01 is a Thursday
+    first, last = places[0][0], places[-1][0]
+    rows = tuple(day_text(unit_at(week, "week").label) for week in range(first, last + 1))
+    return Grid(7, dict(enumerate(_DAYS)), rows, tuple((week - first, day) for week, day in places), True)
+
+
+def _years(calendar: Calendar) -> Grid:
+    """Return seven rows for each 53 weeks, a column for each week."""
+    places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]
+    first = places[0][0]
+    blocks = (places[-1][0] - first) // 53 + 1
+    rows = tuple(
+        unit_at(first + block * 53, "week").label[:7] if day == 0 else "" for block in range(blocks) for day in range(7)
+    )
+    found = tuple(((week - first) // 53 * 7 + day, (week - first) % 53) for week, day in places)
+    return Grid(53, {}, rows, found, False, 7)
+
+
+def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
+    tall = _LARGE if grid.is_large else _SMALL
+    top = 16 if grid.heads else 0
+    label = 13.0 if grid.is_large or calendar.kind == "hour" else 9.0  # percent of the width for labels of rows
+    wide = (100 - label) / grid.columns
+    svg = add_svg(figure, "units", top + grid.y(len(grid.rows)) + 2, _about_day(calendar))
+    for column, text in grid.heads.items():
+        add(svg, "text", "faint", text, x=f"{label + column * wide:.2f}%", y=11)
+    for row, text in enumerate(grid.rows):
+        add(svg, "text", "faint", text, x=0, y=top + grid.y(row) + 11)
+    busiest, fullest = (
+        max((getattr(cell, name) for cell in calendar.cells), default=0) for name in ("rows_in", "held")
+    )
+    for cell, (row, column) in zip(calendar.cells, grid.places, strict=True):
+        box = _Box(label + column * wide, top + grid.y(row), wide, tall)
+        title = f"{cell.label}: {_words(cell, calendar.again)}"
+        _add_cell(svg, cell, title, box, grid.is_large, busiest, fullest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Where a cell stands: ``x`` and ``wide`` in percent of the width, ``y`` and ``tall`` in pixels."""
+
+    x: float
+    y: float
+    wide: float
+    tall: float
+
+    def at(self, share: float) -> str:
+        """Return the place of a share of the width of the cell."""
+        return f"{self.x + share * self.wide:.2f}%"
+
+
+def _add_cell(svg: Element, cell: Cell, title: str, box: _Box, is_large: bool, busiest: int, fullest: int) -> None:
+    inner = 0.97 if is_large else 0.88
+    shade = 0 if not busiest else min(_SHADES, -(-cell.rows_in * _SHADES // busiest))
+    edge = " redone" if cell.redone else " some" if cell.gaps else ""
+    square = add(svg, "rect", f"cell s{shade}{edge}" if cell.done + cell.redone else "cell gap")
+    set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
+    add(square, "title", text=title)
+    if cell.late:
+        x, y, radius = (0.88, 27, 3) if is_large else (0.7, 7, 2)
+        add(svg, "circle", "trouble", cx=box.at(x), cy=box.y + y, r=radius)
+    if is_large:
+        _add_words(svg, cell, box, inner * cell.held / fullest if fullest else 0)
+
+
+def _add_words(svg: Element, cell: Cell, box: _Box, held: float) -> None:
+    """Add what a large cell says besides. ``held``: the share of the width for the bar of rows that are held."""
+    add(svg, "text", "day", cell.label[8:] if len(cell.label) == 10 else cell.label[-3:], x=box.at(0.05), y=box.y + 14)
+    if not cell.done + cell.redone:
+        add(svg, "text", "faint", "gap", x=box.at(0.05), y=box.y + 30)
+        return
+    add(svg, "text", "", f"{cell.rows_in:,}", x=box.at(0.05), y=box.y + 31)
+    if cell.redone:
+        add(svg, "text", "again", "\u21bb", x=box.at(0.9), y=box.y + 15, text_anchor="end")
+    if held:
+        bar = add(svg, "rect", "held", x=box.at(0), y=box.y + box.tall - 6, height=4)
+        set_attributes(bar, width=f"{box.wide * held:.2f}%")
+
+
+def _add_legend(figure: Element, calendar: Calendar, is_large: bool) -> None:
+    cells = calendar.cells
+    known = (
+        ("s3", "done; the stronger, the more rows came in", True),
+        ("redone", calendar.again, any(cell.redone for cell in cells)),
+        ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
+        ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
+        ("held", "rows held, as long as the bar", is_large and any(cell.held for cell in cells)),
+        ("trouble", "has late rows", any(cell.late for cell in cells)),
+    )
+    legend = add(figure, "p", "legend")
+    for classes, words, is_there in known:
+        if is_there:
+            entry = add(legend, "span")
+            _add_swatch(add(entry, "svg", width=14, height=14, aria_hidden="true"), classes)
+            add(entry, "span", text=words)
+
+
+def _add_swatch(svg: Element, classes: str) -> None:
+    if classes == "trouble":
+        add(svg, "circle", classes, cx=7, cy=8, r=3)
+    elif classes == "held":
+        add(svg, "rect", classes, x=1, y=6, width=12, height=4)
+    else:
+        add(svg, "rect", f"cell {'s2 redone' if classes == 'redone' else classes}", x=1, y=2, width=12, height=11)
+
+
+def _words(cell: Cell, again: str) -> str:
+    parts = [f"{cell.done} done"] if cell.done > 1 else ["done"] if cell.done else []
+    parts += [f"{cell.redone} {again}"] if cell.redone > 1 else [again] if cell.redone else []
+    parts += [f"{cell.gaps} gaps"] if cell.gaps > 1 else ["gap"] if cell.gaps else []
+    if cell.done + cell.redone:
+        parts.append(f"{cell.rows_in:,} rows in")
+    parts += [f"{cell.late:,} late"] if cell.late else []
+    parts += [f"{cell.rejected:,} rejected"] if cell.rejected else []
+    parts += [f"{cell.held:,} held"] if cell.held else []
+    return ", ".join(parts)
+
+
+def _day_cells(cell: Cell) -> list[str]:
+    state = ", ".join(
+        word if n == 1 else f"{n} {word}"
+        for n, word in ((cell.done, "done"), (cell.redone, "redone"), (cell.gaps, "gap"))
+        if n
+    )
+    counts = (cell.rows_in, cell.out, cell.late, cell.rejected, cell.held)
+    return [cell.label, state, *(f"{n:,}" if cell.done + cell.redone else "" for n in counts)]

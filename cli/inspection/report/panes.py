@@ -1,0 +1,347 @@
+"""The panes of a result, a row each, with what a report counts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....windowing.errors import WincliError, shown
+from ....windowing.language.parser import parse_aggregate
+from ....windowing.language.spec import AggregateCall
+from ..results.result import ResultFolder
+from .report import Axis, HeldRows, Lane, Scale
+
+WINDOW, START, END, REASON, TIMING, ROW = "window", "window_start", "window_end", "closed_by", "timing", "_row"
+
+
+@dataclass(frozen=True, slots=True)
+class PaneColumns:
+    """Where a result says what of its panes.
+
+    ``keys``, ``types``: the columns of the key, and their types.
+    ``axis``: what the windows lie along.
+    ``rows``: the column with the number of rows of a pane; None where there is none.
+    ``is_emitted_rows``: whether each row of the result is a row of a pane.
+    ``is_one``: whether each row of the result is a pane.
+    ``is_sorted``: whether all panes of a key come one after another.
+    ``names``: the columns to read.
+    """
+
+    keys: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    axis: Axis
+    rows: str | None
+    is_emitted_rows: bool
+    is_one: bool
+    is_sorted: bool
+    names: tuple[str, ...]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the result says how many rows a pane has."""
+        return self.rows is not None or self.is_emitted_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panes:
+    """Panes, in the order of the result; all arrays have shape (panes,).
+
+    ``keys``: the columns of the key.
+    ``numbers``: the numbers of the windows, int64.
+    ``starts``, ``ends``: as in `Lane`.
+    ``has_place``: whether a pane has a start and an end.
+    ``rows``: its rows, int64; None where the result does not say.
+    ``reasons``: why it was emitted; None where the result does not say.
+    ``is_late``: whether it holds late rows.
+    """
+
+    keys: pa.Table
+    numbers: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    has_place: np.ndarray
+    rows: np.ndarray | None
+    reasons: pa.ChunkedArray | None
+    is_late: np.ndarray
+
+
+def stage_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options of the stage that wrote a result."""
+    stages: Sequence[Mapping[str, Any]] = manifest["job"]["stages"]
+    return stages[min(len(manifest.get("stages", ())), len(stages) - 1)]
+
+
+def pane_columns(result: ResultFolder) -> PaneColumns | None:
+    """Return where a result says what; None where it numbers no windows."""
+    schema, stage = result.schema, stage_of(result.manifest)
+    if WINDOW not in schema.names:
+        return None
+    keys = tuple(name for name in stage.get("key") or () if name in schema.names)
+    emit = "operator" if stage.get("operator") else stage.get("emit") or "aggregates"
+    counted = _count_column(stage.get("agg") or ("count()",)) if emit == "aggregates" else None
+    rows = counted if counted in schema.names else None
+    is_emitted = emit == "rows"
+    axis = _axis(schema, result.manifest["order"]["columns"])
+    wanted = [*keys, WINDOW, START, END, REASON, TIMING, rows, *([ROW] if is_emitted else [])]
+    names = tuple(dict.fromkeys(name for name in wanted if name in schema.names))
+    is_one = emit == "aggregates" and not stage.get("group_by")
+    types = tuple(schema.field(name).type for name in keys)
+    is_emitted, is_sorted = is_emitted and ROW in schema.names, not stage.get("partition_by")
+    return PaneColumns(keys, types, axis, rows, is_emitted, is_one, is_sorted, names)
+
+
+def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
+    """Yield the panes of a result, a batch at a time. Raises as `StoredRows.tables` does."""
+    held: Panes | None = None
+    for table in result.rows.tables(columns.names):
+        windows = table.filter(pc.is_valid(table[WINDOW]))
+        if not windows.num_rows:
+            continue
+        found = _panes(windows, columns)
+        if columns.is_one:
+            yield found
+            continue
+        found = found if held is None else _joined(held, found, columns)
+        held, whole = _part(found, -1, None), _part(found, 0, -1)
+        if len(whole.numbers):
+            yield whole
+    if held is not None:
+        yield held
+
+
+def _panes(table: pa.Table, columns: PaneColumns) -> Panes:
+    """Return a pane for each row, or for each run of rows of the same pane."""
+    starts, ends, has_place = _places(table, columns.axis.scale)
+    numbers = table[WINDOW].to_numpy().astype(np.int64)
+    late = table[TIMING] if TIMING in table.column_names else None
+    panes = Panes(
+        table.select(columns.keys),
+        numbers,
+        starts,
+        ends,
+        has_place,
+        _rows(table, columns),
+        table[REASON] if REASON in table.column_names else None,
+        np.zeros(len(numbers), np.bool_) if late is None else pc.equal(late, "late").fill_null(False).to_numpy(),
+    )
+    return panes if columns.is_one else _grouped(panes)
+
+
+def _rows(table: pa.Table, columns: PaneColumns) -> np.ndarray | None:
+    if columns.rows is not None:
+        return table[columns.rows].fill_null(0).to_numpy().astype(np.int64)
+    return pc.is_valid(table[ROW]).to_numpy().astype(np.int64) if columns.is_emitted_rows else None
+
+
+def _grouped(panes: Panes) -> Panes:
+    """Return one pane for each run of the same pane, with the sum of their rows."""
+    begins = np.flatnonzero(_is_new(panes))
+    picked = _taken(panes, begins)
+    rows = None if panes.rows is None else np.add.reduceat(panes.rows, begins)
+    return Panes(
+        picked.keys, picked.numbers, picked.starts, picked.ends, picked.has_place, rows, picked.reasons, picked.is_late
+    )
+
+
+def _is_new(panes: Panes) -> np.ndarray:
+    """Whether a row begins another pane than the row before it."""
+    is_new = np.ones(len(panes.numbers), np.bool_)
+    is_new[1:] = panes.numbers[1:] != panes.numbers[:-1]
+    for column in panes.keys.columns:
+        differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+        is_new[1:] |= differs.fill_null(True).to_numpy()
+    return is_new
+
+
+def _joined(held: Panes, found: Panes, columns: PaneColumns) -> Panes:
+    """Return both, as one pane where the last one goes on."""
+    rows = None if held.rows is None or found.rows is None else np.concatenate([held.rows, found.rows])
+    reasons = None
+    if held.reasons is not None and found.reasons is not None:
+        reasons = pa.chunked_array([*held.reasons.chunks, *found.reasons.chunks])
+    both = Panes(
+        pa.concat_tables([held.keys, found.keys]) if columns.keys else found.keys,
+        np.concatenate([held.numbers, found.numbers]),
+        np.concatenate([held.starts, found.starts]),
+        np.concatenate([held.ends, found.ends]),
+        np.concatenate([held.has_place, found.has_place]),
+        rows,
+        reasons,
+        np.concatenate([held.is_late, found.is_late]),
+    )
+    return _grouped(both)
+
+
+def _part(panes: Panes, begin: int, stop: int | None) -> Panes:
+    return _taken(panes, np.arange(len(panes.numbers))[begin:stop])
+
+
+def _taken(panes: Panes, places: np.ndarray) -> Panes:
+    return Panes(
+        panes.keys.take(places) if panes.keys.num_columns else panes.keys,
+        panes.numbers[places],
+        panes.starts[places],
+        panes.ends[places],
+        panes.has_place[places],
+        None if panes.rows is None else panes.rows[places],
+        None if panes.reasons is None else panes.reasons.take(places),
+        panes.is_late[places],
+    )
+
+
+def _places(table: pa.Table, scale: Scale) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if scale == "window":
+        numbers = table[WINDOW].to_numpy().astype(np.int64)
+        return numbers, numbers, np.ones(len(numbers), np.bool_)
+    has_place = pc.and_(pc.is_valid(table[START]), pc.is_valid(table[END])).to_numpy()
+    starts, ends = (axis_values(table[name], scale) for name in (START, END))
+    if scale == "number":
+        has_place &= np.isfinite(starts) & np.isfinite(ends)
+    return starts, ends, has_place
+
+
+def axis_values(column: pa.ChunkedArray, scale: Scale) -> np.ndarray:
+    """Return order values as microseconds since 1970, int64, or as float64; 0 for null."""
+    if scale == "number":
+        return pc.fill_null(pc.cast(column, pa.float64(), safe=False), 0.0).to_numpy()
+    if pa.types.is_date(column.type):
+        column = pc.cast(column, pa.timestamp("s"))
+    zone = column.type.tz
+    counts = pc.cast(column, pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    return pc.fill_null(counts, 0).to_numpy()
+
+
+def scale_of(kind: pa.DataType) -> Scale | None:
+    """Return the scale of a type of order values; None where it has no measure."""
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return "time"
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return "number" if is_number else None
+
+
+def _axis(schema: pa.Schema, order: Sequence[str]) -> Axis:
+    """Return what the windows lie along: their bounds, or their numbers where these have no measure."""
+    has_bounds = {START, END} <= set(schema.names) and (order or TIMING in schema.names)  # else they are null
+    scale = scale_of(schema.field(START).type) if has_bounds else None
+    if scale is None:
+        return Axis("window", "number of the window")
+    kind = schema.field(START).type
+    return Axis(scale, order[0] if order else START, pa.types.is_timestamp(kind) and kind.tz is not None)
+
+
+def _count_column(aggregates: Sequence[str]) -> str | None:
+    """Return the column of the first aggregate that counts all rows of a pane."""
+    for text in aggregates:
+        try:
+            call = parse_aggregate(text)
+        except WincliError:
+            continue
+        if isinstance(call, AggregateCall) and (call.function, call.arguments, call.where) == ("count", (), None):
+            return call.name
+    return None
+
+
+# The windows of some keys as bars: where a key has too many, successive windows share one.
+
+
+class LaneBars:
+    """The bars of one key, at most ``most``.
+
+    ``key``: column to scalar.
+    ``is_chosen``: whether the user named it.
+    """
+
+    def __init__(self, key: Mapping[str, Any], is_chosen: bool, has_rows: bool, most: int) -> None:
+        self.key = key
+        self.is_chosen = is_chosen
+        self.has_rows = has_rows
+        self.most = most
+        self.windows = 0
+        self.rows = 0
+        self.held: HeldRows | None = None
+        self.starts: np.ndarray | None = None
+        self.ends = self.sizes = self.counts = np.zeros(0, np.int64)
+
+    def add(self, starts: np.ndarray, ends: np.ndarray, rows: np.ndarray | None) -> None:
+        """Add windows of the key, in the order in which they came out."""
+        if not len(starts):
+            return
+        sizes = np.zeros(len(starts), np.int64) if rows is None else rows
+        self.windows += len(starts)
+        self.rows += int(sizes.sum())
+        found = (starts, ends, sizes, np.ones(len(starts), np.int64))
+        if self.starts is not None:
+            before = (self.starts, self.ends, self.sizes, self.counts)
+            found = tuple(map(np.concatenate, zip(before, found, strict=True)))  # type: ignore[assignment]
+        self.starts, self.ends, self.sizes, self.counts = found
+        while len(self.starts) > self.most:
+            self._share()
+
+    def lane(self) -> Lane:
+        """Return the lane so far."""
+        starts = np.zeros(0, np.int64) if self.starts is None else self.starts
+        rows, sizes = (self.rows, self.sizes) if self.has_rows else (None, None)
+        key, ends, counts = key_text(self.key), self.ends, self.counts
+        return Lane(key, self.is_chosen, self.windows, rows, starts, ends, sizes, counts, self.held)
+
+    def _share(self) -> None:
+        """Let each two successive bars share one."""
+        assert self.starts is not None
+        begins = np.arange(0, len(self.starts), 2)
+        self.starts = np.minimum.reduceat(self.starts, begins)
+        self.ends = np.maximum.reduceat(self.ends, begins)
+        self.sizes = np.add.reduceat(self.sizes, begins)
+        self.counts = np.add.reduceat(self.counts, begins)
+
+
+def key_text(key: Mapping[str, Any]) -> str:
+    """Return the values of a key as text: ``u7``, or ``eu, shop 3`` where several columns make it."""
+    return ", ".join(shown(_text(value.as_py())) for value in key.values())
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def add_panes(lanes: Sequence[LaneBars], panes: Panes) -> None:
+    """Add to each lane the panes of its key that have a place."""
+    if not lanes:
+        return
+    candidates = np.flatnonzero(panes.has_place & _may_match(lanes, panes.keys, len(panes.numbers)))
+    if not len(candidates):
+        return
+    keys = panes.keys.take(candidates) if panes.keys.num_columns else panes.keys
+    for lane in lanes:
+        places = candidates[matches(keys, lane.key, len(candidates))]
+        lane.add(panes.starts[places], panes.ends[places], None if panes.rows is None else panes.rows[places])
+
+
+def add_held(lanes: Sequence[LaneBars], table: pa.Table, scale: Scale) -> None:
+    """Tell each lane of the rows that a state holds of its key; ``table``: as `OpenWindowRows` has them."""
+    for lane in lanes:
+        found = table.filter(pa.array(matches(table, lane.key, table.num_rows)))
+        if found.num_rows and found["first"][0].is_valid and found["last"][0].is_valid:
+            start, end = (axis_values(found[name], scale)[0].item() for name in ("first", "last"))
+            lane.held = HeldRows(start, end, found["rows"][0].as_py())
+
+
+def matches(keys: pa.Table, wanted: Mapping[str, Any], n: int) -> np.ndarray:
+    """Whether each of ``n`` keys has these values, bool of shape (n,)."""
+    found = np.ones(n, np.bool_)
+    for name, value in wanted.items():
+        found &= pc.equal(keys[name], value).fill_null(False).to_numpy()
+    return found
+
+
+def _may_match(lanes: Sequence[LaneBars], keys: pa.Table, n: int) -> np.ndarray:
+    """Whether each value of a key is one of those of a lane: all that belong to a lane are, and few others."""
+    found = np.ones(n, np.bool_)
+    for name in keys.column_names:
+        values = pa.array([lane.key[name].as_py() for lane in lanes], keys[name].type)
+        found &= pc.is_in(keys[name], value_set=values).to_numpy()
+    return found

@@ -1,0 +1,396 @@
+"""``wincli status``: units, row counts and damage of a state, of the outputs of a range, or of one result."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from ....conf.ranges.units import Kind, Unit, compact, kind_of, unit_at, unit_of
+from ....readers.files.listed import ListedFile
+from ....readers.files.listing import list_files
+from ....readers.files.result_folders import read_manifest
+from ....readers.files.walk import MANIFEST
+from ....windowing.errors import DamagedError, InputError, shown
+from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....writers.commit.result_files import missing_file
+from ....writers.folders.lock import Owner, is_dead
+from ....writers.folders.place import Place
+from ....writers.state.layout import is_state
+from ....writers.state.state import StateView, read_state
+from ....writers.state.unit_record import OpenWindows
+from ...console.amounts import (
+    WORDS,
+    RowAccount,
+    account_of,
+    count_of,
+    equation,
+    is_mostly_late,
+    reason_counts,
+    sum_consecutive,
+    sum_independent,
+    sum_rejected,
+)
+from ...console.messages import Messages
+from ...console.streams import json_text, say
+from ...run.units import local_loss_of
+from .result import label_of
+
+# The status of a folder, read from the unit records of a state or from the manifests of results.
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatus:
+    """The row account of one stage of a unit.
+
+    ``name``: the name of the stage.
+    ``account``: the account of its rows.
+    ``open``: the windows that the stage left open; None for a result without a state.
+    """
+
+    name: str
+    account: RowAccount
+    open: OpenWindows | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStatus:
+    """The outcome of one unit.
+
+    ``label``: the label of the unit, or the name of the result's folder.
+    ``finished``: when the unit was committed, ISO 8601; None for a result.
+    ``out``: windows that came out for a unit of a state, rows for a result.
+    ``stages``: the stages in the order in which they ran.
+    ``expectations``: what the job demanded, and whether it was so.
+    """
+
+    label: str
+    finished: str | None
+    out: int
+    stages: tuple[StageStatus, ...]
+    expectations: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def rows_in(self) -> int:
+        """The rows that the first stage read."""
+        return self.stages[0].account.rows_in
+
+    @property
+    def is_mostly_late(self) -> bool:
+        """Whether more than half of the rows that a stage read came late."""
+        return any(is_mostly_late(stage.account.rejected, stage.account.rows_in) for stage in self.stages)
+
+    @property
+    def held(self) -> int:
+        """The rows that all stages together hold for the next unit."""
+        return sum(stage.account.held for stage in self.stages)
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """The rows that all stages rejected, by reason."""
+        return sum_rejected([stage.account.rejected for stage in self.stages])
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The status of a state, of a folder of results, or of one result.
+
+    ``path``: the folder, as the user wrote it.
+    ``what``: the kind of the folder.
+    ``units``: the finished units, oldest first.
+    ``gaps``: the units that are missing between the first and the last.
+    ``accounts``: stage name to the account of all units together.
+    ``at_work``: the run that holds the lock, None where none does.
+    ``to_complete``: the label of the unit whose commit is under way, or was interrupted by a kill.
+    ``killed``: the label of the unit that a killed run had begun and not finished.
+    ``last_error``: ``when``, ``unit`` and ``message`` of the last error.
+    ``lost``: label of each unit of a state whose local outputs are no longer as the unit wrote them, and their loss
+        in words.
+    ``damage``: a line for each other file that is not as it was written.
+    """
+
+    path: str
+    what: Literal["state", "range", "result"]
+    units: tuple[UnitStatus, ...]
+    gaps: tuple[Unit, ...]
+    accounts: Mapping[str, RowAccount]
+    at_work: Owner | None = None
+    to_complete: str | None = None
+    killed: str | None = None
+    last_error: Mapping[str, str] | None = None
+    lost: Sequence[tuple[str, str]] = ()
+    damage: Sequence[str] = ()
+
+    @property
+    def last_stages(self) -> tuple[StageStatus, ...]:
+        """The stages of the newest unit."""
+        return self.units[-1].stages if self.units else ()
+
+
+def read_status(path: str, host: str) -> Status:
+    """Read the status of a state, of the outputs of a range below ``path``, or of a result; change nothing.
+
+    ``host``: the name of this machine, by which a lock of a dead process is recognised. Raises `InputError` where
+    the path is none of these, or is damaged, `ConfigError` for a state of a newer wincli.
+    """
+    return _of_state(path, host) if is_state(path) else _of_results(path)
+
+
+def _of_state(path: str, host: str) -> Status:
+    view = read_state(path)
+    units = tuple(
+        UnitStatus(
+            record.label,
+            record.finished,
+            record.stages[-1].windows,
+            tuple(StageStatus(stage.name, account_of(stage.counts), stage.open) for stage in record.stages),
+            record.expectations,
+        )
+        for record in view.records
+    )
+    owner = None if view.owner is None or is_dead(view.owner, host) else view.owner
+    kind = kind_of(view.records[0].label, view.records[0].ordinal) if view.records else None
+    return Status(
+        path,
+        "state",
+        units,
+        _gaps([record.ordinal for record in view.records], kind),
+        {name: sum_consecutive(accounts) for name, accounts in _by_stage(units).items()},
+        owner,
+        view.pending,
+        None if owner else view.running,
+        view.last_error,
+        _lost(view),
+        view.damage,
+    )
+
+
+def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
+    """Return the units whose outputs are not what they wrote, except a unit that is being written right now."""
+    settled = [record for record in view.records if record.label not in (view.pending, view.running)]
+    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in settled]
+    return tuple((label, loss.text) for label, loss in found if loss)
+
+
+def _of_results(path: str) -> Status:
+    found = list_files([path], skip_unreadable=True).manifests
+    if not found:
+        raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
+    manifests = [(file, _content(file)) for file in found]
+    units = tuple(_read_unit(file, manifest) for file, manifest in manifests)
+    kind: Kind = manifests[0][1]["job"].get("unit", "day")
+    dated = [unit_of(unit.label, kind) for unit in units]
+    return Status(
+        path,
+        "result" if found[0].below == MANIFEST else "range",
+        units,
+        _gaps([unit.ordinal for unit in dated if unit], kind),
+        {name: sum_independent(accounts) for name, accounts in _by_stage(units).items()},
+        damage=[text for file, manifest in manifests if (text := _damage_of(file, manifest))],
+    )
+
+
+def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
+    shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
+    folder = Place(shown, file.place.fs, file.folder.rstrip("/"))
+    missing = missing_file(folder, manifest, has_success=file.place.path.endswith(MANIFEST))
+    return f"{shown} {missing}; write the result again" if missing else None
+
+
+def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
+    try:
+        return _unit_of_result(label_of(file), manifest)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise _no_manifest(file.place.shown) from error
+
+
+def _no_manifest(shown: str) -> DamagedError:
+    return DamagedError(f"{shown} is no manifest of wincli", "write the result again")
+
+
+def _content(manifest: ListedFile) -> dict[str, Any]:
+    try:
+        return read_manifest(manifest.place)
+    except ValueError as error:
+        raise _no_manifest(manifest.place.shown) from error
+
+
+def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:
+    before = manifest.get("stages", ())
+    named = manifest["job"].get("stages")
+    name = named[len(before)]["name"] if named else "window"
+    named_counts = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
+    stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
+    return UnitStatus(label, None, manifest["rows_out"], stages, tuple(manifest.get("expectations", ())))
+
+
+def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:
+    if kind is None or not ordinals:
+        return ()
+    missing = set(range(min(ordinals), max(ordinals))) - set(ordinals)
+    return tuple(unit_at(ordinal, kind) for ordinal in sorted(missing))
+
+
+def _by_stage(units: Sequence[UnitStatus]) -> dict[str, list[RowAccount]]:
+    found: dict[str, list[RowAccount]] = {}
+    for unit in units:
+        for stage in unit.stages:
+            found.setdefault(stage.name, []).append(stage.account)
+    return found
+
+
+def print_status(path: str, as_json: bool, messages: Messages) -> None:
+    """Print the status of ``path``, a state or an output, to stdout: a table, or one JSON object.
+
+    Raises `ConfigError` or `InputError` where the path is neither of them, or is damaged.
+    """
+    status = read_status(path, socket.gethostname())
+    messages.detail(f"{path} is {_WHAT[status.what]}", path=path, what=status.what)
+    say(_json_text(_as_json(status)) if as_json else "\n".join(map(redacted, map(shown, _lines(status)))))
+
+
+_WHAT = {"state": "a state", "range": "a folder of results", "result": "a result"}
+
+
+def _json_text(fields: dict[str, Any]) -> str:
+    """Return indented JSON, with all letters beyond ASCII escaped where the encoding of stdout lacks one of them."""
+    text = json_text(fields, 2, is_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json_text(fields, 2)
+    return text
+
+
+def _as_json(status: Status) -> dict[str, Any]:
+    units = [
+        {
+            "label": unit.label,
+            "finished": unit.finished,
+            "rows_in": unit.rows_in,
+            _OUT[status.what]: unit.out,
+            "rejected": unit.rejected,
+            "held": unit.held,
+            **({"expectations": [dict(each) for each in unit.expectations]} if unit.expectations else {}),
+            "stages": [{"name": stage.name, **_account_as_json(stage.account)} for stage in unit.stages],
+        }
+        for unit in status.units
+    ]
+    return {
+        "path": redacted_path(status.path),
+        "what": status.what,
+        "units": units,
+        "gaps": [unit.label for unit in status.gaps],
+        "mostly_late": [unit.label for unit in units_mostly_late(status)],
+        "open": [{"stage": stage.name, **asdict(stage.open)} for stage in status.last_stages if stage.open],
+        "accounts": [{"stage": name, **_account_as_json(account)} for name, account in status.accounts.items()],
+        "at_work": asdict(status.at_work) if status.at_work else None,
+        "to_complete": status.to_complete,
+        "killed": status.killed,
+        "last_error": {key: redacted(text) for key, text in status.last_error.items()} if status.last_error else None,
+        "lost": [{"unit": label, "what": what} for label, what in status.lost],
+        "damage": list(status.damage),
+    }
+
+
+_OUT = {"state": "windows_out", "range": "rows_out", "result": "rows_out"}
+
+
+def _account_as_json(account: RowAccount) -> dict[str, Any]:
+    fields = asdict(account)
+    del fields["joined"]
+    return {**fields, "balanced": account.balanced}
+
+
+def _lines(status: Status) -> list[str]:
+    units = status.units
+    span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
+    lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
+    head = ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
+    lines += _table([head, *map(_cells, units)]) if units else []
+    lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
+    several = len(status.last_stages) > 1
+    for stage in status.last_stages:
+        if stage.open and stage.open.windows:
+            oldest = f", the oldest from {stage.open.oldest}" if stage.open.oldest else ""
+            words = f"{count_of(stage.open.windows, 'window')} of {count_of(stage.open.keys, 'key')}{oldest}"
+            lines.append(f"open{f' in stage {stage.name}' if several else ''}: {words}")
+    for name, account in status.accounts.items():
+        which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
+        lines.append(f"{which}: {equation(account)}" + ("" if account.balanced else "; this does not balance"))
+    return lines + _late(status) + _expectations(status) + _events(status) + _damage(status)
+
+
+def units_mostly_late(status: Status) -> list[UnitStatus]:
+    """Return the units of which most rows came late."""
+    return [unit for unit in status.units if unit.is_mostly_late]
+
+
+def _late(status: Status) -> list[str]:
+    """Return a line on the units of which most rows came late."""
+    labels = [unit.label for unit in units_mostly_late(status)]
+    if not labels:
+        return []
+    which = "" if status.what == "result" else f" of {_few(labels)}"
+    what = f"late: more than half of the rows{which} came late, as behind one row from the future"
+    return [f"{what}; a run that rejects them names that row in a note"]
+
+
+def _expectations(status: Status) -> list[str]:
+    """Return a line for each expectation: in how many units it holds, or where it does not."""
+    told: dict[str, list[tuple[str, bool]]] = {}
+    for unit in status.units:
+        for each in unit.expectations:
+            told.setdefault(each["expect"], []).append((unit.label, each["holds"]))
+    lines = []
+    for text, found in told.items():
+        broken = [label for label, holds in found if not holds]
+        words = f"does not hold in {_few(broken)}" if broken else f"holds in {count_of(len(found), 'unit')}"
+        lines.append(f"expected: {text} {words}")
+    return lines
+
+
+def _damage(status: Status) -> list[str]:
+    """Return lines on outputs that are lost or replaced, equal losses in one line, then on damaged files of a state."""
+    lots: dict[str, list[str]] = {}
+    for label, what in status.lost:
+        lots.setdefault(what if not what.endswith(" is gone") else "its output is gone", []).append(label)
+    lost = [f"lost: {_few(labels)}: {what}; run it again with --redo" for what, labels in lots.items()]
+    return [*lost, *(f"damaged: {text}" for text in status.damage)]
+
+
+def _few(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - 3:,} more" if len(labels) > 4 else ""
+    return ", ".join(labels[:3] if more else labels) + more
+
+
+def _cells(unit: UnitStatus) -> tuple[str, ...]:
+    return unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", reason_counts(unit.rejected) or "0"
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return aligned lines: the first and the last column to the left, the numbers between them to the right."""
+    rows = [tuple(map(shown, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = (
+        [cell.rjust(width) if 0 < at < len(widths) - 1 else cell.ljust(width) for at, (cell, width) in enumerate(cells)]
+        for cells in (list(zip(row, widths, strict=True)) for row in rows)
+    )
+    return ["  ".join(cells).rstrip() for cells in aligned]
+
+
+def _events(status: Status) -> list[str]:
+    lines = []
+    if status.at_work:
+        who = status.at_work
+        lines.append(f"at work: process {who.pid} on {who.host}, started {who.started}")
+    if status.to_complete:
+        todo = "is being put in place" if status.at_work else "was killed while it was put in place; run again"
+        lines.append(f"commit: {status.to_complete} {todo}")
+    elif status.killed:
+        lines.append(f"killed: {status.killed} was not finished, and nothing of it was written; run it again")
+    if error := status.last_error:
+        lines.append(f"last error: {error['unit']} at {error['when']}: {error['message']}")
+    return lines
