@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from .windowing.in_memory import aggregate
     from .windowing.operator import Operator, PaneInfo
     from .windowing.streaming.aggregate_stream import aggregate_stream
-    from .writers.state.table_reader import read_state
-    from .writers.state.table_writer import write_state
+    from .writers.state.tables import read_state, write_state
 
     __version__: str
 
@@ -64,8 +63,8 @@ _MODULES = {
     "aggregate_stream": "windowing.streaming.aggregate_stream",
     "find_error": "windowing.dataframes.task_errors",
     "unwrap_errors": "windowing.dataframes.task_errors",
-    "read_state": "writers.state.table_reader",
-    "write_state": "writers.state.table_writer",
+    "read_state": "writers.state.tables",
+    "write_state": "writers.state.tables",
     "Operator": "windowing.operator",
     "PaneInfo": "windowing.operator",
     "draw": "windowing.drawings.draw",

@@ -421,7 +421,7 @@ def schema() -> None:
 
 def schema_text() -> str:
     """Return the JSON Schema of job files, indented."""
-    from ..conf.job_files.schema import printed_schema  # noqa: PLC0415 - loads pydantic and yaml
+    from ..conf.job_file import printed_schema  # noqa: PLC0415 - loads pydantic and yaml
 
     return json_text(printed_schema(), 2)
 
@@ -433,7 +433,7 @@ def version() -> None:
 
 def version_lines() -> list[str]:
     """Return one ``name version`` line for wincli, and for all that decides its results and speed."""
-    from ..writers.output.versions import versions  # noqa: PLC0415
+    from ..writers.output.manifest import versions  # noqa: PLC0415
 
     return [f"{name} {version}" for name, version in versions().items()]
 

@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..conf.job import PIPE
+from ..conf.job import PIPE, secrets_of
 from ..conf.options import DEFAULT_MASTER
-from ..conf.ranges.units import units
-from ..conf.recorded_job import secrets_of
+from ..conf.ranges import units
 from ..conf.spark import spark_settings, usable_cores
 from ..windowing.spark.boot import PendingExecutor, Progress, SparkBoot, boot
 from ..windowing.spark.masters import is_local

@@ -1,7 +1,7 @@
 """The model of a job, made from the declarations of its options: their types, defaults and descriptions.
 
-The JSON Schema of job files shows the descriptions (`conf.job_files.schema`). `conf.option_values` defines which values
-are valid, and `conf.job_files.layers` how flags and a job file become a job.
+The JSON Schema of job files shows the descriptions (`conf.job_file`). `conf.option_values` defines which values
+are valid, and `conf.job_file` how flags and a job file become a job.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ..windowing.errors import ConfigError, SpecError
 from ..windowing.language.canonical import decimal_text
-from ..windowing.language.enrichment import parse_enrichment
+from ..windowing.language.enrichment import parse_enrichment, with_path
 from ..windowing.language.parser import parse_window
+from ..windowing.support.addresses.redaction import redacted, redacted_path, redacted_settings, secret_values
+from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.option import REQUIRED, Option
 from .option_values import Texts, model_type, window_value
 from .options import JOB_OPTIONS, STAGE_OPTIONS, JobKeys, StageKeys
@@ -161,3 +163,96 @@ def plain_amounts(key: str, value: Any) -> Any:
         return decimal_text(window_value(_TIMES[key], value)) if key in _TIMES else value
     except (SpecError, ConfigError):
         return value
+
+
+# A job as manifests and unit records hold it: complete, but without its secrets.
+
+
+def recorded(job: Job) -> dict[str, Any]:
+    """Return a job as plain JSON values for manifests and records, with secrets masked."""
+    values = job.model_dump(mode="json", by_alias=True)
+    stages = [{**stage, "output": _path(stage["output"])} for stage in values["stages"]]
+    return {
+        **values,
+        "input": [redacted_path(path) for path in values["input"]],
+        "output": redacted_path(values["output"]),
+        "enrich": as_recorded("enrich", job.enrich),
+        "stages": stages,
+        "state": _path(values["state"]),
+        "lineage": _path(values["lineage"]),
+        "master": redacted(values["master"]),
+        "spark_conf": redacted_settings(values["spark_conf"]),
+    }
+
+
+def as_recorded(key: str, value: Any) -> Any:
+    """Return the value of a key that names places as this version records it, also one that an earlier one recorded.
+
+    A version that masks more makes no other job of what was recorded before it. A text that cannot be parsed stays.
+    """
+    if key == "state":
+        return _path(value)
+    try:
+        found = map(parse_enrichment, value or ()) if key == "enrich" else ()
+        return [str(with_path(each, redacted_path(each.path))) for each in found] if key == "enrich" else value
+    except (SpecError, ConfigError):
+        return value
+
+
+def paths_of(job: Job) -> tuple[str, ...]:
+    """Return all paths and URIs that a job names."""
+    tables = (parse_enrichment(text).path for text in job.enrich)
+    named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state, *tables)
+    return tuple(path for path in named if path)
+
+
+def secrets_of(job: Job, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the secret texts of a job and of the environment, to be masked in messages."""
+    return secret_values(job.spark_conf, (*paths_of(job), job.master, job.lineage or ""), environ)
+
+
+def _path(path: str | None) -> str | None:
+    return None if path is None else redacted_path(path)
+
+
+# Outputs in tables: users name a path and a format, and inside the address of an output says which table it is.
+
+
+_ICEBERG = "iceberg://"
+
+
+def with_table_outputs(job: Job) -> Job:
+    """Return a job whose outputs that are tables begin with the format of these, as ``delta+out``.
+
+    Raises as `table_address` does.
+    """
+    stages = tuple(
+        stage
+        if stage.output is None
+        else stage.model_copy(update={"output": table_address(stage.output, stage.output_format)})
+        for stage in job.stages
+    )
+    output = table_address(job.output, stages[-1].output_format)
+    return job.model_copy(update={"output": output, "stages": stages})
+
+
+def table_address(path: str, format: str) -> str:
+    """Return the address of an output; that of a folder is its path.
+
+    Raises `ConfigError` for the address of an Iceberg table with another format.
+    """
+    if format in TABLE_FORMATS and path.startswith(_ICEBERG):
+        raise ConfigError(f"{path} is an Iceberg table, and --output-format is {format}", "leave --output-format out")
+    is_whole = format not in TABLE_FORMATS or path == PIPE or path.startswith(f"{format}+")
+    return path if is_whole else f"{format}+{path}"
+
+
+def plain_path(address: str) -> str:
+    """Return the path of an output as the user wrote it."""
+    prefix = next((f"{name}+" for name in TABLE_FORMATS if address.startswith(f"{name}+")), "")
+    return address.removeprefix(prefix)
+
+
+def is_table(address: str) -> bool:
+    """Whether an output is in a table, of which several outputs may be parts."""
+    return plain_path(address) != address or address.startswith(_ICEBERG)

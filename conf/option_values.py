@@ -9,21 +9,169 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ..windowing.errors import ConfigError, SpecError, WincliError
-from ..windowing.expressions.syntax import Expression, parse_expression
+from ..windowing.expressions.syntax import Expression as AnyExpression
+from ..windowing.expressions.syntax import parse_expression
 from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.language.tokens import Duration
 from ..windowing.support.option import Kind, Option
 from ..windowing.support.suggest import short
-from .expectations import parse_expectation
-from .partition_columns import entries
+
+if TYPE_CHECKING:
+    from ..windowing.expressions.syntax import Expression
+
+
+# The entries of ``--partition-by``: columns of a result, and names of expressions over them.
+
+
+_ENTRY = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"])""")
+_NAMED = re.compile(r'\s*(?:([^\W\d]\w*)|"((?:[^"]|"")+)")\s*=(?!=)(.*)', re.DOTALL)
+_QUOTED_NAME = re.compile(r'"((?:[^"]|"")+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumn:
+    """One column whose values name folders.
+
+    ``name``: its name.
+    ``expression``: its value over the columns of the result; None for the column of that name.
+    """
+
+    name: str
+    expression: Expression | None
+
+
+def entries(value: Any) -> tuple[str, ...]:
+    """Split ``a,day=cast(ts as date)``, or each text of a list, at the commas that no quote or bracket encloses.
+
+    Raises `ConfigError` or `SpecError` where an entry is no column and no named expression.
+    """
+    texts = [value] if isinstance(value, str) else list(value)
+    found = tuple(entry for text in texts for entry in _split(text) if entry)
+    for entry in found:
+        partition_column(entry)
+    return found
+
+
+def partition_column(entry: str) -> PartitionColumn:
+    """Parse one entry: ``COL``, ``"odd name"`` or ``NAME=EXPR``. Raises as `entries` does."""
+    if named := _NAMED.fullmatch(entry):
+        from ..windowing.expressions.syntax import parse_expression  # noqa: PLC0415 - few jobs have an expression
+
+        name = named[1] or named[2].replace('""', '"')
+        return PartitionColumn(name, parse_expression(named[3].strip()))
+    quoted = _QUOTED_NAME.fullmatch(entry)
+    return PartitionColumn(quoted[1].replace('""', '"') if quoted else entry, None)
+
+
+def _split(text: str) -> Iterator[str]:
+    depth, entry, at = 0, "", 0
+    while at < len(text):
+        found = _ENTRY.match(text, at)
+        if found is None:
+            raise ConfigError(f"{short(text)!r} has a quote that is not closed", 'write "a,b" for a column a,b')
+        at, token = found.end(), found[0]
+        depth += (token in "([") - (token in ")]")
+        if token == "," and depth == 0:
+            yield entry.strip()
+            entry = ""
+        else:
+            entry += token
+    yield entry.strip()
+
+
+# Expectations: what a job demands of each unit before it is committed (semantics section 14).
+#
+# An expectation is a text: ``EXPR`` over the numbers of a unit, or ``all(EXPR)`` or ``any(EXPR)`` over the rows of
+# the result. ``warn: `` before it says that it only warns; a job file may write that as ``{expr: .., on_fail:
+# warn}``.
+
+
+Scope: TypeAlias = Literal["numbers", "all", "any"]
+OnFail: TypeAlias = Literal["fail", "warn"]
+
+_WARN = re.compile(r"\s*warn\s*:")
+_OVER_ROWS = re.compile(r"\s*(all|any)\s*\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a job demands.
+
+    ``scope``: whether it is about the numbers of a unit, about all rows of the result, or about any of them.
+    ``expression``: what must be true.
+    ``on_fail``: whether the unit fails, or a note is enough.
+    """
+
+    scope: Scope
+    expression: AnyExpression
+    on_fail: OnFail = "fail"
+
+    def __str__(self) -> str:
+        text = str(self.expression)
+        return text if self.scope == "numbers" else f"{self.scope}({text})"
+
+
+def parse_expectation(text: str) -> Expectation:
+    """Parse an expectation. Raises `SpecError` with the span at fault, `ConfigError` for an empty one."""
+    begin = found.end() if (found := _WARN.match(text)) else 0
+    on_fail: OnFail = "warn" if begin else "fail"
+    if not text[begin:].strip():
+        raise ConfigError(f"{short(text)!r} has no expression", "say it as 'rows_rejected = 0'")
+    over = _OVER_ROWS.match(text, begin)
+    if over is None or _closing(text, over.end()) != len(text.rstrip()) - 1:
+        return Expectation("numbers", _parsed(text, begin, len(text)), on_fail)
+    scope: Scope = "all" if over[1].lower() == "all" else "any"
+    return Expectation(scope, _parsed(text, over.end(), len(text.rstrip()) - 1), on_fail)
+
+
+def expectation_text(expression: str, on_fail: str) -> str:
+    """Return the text of an expectation that a job file writes as a mapping. Raises `ConfigError` for other words."""
+    if on_fail not in ("fail", "warn"):
+        raise ConfigError(f"on_fail cannot be {short(on_fail)!r}", "say fail or warn")
+    return f"warn: {expression}" if on_fail == "warn" else expression
+
+
+def _parsed(text: str, begin: int, stop: int) -> AnyExpression:
+    """Parse a part of a text, with blanks in place of the rest, so that spans are places in the whole text."""
+    part = " " * begin + text[begin:stop]
+    if not part.strip():
+        raise ConfigError(f"{short(text)!r} has no expression", "say it as all(latency < 30)")
+    try:
+        return parse_expression(part)
+    except SpecError as error:
+        raise SpecError(error.what, text, error.span, error.do) from None
+
+
+def _closing(text: str, begin: int) -> int:
+    """Return the place of the parenthesis that closes one before ``begin``; -1 where none does."""
+    depth = 1
+    for place, letter in _outside_quotes(text, begin):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return place
+    return -1
+
+
+def _outside_quotes(text: str, begin: int) -> Iterator[tuple[int, str]]:
+    quote = ""
+    for place in range(begin, len(text)):
+        letter = text[place]
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        else:
+            yield place, letter
+
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -211,11 +359,11 @@ def window_value(declared: Option, text: Any) -> Any:
     return _OF_WINDOW[declared.kind](text) if declared.kind in _OF_WINDOW else text
 
 
-def _lets(texts: Sequence[str]) -> tuple[tuple[str, Expression], ...]:
+def _lets(texts: Sequence[str]) -> tuple[tuple[str, AnyExpression], ...]:
     return tuple(parse_let(text) for text in texts)
 
 
-def _expression(text: str | None) -> Expression | None:
+def _expression(text: str | None) -> AnyExpression | None:
     return None if text is None else parse_expression(text)
 
 

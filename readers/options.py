@@ -12,7 +12,7 @@ from typing import Literal
 from ..windowing.errors import Span, SpecError
 from ..windowing.support.formats import AnyFormat
 from ..windowing.support.suggest import did_you_mean
-from .schema.timestamp_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
+from .values.time_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
 SchemaTypes = tuple[tuple[str, str], ...]
 

@@ -19,8 +19,7 @@ from urllib.parse import unquote
 
 from ...windowing.errors import ConfigError, OutputError, printable
 from ...windowing.support.addresses.redaction import redacted_path
-from ...writers.folders.globs import fixed_part, globbed, holds, is_glob, is_within
-from ...writers.folders.os_errors import reason, remedy
+from ...writers.places.os_errors import fixed_part, globbed, holds, is_glob, is_within, reason, remedy
 
 Named = tuple[str, str]
 """What a command reads or writes, in words, and its path: ``("the input", "logs/*.csv")``."""
@@ -77,7 +76,7 @@ class SideFile:
 
     def replace(self, text: bytes) -> None:
         """Write the file: readers see the former content, or this. Raises `ConfigError` as `check`, and `OSError`."""
-        from ...writers.folders.atomic_file import writing  # noqa: PLC0415 - loads pyarrow
+        from ...writers.places.files import writing  # noqa: PLC0415 - loads pyarrow
 
         with self._named_errors():
             path = self.path  # found once: a link may be another one the next time

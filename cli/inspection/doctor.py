@@ -23,7 +23,7 @@ from ...windowing.spark.boot import boot
 from ...windowing.spark.java import OLDEST, find_java
 from ...windowing.spark.masters import is_local
 from ...windowing.support.addresses.redaction import redacted, redacted_settings, secret_values, without
-from ...writers.output.versions import version_of, versions
+from ...writers.output.manifest import version_of, versions
 from ..arguments import strange_variables
 from ..console.amounts import count_of
 from ..console.messages import OK, UNEXPECTED

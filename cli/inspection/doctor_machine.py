@@ -26,13 +26,12 @@ from ...windowing.support.addresses.file_systems import STORES, reach, scheme_of
 from ...windowing.support.addresses.redaction import redacted, redacted_path
 from ...windowing.support.suggest import few
 from ...windowing.support.trusted_folders import way_in
-from ...writers.folders.os_errors import reason
-from ...writers.folders.place import is_local, new_token, resolve
+from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
+from ...writers.places.open import open_store
+from ...writers.places.os_errors import reason
+from ...writers.places.place import is_local, new_token, resolve
 from ...writers.state.layout import is_state
 from ...writers.state.state import read_state
-from ...writers.stores.conditional import ConditionalStore
-from ...writers.stores.open import open_store
-from ...writers.stores.probe import refuses_stale_puts
 from ..console.amounts import count_of, is_mostly_late
 
 # One thing that was checked, and how: what a user did wrong or a machine lacks is an answer, and no error.

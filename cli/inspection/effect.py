@@ -11,17 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...conf.ranges.path_templates import has_date
-from ...conf.ranges.units import Kind, Unit, unit_at, units
-from ...conf.recorded_job import paths_of, recorded
+from ...conf.job import paths_of, recorded
+from ...conf.ranges import Kind, Unit, has_date, unit_at, units
 from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
 from ...windowing.expressions.binding import BoundExpression, bind_condition
 from ...windowing.expressions.syntax import parse_expression
 from ...windowing.support.addresses.redaction import redacted
 from ...writers.commit.tables import table_of
-from ...writers.folders.os_errors import output_errors, reason
+from ...writers.places.os_errors import output_errors, reason
 from ...writers.state.state import open_state, read_state
-from ...writers.state.storage.places import storage_of
+from ...writers.state.store_storage import storage_of
 from ..console.amounts import count_of
 from ..console.messages import Messages
 from ..planning.fingerprint import UnitSummary, same_inputs

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...conf.ranges.units import unit_of
-from ...conf.table_outputs import plain_path
+from ...conf.job import plain_path
+from ...conf.ranges import unit_of
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import shown
 from ...windowing.ports import InputFile

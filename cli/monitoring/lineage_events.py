@@ -29,17 +29,15 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_new_uuid
 
-from ...conf.job import PIPE
-from ...conf.ranges.path_templates import before_date, has_date
-from ...conf.ranges.units import Unit
-from ...conf.table_outputs import is_table, plain_path
+from ...conf.job import PIPE, is_table, plain_path
+from ...conf.ranges import Unit, before_date, has_date
 from ...windowing.errors import shown
 from ...windowing.language.spec import AggregateCall, AggregateExpression, Column
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
 from ...windowing.support.addresses.redaction import redacted, redacted_path
 from ...windowing.tables.address import split_path
-from ...writers.output.versions import version_of
+from ...writers.output.manifest import version_of
 from ..planning.fingerprint import absolute
 from ..planning.request import JobRequest
 from ..planning.stage_plans import StagePlan

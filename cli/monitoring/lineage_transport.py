@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from ...windowing.errors import ConfigError, install_extra, shown
 from ...windowing.support.addresses.redaction import redacted
-from ...writers.folders.os_errors import reason
+from ...writers.places.os_errors import reason
 from ..console.amounts import count_of
 from ..console.side_file import SideFile
 

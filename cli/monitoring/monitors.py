@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...conf.table_outputs import plain_path
+from ...conf.job import plain_path
 from ...windowing.errors import ConfigError
 from ...windowing.support.addresses.redaction import redacted_path
-from ...writers.folders.os_errors import reason
+from ...writers.places.os_errors import reason
 from ..console.messages import CLOSED, Messages
 from ..console.side_file import SideFile, check_side_files
 from ..planning.request import JobRequest
@@ -78,7 +78,7 @@ class Monitors:
         return self._lineage
 
     def _write_metrics(self, file: SideFile, exit_code: int, is_success: bool) -> None:
-        from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
+        from ...writers.output.manifest import version_of  # noqa: PLC0415 - only for runs with metrics
         from .metrics import Totals, gauges_of, text_of, values_in  # noqa: PLC0415  # noqa: PLC0415
 
         totals = self._metrics.totals if self._metrics is not None else Totals()

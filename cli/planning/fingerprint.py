@@ -9,9 +9,8 @@ import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol, TypeVar
 
-from ...conf.job import default_stage, plain_amounts
+from ...conf.job import as_recorded, default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
-from ...conf.recorded_job import as_recorded
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
 from ...windowing.support.addresses.redaction import redacted_path

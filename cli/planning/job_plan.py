@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ...conf.expectations import Expectation, parse_expectation
-from ...conf.partition_columns import partition_column
+from ...conf.option_values import Expectation, parse_expectation, partition_column
 from ...windowing.engine.tasks.rejects import reject_schema
 from ...windowing.engine.tasks.row_checks import order_column
 from ...windowing.enrichment.source import EnrichedSource
@@ -19,12 +18,11 @@ from ...windowing.planning.result_schema import MARK
 from ...windowing.ports import InputFile, Part
 from ...windowing.support.formats import INTERMEDIATE, file_format
 from ...writers.commit.tables import table_of
-from ...writers.folders.lock import Owner
-from ...writers.output.output import Output, open_output
-from ...writers.output.overlap import refuse_each_other, refuse_overlap
+from ...writers.output.output import Output, open_output, refuse_each_other, refuse_overlap
 from ...writers.output.partitioning import Partitioning, bind_partitions
 from ...writers.output.sink import FileSink
-from ...writers.state.storage.places import storage_of
+from ...writers.places.lock import Owner
+from ...writers.state.store_storage import storage_of
 from .open_input import AnySource
 from .request import JobRequest, naming_stage
 from .stage_plans import StagePlan, plan_stages

@@ -7,15 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...conf.job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage
+from ...conf.job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, plain_path, with_table_outputs
 from ...conf.job_builder import make_job, pairs
-from ...conf.job_files.layers import ONLY
-from ...conf.job_files.parser import read_job_file
-from ...conf.job_files.variables import given_variables
+from ...conf.job_file import ONLY, given_variables, read_job_file
 from ...conf.option_values import window_value
-from ...conf.problems import with_keys
-from ...conf.ranges.path_templates import as_glob
-from ...conf.table_outputs import plain_path, with_table_outputs
+from ...conf.ranges import as_glob
+from ...conf.yaml_nodes import with_keys
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.language.aggregates.calls import alias_of

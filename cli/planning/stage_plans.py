@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
-from ...readers.merged_source import columns_of_folders
+from ...readers.source import columns_of_folders
 from ...windowing.columns.conditions import is_condition
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource
@@ -25,7 +25,7 @@ from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.column_types import schema_entry
 from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
-from ...writers.output.file_rows import check_types
+from ...writers.output.sink import check_types
 from .open_input import named_columns
 from .request import JobRequest, StageRequest, naming_stage
 

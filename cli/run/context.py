@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ...windowing.engine.run import Outcome
 from ...windowing.ports import Executor, Part
 from ...windowing.spark.boot import Progress
-from ...writers.folders.lock import Owner
+from ...writers.places.lock import Owner
 from ...writers.state.journal import Prepared
 from ..console.messages import Messages
 from ..planning.job_plan import JobPlan, StageOutput

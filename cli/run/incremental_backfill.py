@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...conf.ranges.units import Unit, unit_at
-from ...conf.recorded_job import recorded
+from ...conf.job import recorded
+from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord

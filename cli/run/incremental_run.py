@@ -10,11 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...conf.partition_columns import partition_column
-from ...conf.ranges.units import Unit
-from ...conf.recorded_job import recorded
-from ...readers.merged_source import MergedSource
-from ...readers.source import FileSource
+from ...conf.job import recorded
+from ...conf.option_values import partition_column
+from ...conf.ranges import Unit
+from ...readers.source import FileSource, MergedSource
 from ...windowing.engine.enrich import TableState
 from ...windowing.engine.tasks.snapshot import restore
 from ...windowing.engine.tasks.task import TaskContext
@@ -35,10 +34,9 @@ from ...windowing.projection.lag_columns import inputs_of
 from ...windowing.state.equality import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
 from ...windowing.support.value_table import value_table
-from ...writers.output.versions import versions
-from ...writers.state.journal import commit_together
+from ...writers.output.manifest import versions
+from ...writers.state.journal import StateStaging, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
-from ...writers.state.staging import StateStaging
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, OpenWindows, StageRecord, UnitRecord
 from ..planning.fingerprint import absolute

@@ -17,9 +17,8 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from ...conf.ranges.units import Unit
-from ...readers.merged_source import SourceRange, count_before, merge, with_expressions
-from ...readers.source import FileSource
+from ...conf.ranges import Unit
+from ...readers.source import FileSource, SourceRange, count_before, merge, with_expressions
 from ...windowing.engine.tasks.task import FILES
 from ...windowing.errors import ConfigError
 from ...windowing.projection.projection import RowExpressions

@@ -9,8 +9,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Protocol
 
-from ...conf.ranges.units import Unit
-from ...conf.table_outputs import is_table
+from ...conf.job import is_table
+from ...conf.ranges import Unit
 from ...windowing.spark.background import Background
 from ...windowing.spark.boot import Progress
 from ..console.progress import Show

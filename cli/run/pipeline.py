@@ -11,9 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ...conf.job import Job
 from ...readers.files.file import Located
-from ...readers.merged_source import MergedSource
 from ...readers.open import open_result
-from ...readers.source import FileSource
+from ...readers.source import FileSource, MergedSource
 from ...windowing.engine.enrich import TableState, load_tables
 from ...windowing.engine.run import Outcome, run_window
 from ...windowing.engine.tasks.sizing import Sizes
@@ -25,7 +24,7 @@ from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
 from ...windowing.spark.boot import PendingExecutor, Progress
-from ...writers.output.convert_part import copy_part
+from ...writers.output.sink import copy_part
 from ...writers.state.journal import commit_all
 from ..console.amounts import count_of, reason_counts
 from ..planning.job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ...conf.ranges.units import Unit, unit_at
-from ...conf.recorded_job import recorded
+from ...conf.job import recorded
+from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...windowing.ports import InputFile
 from ...writers.commit.tables import remove_leftovers_beside, table_of

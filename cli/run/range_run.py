@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Generic, Protocol
 
-from ...conf.ranges.units import Kind, Unit, compact, kind_of, unit_at
+from ...conf.ranges import Kind, Unit, compact, kind_of, unit_at
 from ...windowing.errors import InputError, WincliError
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord

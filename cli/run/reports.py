@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...conf.recorded_job import recorded
+from ...conf.job import recorded
 from ...windowing.columns.numeric import is_instant
 from ...windowing.emit.row_counts import rows_out
 from ...windowing.engine.tasks.row_checks import epoch_seconds

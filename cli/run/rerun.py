@@ -14,7 +14,7 @@ from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
 from ...windowing.language.options import AtEnd
 from ...writers.commit.tables import table_of
-from ...writers.folders.place import restored
+from ...writers.places.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..planning.fingerprint import AT_END, absolute, job_differences, new_end
 from ..planning.request import JobRequest, StageRequest, request_of

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...conf.ranges.path_templates import partitions
-from ...conf.ranges.units import Kind, Unit, check_kind, unit_of_plain_run, units
-from ...conf.recorded_job import paths_of, recorded
-from ...conf.table_outputs import plain_path
+from ...conf.job import paths_of, plain_path, recorded
+from ...conf.ranges import Kind, Unit, check_kind, partitions, unit_of_plain_run, units
 from ...readers.files.listing import list_folders
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.local_executor import LocalExecutor

@@ -16,7 +16,7 @@ from ...windowing.spark.masters import is_local
 from ...windowing.spark.setup import temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.support.formats import FORMATS, Format, file_format, format_of_bytes
-from ...writers.folders.os_errors import reason
+from ...writers.places.os_errors import reason
 from ..planning.request import JobRequest
 
 _CHUNK = 1 << 20
@@ -111,7 +111,7 @@ class Pipes:
         """
         if self.out is None:
             return True
-        from ...writers.output.single_stream import write_whole  # noqa: PLC0415 - loads pyarrow
+        from ...writers.output.sink import write_whole  # noqa: PLC0415 - loads pyarrow
 
         if not FORMATS[self.format].is_text and os.isatty(self.out):
             raise ConfigError(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...conf.ranges.path_templates import Partitions, before_date, check_template, fill, has_date, output_of, partitions
-from ...conf.ranges.units import Kind, Unit
-from ...conf.table_outputs import plain_path
-from ...readers.files.listed import ListedFile
+from ...conf.job import plain_path
+from ...conf.ranges import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
 from ...readers.files.listing import NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
+from ...readers.files.walk import ListedFile
 from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
 from ...windowing.language.enrichment import with_path

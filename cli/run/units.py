@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from ...conf.ranges.units import Kind, Unit, check_kind, unit_at
+from ...conf.ranges import Kind, Unit, check_kind, unit_at
 from ...windowing.errors import ConfigError, DamagedError, WincliError
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
 from ...writers.commit.tables import table_of
-from ...writers.folders.os_errors import reason
+from ...writers.places.os_errors import reason
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..console.amounts import WORDS, count_of, sum_rejected

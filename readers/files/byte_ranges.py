@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...windowing.errors import InputError
 from .file import BadContentError, Located, Stream
-from .listed import ListedFile
+from .walk import ListedFile
 
 WHOLE = -1  # the end of a range that is read as a stream to the end of its file
 MAX_RECORD = 16 << 20  # of JSON in one line, Arrow's parser takes time that grows with its square

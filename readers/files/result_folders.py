@@ -13,12 +13,10 @@ from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import OWN, StreamInfo
 from ...windowing.support.checksum import LAST, PLACE, TAIL, checksum, read_object, unseal
 from ...windowing.support.value_table import ValueTable, value_table
-from ..schema.types import arrow_type
-from .entries import Entry, all_below
+from ..values.types import arrow_type
 from .file import Located, input_errors
-from .listed import ListedFile
 from .listing import Listing
-from .walk import MANIFEST
+from .walk import MANIFEST, Entry, ListedFile, all_below
 
 STREAM_COLUMN = "_stream"
 

@@ -10,13 +10,144 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import unquote
+
+from pyarrow import fs
 
 from ...windowing.errors import InputError, printable
-from ...windowing.support.addresses.file_systems import FILE, FOLDER
-from .entries import LEADS_NOWHERE, NOT_ALLOWED, Entry, all_below, entries, entry_at
-from .file import Located
-from .folder_values import folder_values
+from ...windowing.support.addresses.file_systems import FILE, FOLDER, kind_of_mode
+from .file import Located, input_errors, version_of
+
+# Directory entries, on a local file system or in an object store: files, folders and other kinds.
+#
+# Local names are as Python returns them: a byte that is not UTF-8 is a lone surrogate.
+
+
+LEADS_NOWHERE = "a link that leads nowhere"
+NOT_ALLOWED = "permission denied"
+
+_TYPES = {fs.FileType.File: FILE, fs.FileType.Directory: FOLDER}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a folder.
+
+    ``name``: the name, without its folder.
+    ``kind``: `FILE`, `FOLDER`, `LEADS_NOWHERE`, `NOT_ALLOWED`, or words for another kind, such as ``a FIFO``.
+    ``size``: the size in bytes.
+    ``mtime_ns``: the modification time in ns since the epoch; None where it is unknown.
+    ``node``: device and inode, equal for all hard links to one file; None where these are unknown, as in a store.
+    ``is_link``: whether the name is a symbolic link. The other attributes then describe the target.
+    """
+
+    name: str
+    kind: str
+    size: int = 0
+    mtime_ns: int | None = None
+    node: str | None = None
+    is_link: bool = False
+
+    @property
+    def mtime(self) -> str | None:
+        """The modification time, ISO 8601 in UTC; None where it is unknown."""
+        return iso_time(self.mtime_ns)
+
+
+def iso_time(mtime_ns: int | None) -> str | None:
+    """Return a modification time in ns since the epoch as ISO 8601 in UTC; None where it is unknown."""
+    return None if mtime_ns is None else datetime.fromtimestamp(mtime_ns / 1e9, UTC).isoformat()
+
+
+def entry_at(place: Located) -> Entry | None:
+    """Return the entry at a path, with links followed; None where there is none. Raises `InputError`."""
+    name = place.path.rpartition("/")[2]
+    with input_errors(place.shown):
+        if not place.is_local:
+            info = place.fs.get_file_info(place.path)
+            return None if info.type == fs.FileType.NotFound else _of_store(info)
+        try:
+            return _of_stat(name, Path(place.path).stat(), is_link=False)
+        except FileNotFoundError:
+            return Entry(name, LEADS_NOWHERE, is_link=True) if os.path.lexists(place.path) else None
+        except OSError as error:
+            if isinstance(error, PermissionError) or not Path(place.path).is_symlink():
+                raise
+            return Entry(name, LEADS_NOWHERE, is_link=True)
+
+
+def entries(place: Located) -> list[Entry]:
+    """Return the entries of a folder, not of the folders below it, sorted by name. Raises `InputError`."""
+    with input_errors(place.shown):
+        if not place.is_local:
+            selector = fs.FileSelector(place.path, recursive=False, allow_not_found=True)
+            found = [_of_store(info) for info in place.fs.get_file_info(selector)]
+        else:
+            found = list(_scanned(place))
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def all_below(place: Located) -> Iterator[tuple[str, Entry]]:
+    """Yield all entries at any depth below a folder of a store, with their relative paths. Raises `InputError`."""
+    with input_errors(place.shown):
+        infos = place.fs.get_file_info(fs.FileSelector(place.path, recursive=True))
+    for info in infos:
+        yield info.path[len(place.path) :].lstrip("/"), _of_store(info)
+
+
+def _scanned(place: Located) -> Iterator[Entry]:
+    with os.scandir(place.path) as scan:
+        for found in scan:
+            try:
+                yield _of_name(found)
+            except OSError:
+                with input_errors(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
+                    raise
+
+
+def _of_name(found: os.DirEntry[str]) -> Entry:
+    is_link = found.is_symlink()
+    try:
+        return _of_stat(found.name, found.stat(), is_link=is_link)
+    except PermissionError:
+        return Entry(found.name, NOT_ALLOWED, is_link=is_link)
+    except OSError:
+        if not is_link:
+            raise
+        return Entry(found.name, LEADS_NOWHERE, is_link=True)
+
+
+def _of_stat(name: str, known: os.stat_result, *, is_link: bool) -> Entry:
+    node = f"{known.st_dev}:{known.st_ino}" if known.st_ino else None
+    return Entry(name, kind_of_mode(known.st_mode), known.st_size, known.st_mtime_ns, node, is_link)
+
+
+def _of_store(info: fs.FileInfo) -> Entry:
+    size, mtime_ns = version_of(info)
+    return Entry(info.base_name, _TYPES.get(info.type, "neither a file nor a folder"), size, mtime_ns)
+
+
+# Partition values in folder names of the form ``key=value``.
+
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_values(below: str) -> dict[str, str | None]:
+    """Return the decoded ``key=value`` folders of a relative file path; the null marker of Hive gives None.
+
+    The last name of the path is the file itself and is ignored.
+    """
+    values: dict[str, str | None] = {}
+    for name in below.split("/")[:-1]:
+        key, equals, value = name.partition("=")
+        if equals and key:
+            values[unquote(key)] = None if value == _NULL else unquote(value)
+    return values
+
 
 MANIFEST = "_wincli/manifest.json"
 _LOG = "_delta_log"
@@ -202,3 +333,28 @@ def check_values(first: Spot, again: Spot) -> None:
         kind = "folder" if first.entry.kind == FOLDER else "file"
         what = f"{first.place.shown} and {again.place.shown} are one {kind}, and their folders give it other values"
         raise InputError(what, "take one of them away, or copy what it leads to")
+
+
+# A file of the input, as the listing found it.
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file of the input.
+
+    ``place``: where the file is.
+    ``size``: its size in bytes.
+    ``mtime``: its modification time, ISO 8601 in UTC; None where it is unknown.
+    ``below``: its path relative to a base, else to the folder that was given, else to the part of a glob before the
+        first wildcard.
+    """
+
+    place: Located
+    size: int
+    mtime: str | None
+    below: str
+
+    @property
+    def folder(self) -> str:
+        """The path of the folder of the result that this manifest is of, with a slash at the end."""
+        return self.place.path.rpartition("_wincli/")[0]

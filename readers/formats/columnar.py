@@ -19,9 +19,9 @@ from ...windowing.ports import Split
 from ...windowing.support.column_types import plain
 from ...windowing.support.value_table import share, value_table
 from ..files.file import Located
-from ..files.listed import ListedFile
-from ..schema.types import Int64s
+from ..files.walk import ListedFile
 from ..values.casts import convert
+from ..values.types import Int64s
 from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, cut_plan, drop_type_errors, first_detail
 
 _FIRST = 16  # files whose footers are read one by one

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.byte_ranges import STEP, WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers
-from ..files.file import Located, Stream, has_changed, input_errors
-from ..files.listed import ListedFile
+from ..files.byte_ranges import (
+    MAX_RECORD,
+    STEP,
+    WHOLE,
+    Range,
+    bom_size,
+    last_line_end,
+    line_start,
+    range_buffers,
+    stream_buffers,
+)
+from ..files.file import BadContentError, Located, Stream, has_changed, input_errors
+from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..schema.kinds import NOTHING, TEXT, Kind, join
-from ..schema.types import ColumnType, Int64s
-from ..text.csv_fields import warm
-from ..text.record_bounds import Dialect, Tally, count_line_ends, locate, tally
-from ..text.records import Records
-from ..text.value_kinds import UNSURE
-from .csv_header import Header, read_header
-from .csv_parse import infer_csv, read_typed
+from ..values.casts import caster, convert
+from ..values.fields import csv_fields, warm
+from ..values.json_fields import is_utf8
+from ..values.kinds import DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, infer, join
+from ..values.record_bounds import Dialect, Tally, count_line_ends, locate, tally
+from ..values.types import ColumnType, Int64s, is_text
+from ..values.value_kinds import UNSURE, Records
 from .split_rows import (
     ReadRequest,
     SplitPlan,
     SplitRows,
+    TypeErrors,
     WholeSplits,
     concatenate_buffers,
     drop_type_errors,
@@ -37,6 +50,239 @@ from .split_rows import (
     text_rejects,
 )
 from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
+
+# The header of a CSV file: the first record, which names the columns.
+
+
+_WINDOW = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of a CSV file.
+
+    ``names``: the names of the columns.
+    ``size``: the bytes before the first data record, a byte order mark included.
+    ``lines``: the line ends among these bytes.
+    """
+
+    names: tuple[str, ...]
+    size: int
+    lines: int
+
+
+def read_header(load: Callable[[int], bytes], dialect: Dialect) -> Header | None:
+    """Read the header of a file, None if the file has no record.
+
+    ``load(n)`` returns the first n bytes of the file, or all if it has fewer. An unnamed column is called ``_c0``,
+    ``_c1``, .. by its index. Raises `BadContentError` for two columns of one name, for a header that ends inside
+    quotes, and for one that a crash has padded.
+    """
+    window = _WINDOW
+    while True:
+        data = load(window)
+        at_end = len(data) < window
+        records = _first(data, dialect, at_end=at_end)
+        if records is not None or at_end:
+            break
+        window *= 8
+    bom = bom_size(data)
+    if records is None or not len(records.starts):
+        return None
+    if not records.fields[0]:
+        raise BadContentError("has NUL bytes in its header", "a crash has cut it short: leave it out, or restore it")
+    body = data[bom:]
+    stop = int(records.stops[0])
+    size = stop + (2 if body[stop : stop + 2] == b"\r\n" else 1 if stop < len(body) else 0)
+    names = _names(body[records.starts[0] : stop], dialect)
+    return Header(names, bom + size, tally(body[:size], dialect, 0).lines)
+
+
+def _first(data: bytes, dialect: Dialect, *, at_end: bool) -> Records | None:
+    """Return the records in the first bytes of a file, None if the first record is not complete in them."""
+    body = data[bom_size(data) :]
+    line = body[: body.find(b"\n") + 1]
+    records = locate(line, dialect)
+    if len(records.starts) and tally(line, dialect, 0).torn < 0:  # nearly always
+        return records
+    if not at_end:
+        body = body[: tally(body.removesuffix(b"\r"), dialect, 0).whole]
+        if len(data) > MAX_RECORD:
+            raise BadContentError("has no line end in its first part", "is it of another format?")
+    records = locate(body, dialect)
+    if not at_end and not len(records.starts):
+        return None
+    if tally(body[: int(records.stops[0])] if len(records.stops) else b"", dialect, 0).torn >= 0:
+        raise BadContentError("line 1: a quoted field runs over the end of the line", "--multiline reads it")
+    return records
+
+
+@lru_cache(maxsize=16)  # thousands of files may have one header
+def _names(text: bytes, dialect: Dialect) -> tuple[str, ...]:
+    fields = int(locate(text, dialect).fields[0])
+    try:
+        table = pcsv.read_csv(
+            pa.BufferReader(text + b"\n"),
+            pcsv.ReadOptions(use_threads=False, autogenerate_column_names=True, block_size=len(text) + 2),
+            pcsv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.multiline),
+            pcsv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(fields)}),
+        )
+    except pa.ArrowInvalid as error:
+        raise BadContentError(f"has a header that cannot be read: {error}", "is it CSV in UTF-8?") from error
+    names = tuple(str(column[0].as_py() or f"_c{i}") for i, column in enumerate(table.columns))
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise BadContentError(f"has {times} columns named {name!r}", "give each a name of its own")
+    return names
+
+
+# Parse CSV records to columns of given types, and find the rows that do not fit.
+
+
+_TRUE = ["true", "True", "TRUE"]
+_FALSE = ["false", "False", "FALSE"]
+_MAX_BLOCK = 2**31 - 1
+_HEAD = 64 << 10
+_SMALL = 256 << 10  # bytes: so little is read sooner than the parser has begun
+_KINDS = ((pa.string(), TEXT), (pa.float64(), INT | FLOAT), (pa.int64(), INT), (pa.date32(), DATE))
+
+
+def parse_csv(
+    data: bytes,
+    dialect: Dialect,
+    names: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    only: Sequence[str],
+    *,
+    quoted_nulls: bool = False,
+) -> pa.Table:
+    """Parse records that all have as many fields as ``names``.
+
+    ``types``: the types by column; other types are inferred. ``only``: the columns to return. An empty field is null; a
+    quoted empty field is an empty text, or with ``quoted_nulls`` also null.
+    Raises `pa.ArrowInvalid` where a value does not fit its type.
+    """
+    if not data:
+        return pa.table({name: pa.array([], types.get(name, pa.null())) for name in only})
+    bools = ([], []) if quoted_nulls else (["1"], ["0"])  # inference must not take 0 and 1 for booleans
+    return pcsv.read_csv(
+        pa.BufferReader(data),
+        pcsv.ReadOptions(use_threads=False, column_names=list(names), block_size=min(len(data) + 1, _MAX_BLOCK)),
+        pcsv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=dialect.multiline),
+        pcsv.ConvertOptions(
+            column_types={name: types[name] for name in only if name in types},
+            include_columns=list(only),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=quoted_nulls,
+            true_values=_TRUE + bools[0],
+            false_values=_FALSE + bools[1],
+        ),
+    )
+
+
+def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Sequence[str]) -> dict[str, Kind]:
+    """Return the kinds of the ``wanted`` columns of a buffer; quoted empty fields count as nulls."""
+    beginning = data[: tally(data[:_HEAD].removesuffix(b"\r"), dialect, 0).whole] if len(data) > _HEAD else b""
+
+    def parse(
+        types: Mapping[str, pa.DataType], *, others: bool = True, drop: Collection[str] = (), head: bool = False
+    ) -> pa.Table:
+        only = [name for name in wanted if name not in drop and (others or name in types)]
+        text = (beginning or data) if head else data
+        return parse_csv(text, dialect, names, types, only, quoted_nulls=True) if only else pa.table({})
+
+    kinds = infer(parse)
+    whole = [name for name, kind in kinds.items() if kind == INT]
+    if whole and (b"0x" in data or b"0X" in data):  # the parser reads 0x1F as an integer, but not next to 1.5
+        texts = parse(dict.fromkeys(whole, pa.string()), others=False)
+        for name in whole:
+            if pc.any(pc.match_substring_regex(texts[name], "^[ \t]*-?0[xX]")).as_py():
+                kinds[name] = TEXT
+    return kinds
+
+
+def read_typed(
+    data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]
+) -> tuple[pa.Table, list[TypeErrors]]:
+    """Parse to exactly the wanted types; a value that does not fit is null in the table and a type error."""
+    if not want:
+        return pa.table({}), []
+    plain = _plain(data, dialect, names, want) if len(data) <= _SMALL and not dialect.multiline else None
+    if plain is not None:
+        return plain, []
+    try:
+        raw = _quick(data, dialect, names, want)
+    except pa.ArrowInvalid:
+        raw = _texts(data, dialect, names, want)
+    columns, type_errors = {}, []
+    for name, kind in want.items():
+        column = raw[name]
+        if pa.types.is_string(column.type) and not is_text(kind.type):
+            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        columns[name], mask = convert(column, kind)
+        if mask is not None:
+            type_errors.append(TypeErrors(name, kind, column, mask))
+    return pa.table(columns), type_errors
+
+
+def _plain(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table | None:
+    """Read plain records without a parser; None where one is not plain, or a value might not fit its type."""
+    allowed = {name: _kinds_of(kind) for name, kind in want.items()}
+    if not all(allowed.values()):
+        return None
+    fields = csv_fields(data, dialect.delimiter, names, {name: kinds & TEXT for name, kinds in allowed.items()})
+    if fields is None or (fields.kinds & ~np.array([*allowed.values()])).any() or not is_utf8(data):
+        return None
+    return pa.table({name: pc.cast(fields.texts(data, name), kind.type) for name, kind in want.items()})
+
+
+def _kinds_of(kind: ColumnType) -> int:
+    """Return the kinds of the texts that Arrow casts to a type as its parser reads them; 0 where that is not sure."""
+    if kind.format is None:
+        if pa.types.is_timestamp(kind.type) and kind.type.unit in ("us", "ns"):
+            return STAMP | DATE if kind.type.tz is None else ZONED
+        return next((kinds for known, kinds in _KINDS if kind.type == known), 0)
+    return 0
+
+
+def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
+    """Parse directly to the types; on failure try again with quoted empty fields as null where the type is not text.
+
+    Raises `pa.ArrowInvalid` where that fails, too.
+    """
+    types = {name: _parse_as(kind) for name, kind in want.items()}
+    try:
+        return parse_csv(data, dialect, names, types, list(want))
+    except pa.ArrowInvalid:
+        texts = [name for name, kind in types.items() if pa.types.is_string(kind)]
+        others = [name for name in types if name not in texts]
+        if not others or b'""' not in data:
+            raise
+        table = parse_csv(data, dialect, names, types, others, quoted_nulls=True)
+        if texts:
+            strings = parse_csv(data, dialect, names, types, texts)
+            table = pa.table({name: (strings if name in texts else table)[name] for name in want})
+        return table
+
+
+def _parse_as(kind: ColumnType) -> pa.DataType:
+    """Return the type that the parser gets: text where it does not know the wanted type or format."""
+    if kind.format is not None or caster(kind.type) is not None:
+        return pa.string()
+    return kind.type
+
+
+def _texts(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
+    """Parse the columns as text, or as bytes where they are not UTF-8."""
+    columns = {}
+    for name in want:
+        try:
+            columns[name] = parse_csv(data, dialect, names, {name: pa.string()}, [name])[name]
+        except pa.ArrowInvalid:
+            columns[name] = parse_csv(data, dialect, names, {name: pa.binary()}, [name])[name]
+    return pa.table(columns)
+
 
 _NOTHING = Header((), 0, 0)
 

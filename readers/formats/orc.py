@@ -20,9 +20,9 @@ from pyarrow import orc
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ..files.file import BadContentError, Located, input_errors
-from ..files.listed import ListedFile
+from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..schema.types import ColumnType, Int64s
+from ..values.types import ColumnType, Int64s
 from .columnar import Footer, check_counts, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
 from .split_rows import ReadRequest, SplitPlan, SplitRows, WholeSplits
 

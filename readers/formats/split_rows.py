@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from ...windowing.ports import REJECT_FIELDS, Condition, Executor, Split
 from ...windowing.support.value_table import SharedValues, ValueTable, value_table
 from ..files.file import Located
-from ..files.listed import ListedFile
+from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..schema.types import ColumnType, Int64s, Mask
-from ..text.records import Records
+from ..values.types import ColumnType, Int64s, Mask
+from ..values.value_kinds import Records
 
 _LONGEST = 80
 

@@ -14,12 +14,12 @@ from ...windowing.ports import Executor, Split
 from ...windowing.support.value_table import share, value_table
 from ..files.byte_ranges import WHOLE, Range, cut_files
 from ..files.file import Located
-from ..files.listed import ListedFile
+from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..schema.kinds import NOTHING, Kind, join, type_of
-from ..schema.types import ColumnType
-from ..text.record_bounds import warm
 from ..values import timestamps
+from ..values.kinds import NOTHING, Kind, join, type_of
+from ..values.record_bounds import warm
+from ..values.types import ColumnType
 from .split_rows import FormatReader, SplitPlan, cut_plan
 
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...windowing.support.jit import njit
-from ..schema.timestamp_formats import (
+from .time_formats import (
     AM_PM,
     DAY,
     DAY_NAME,
@@ -31,7 +31,7 @@ from ..schema.timestamp_formats import (
     ZONE,
     compile_format,
 )
-from ..schema.types import ColumnType, Mask
+from .types import ColumnType, Mask
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MONTHS = np.array(
@@ -57,7 +57,7 @@ def parse_column(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedA
 
     The mask is bool (N,), or None if all texts parse. A text must match the whole format. Fields that the format lacks
     are those of 1900-01-01 00:00:00; a schema may lack only the fields for which
-    `readers.schema.timestamp_formats.missing_part` assumes the beginning. A two-digit year is 1969 to 2068. Digits of
+    `readers.values.time_formats.missing_part` assumes the beginning. A two-digit year is 1969 to 2068. Digits of
     ``%f`` below the unit of the type must be zero.
     """
     texts = pc.cast(column, pa.string()).combine_chunks()

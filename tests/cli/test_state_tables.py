@@ -83,7 +83,7 @@ def test_tables_and_states_of_the_command_line_go_on_in_each_other(log: pa.Table
     assert same(in_order(found).cast(two.schema), two), difference(in_order(found), two)
 
     _, state = go_on(log[:200], window, "new")
-    with patch("wincli.writers.state.table_writer._ROWS_OF_PART", 20):
+    with patch("wincli.writers.state.tables._ROWS_OF_PART", 20):
         wincli.write_state(state, str(tmp_path / "made"))
     assert run(tmp_path, window, "--state", "made", "2.parquet", "three").code == 0
     three = in_order(ds.dataset(tmp_path / "three", exclude_invalid_files=True).to_table())

@@ -16,7 +16,7 @@ from typing import Any
 
 from support.in_process import stand_ins, wincli_here
 from wincli.cli.main import _main
-from wincli.writers.stores import lease
+from wincli.writers.places import conditional as lease
 
 
 def start(asked: dict[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from pyarrow import fs
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit.contract import Content, Progress
 from wincli.writers.commit.result_files import check_parts
-from wincli.writers.folders.lock import Owner
-from wincli.writers.folders.place import Place
+from wincli.writers.places.lock import Owner
+from wincli.writers.places.place import Place
 
 SCHEME = "mem://"
 

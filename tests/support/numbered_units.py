@@ -11,10 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import Output, open_output
-from wincli.writers.state.journal import commit_together
-from wincli.writers.state.staging import StateStaging
+from wincli.writers.places.lock import Owner
+from wincli.writers.state.journal import StateStaging, commit_together
 from wincli.writers.state.state import State, open_state
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 

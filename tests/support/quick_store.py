@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from wincli.writers.state import stage_folder
-from wincli.writers.state.storage import store_folder
-from wincli.writers.stores.conditional import ConditionFailedError, Object, Version
+from wincli.writers.places.conditional import ConditionFailedError, Object, Version
+from wincli.writers.state import stage_files as stage_folder
+from wincli.writers.state import store_storage as store_folder
 
 URI = "s3://quick/state"
 _ONE = threading.Lock()

@@ -18,8 +18,8 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..folders.lock import Owner
-from ..folders.place import Place
+from ..places.lock import Owner
+from ..places.place import Place
 
 Description_contra = TypeVar("Description_contra", contravariant=True)
 """What describes a staged result: the manifest of an output, or the record of a unit."""

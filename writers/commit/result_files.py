@@ -11,9 +11,8 @@ from pyarrow import fs
 from ...windowing.errors import OutputError
 from ...windowing.support.addresses.commit_object import is_begun
 from ...windowing.support.checksum import read_object, seal, unseal
-from ..folders.atomic_file import is_attempt
-from ..folders.files import is_file, list_files, put_file
-from ..folders.place import MANIFEST, SUCCESS, Place, is_local
+from ..places.files import is_attempt, is_file, list_files, put_file
+from ..places.place import MANIFEST, SUCCESS, Place, is_local
 from .contract import Content, Progress, TableCommit
 
 

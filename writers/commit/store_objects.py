@@ -14,13 +14,10 @@ from ...windowing.errors import OutputError
 from ...windowing.support.addresses.commit_object import begun, is_begun, with_fence
 from ...windowing.support.addresses.file_systems import STORES, StoreAddress, scheme_of
 from ...windowing.support.checksum import read_object, unseal
-from ..folders.lock import Owner
-from ..folders.place import MANIFEST, SUCCESS, Place, new_token
-from ..stores.conditional import ConditionalStore, Object, Version
-from ..stores.lease import holder_of, lost_to
-from ..stores.open import open_store
-from ..stores.unconditional import UnconditionalStore
-from ..stores.uploads import abort_uploads
+from ..places.conditional import ConditionalStore, Object, UnconditionalStore, Version, holder_of, lost_to
+from ..places.lock import Owner
+from ..places.open import abort_uploads, open_store
+from ..places.place import MANIFEST, SUCCESS, Place, new_token
 
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}")
 _OF_A_RUN = re.compile(r"(?:part|rejects)-\d+(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.\w+")  # attempt, run

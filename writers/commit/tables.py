@@ -2,21 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import WincliError
 from ...windowing.support.addresses.file_systems import reach
 from ...windowing.support.addresses.redaction import redacted_path
-from ..folders.lock import Owner
-from ..folders.os_errors import output_errors
-from .contract import Table
-from .delta.table import DeltaTable
-from .folder_swap import FolderTable
-from .iceberg.table import IcebergTable
+from ..places import files as atomic_swap
+from ..places.lock import Owner, hold_lock, lock_of
+from ..places.os_errors import make_folders, output_errors
+from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
+from .contract import Content, Progress, Table
+from .delta import DeltaTable
+from .iceberg import IcebergTable
 from .object_store import StoreTable
+from .result_files import check_parts, content_of, missing_file, progress_of, put_result_files, read_manifest, token_of
+
+# A table that is a folder on a local file system: publishing exchanges its folder with the staging folder.
+#
+# If the output is absent or empty, one rename publishes; else one exchange of two names. Where the system cannot
+# exchange names, `FolderTable.remove_leftovers` of the next run completes a swap that a kill interrupted between two
+# renames.
+
+
+_LOCAL = ("file://", "local://")  # the schemes that pyarrow takes for local files
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSwap:
+    """A `TableCommit` whose staging folder becomes the folder of the output.
+
+    ``place``: the location of the output.
+    ``token``: the id of the staging folder.
+    """
+
+    place: Place
+    token: str
+
+    @property
+    def staging(self) -> str:
+        """The staging folder beside the output."""
+        return self.place.beside("new", self.token)
+
+    @property
+    def data(self) -> str:
+        """The staging folder."""
+        return self.staging
+
+    @property
+    def suffix(self) -> str:
+        """Nothing: no other run writes to the staging folder."""
+        return ""
+
+    def open(self) -> None:
+        """Make the staging folder, with the permissions of the folder that it will replace."""
+        staging, out = Path(self.staging), Path(self.place.path)
+        self.place.fs.create_dir(self.staging, recursive=False)
+        if out.exists():
+            staging.chmod(out.stat().st_mode & 0o7777)
+
+    def begin(self) -> None:
+        """Do nothing: readers do not see the staging folder."""
+
+    def prepare(self, manifest: Mapping[str, Any]) -> None:
+        """Check the parts, write the manifest and ``_SUCCESS``, and sync the folders; the parts are on disk already."""
+        check_parts(self.place, self.staging, manifest)
+        root = Path(self.staging)
+        with output_errors(f"{self.place.shown}/{MANIFEST}"):
+            put_result_files(self.place, self.staging, manifest)
+            for folder in (root / REJECTED, (root / MANIFEST).parent, root):
+                if folder.is_dir():
+                    atomic_swap.sync(folder)
+
+    def publish(self) -> None:
+        """Swap the staging folder in. A kill at any point leaves the old result or the new one.
+
+        `FolderTable.remove_leftovers` deletes the old result. If this raises `OSError`, the old result is in place,
+        unless only the sync of the parent folder failed.
+        """
+        atomic_swap.replace(Path(self.place.path), Path(self.staging), Path(self.place.beside("old", self.token)))
+
+    def progress(self, run: str) -> Progress:
+        """Return how far the result has come; between two renames it is ready, and there is no result to see."""
+        return progress_of(self.place, self.staging, run)
+
+    def recover(self, run: str) -> None:
+        """Swap the staging folder in, if that is what is left to do."""
+        if self.progress(run) is Progress.READY:
+            self.publish()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTable:
+    """A `Table` that is a folder on a local file system.
+
+    ``place``: its location.
+    """
+
+    place: Place
+
+    @property
+    def address(self) -> str:
+        """The absolute path."""
+        return self.place.path
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        """Whether this is a path, or a URI of local files."""
+        return "://" not in path or path.startswith(_LOCAL)
+
+    @classmethod
+    def at(cls, path: str, shown: str | None = None) -> FolderTable:
+        """Return the table at a path, with symbolic links followed."""
+        return cls(locate(path, shown))
+
+    def files(self, result: pa.Schema, evolve: bool) -> None:
+        """Return None: the columns are those of the result."""
+
+    def content(self) -> Content:
+        """Return what is in the folder."""
+        return content_of(self.place, lambda: atomic_swap.is_vacant(Path(self.place.path)))
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return the manifest in the folder."""
+        return read_manifest(self.place, self.place.path)
+
+    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+        """Describe the first file that is missing or has another size than the manifest says."""
+        return missing_file(self.place, manifest)
+
+    def keeps_conditions(self) -> bool:
+        """Return True: a lock on a file keeps runs apart."""
+        return True
+
+    def is_reachable(self) -> bool:
+        """Whether the folder above exists, which has the lock and all leftovers."""
+        return Path(self.place.parent).is_dir()
+
+    def make_parents(self) -> list[Path]:
+        """Make the folders above. Raises `OutputError`."""
+        return make_folders(Path(self.place.parent), self.place.shown)
+
+    def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
+        """Hold the lock file beside the folder; the death of a run frees it."""
+        return hold_lock(lock_of(self.place), owner)
+
+    def remove_leftovers(self) -> None:
+        """Remove all folders that earlier runs left beside the output, and settle an interrupted swap.
+
+        The swap is completed if the new result is complete, else undone.
+        """
+        left = self._leftovers()
+        for path, role, token in left:
+            if role == "old" and not Path(self.place.path).exists():
+                new = Path(self.place.beside("new", token))
+                (new if (new / SUCCESS).is_file() else path).rename(self.place.path)
+        for path, _, _ in left:
+            if path.exists():
+                _remove(self.place, path)
+
+    def commit(self, token: str) -> FolderSwap:
+        """Return the commit with a staging folder beside this one."""
+        return FolderSwap(self.place, token)
+
+    def token_of(self, run: str) -> str:
+        """Return the id of the staging folder that a run has prepared and not published, or an empty text."""
+        return token_of(self.place, run, self.commit)
+
+    def _leftovers(self) -> list[tuple[Path, str, str]]:
+        with os.scandir(self.place.parent) as entries:
+            found = [(Path(entry.path), self.place.role_of(entry.name)) for entry in entries]
+        return [(path, *role) for path, role in found if role]
+
+
+def _remove(place: Place, folder: Path) -> None:
+    """Delete a folder; the rename before that stops tasks of a cancelled run that still write to it by its name."""
+    gone = Path(place.beside("gone", new_token()))
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
 
 TABLES: tuple[type[Table], ...] = (
     DeltaTable,  # also where a path leads to one, so it comes first

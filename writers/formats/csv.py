@@ -17,10 +17,8 @@ from typing import IO
 import pyarrow as pa
 from pyarrow import csv
 
-from .encoder import Encoder, Write, concatenate
-from .json_text import json_text
-from .text import batches, check_years, hexadecimal, in_utc, is_binary
-from .types import plain
+from .encoder import Encoder, Write, concatenate, plain
+from .text import batches, check_years, hexadecimal, in_utc, is_binary, json_text
 
 _HEADER = 1 << 24  # bytes: more than any header has
 

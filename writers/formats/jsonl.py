@@ -14,10 +14,8 @@ from typing import IO
 
 import pyarrow as pa
 
-from .encoder import Encoder, Write
-from .json_text import write_lines
-from .text import batches
-from .types import plain
+from .encoder import Encoder, Write, plain
+from .text import batches, write_lines
 
 
 @contextmanager

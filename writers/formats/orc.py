@@ -26,8 +26,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from ...windowing.errors import DataError
-from .encoder import Encoder, Write, join_tables
-from .types import plain
+from .encoder import Encoder, Write, join_tables, plain
 
 _STRIPE = 64 << 20  # bytes in memory: the smallest split that the next stage can read
 _COMPRESSION = "zstd"

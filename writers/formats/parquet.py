@@ -54,8 +54,7 @@ from ...windowing.columns.arrays import combined
 from ...windowing.columns.dictionaries import with_used_values
 from ...windowing.planning.result_schema import LABELS
 from ...windowing.tables.statistics import FileStatistics, statistics_of
-from .encoder import Encoder, Write, join_tables
-from .types import is_bytes, is_integral, plain
+from .encoder import Encoder, Write, is_bytes, is_integral, join_tables, plain
 
 ROW_GROUP = 1 << 20  # rows: the smallest split that the next stage can read
 _STEP = 1 << 13  # rows that are encoded at once; a page, which has whole steps, gets no longer than these of wide texts

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +16,135 @@ import pyarrow.compute as pc
 
 from ...windowing.errors import ConfigError, DataError
 from ...windowing.support.suggest import did_you_mean
-from ..formats.types import is_bytes, plain
-from .partition_folders import LONGEST, can_name, escape, folders_of
+from ..formats.encoder import Write, is_bytes, plain
 
 if TYPE_CHECKING:
     from ...windowing.expressions.binding import BoundExpression
     from ...windowing.expressions.syntax import Expression
+
+
+# The folders of a partitioned result: ``day=2026-11-01/kind=a%2Fb``, named as Hive and Spark name them.
+#
+# A null and the empty text both stand in ``__HIVE_DEFAULT_PARTITION__``, since Hive has no name for the empty text.
+
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+LONGEST = 255
+"""Bytes: no local file system takes a longer name of a folder."""
+
+_ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+_FRACTION_ZEROS = r"(\.\d*?)0+$"
+
+
+def can_name(kind: pa.DataType) -> bool:
+    """Whether values of a type can be names of folders: no lists, structs, bytes or durations."""
+    is_other = (pa.types.is_nested, _is_bytes, pa.types.is_duration, pa.types.is_interval)
+    return not any(test(kind) for test in is_other) and not isinstance(kind, pa.BaseExtensionType)
+
+
+def escape(text: str) -> str:
+    """Return a text as part of a folder name; characters that Hive escapes become ``%`` and two hex digits."""
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def folders_of(names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the folder of each row: int64 (n,) indices into a list of folders, each of which has a row.
+
+    ``names``: the names of the partition columns. ``columns``: their values, (n,) each. Python runs once for each
+    distinct value. Raises `DataError` for a text that is no UTF-8, or too long for the name of a folder.
+    """
+    codes = np.zeros(len(columns[0]), np.int64)
+    folders = [""]
+    for name, column in zip(names, columns, strict=True):
+        own, found = _name_of_each(name, column)
+        pairs, codes = _in_use(codes * len(found) + own, len(folders) * len(found))
+        folders = [f"{folders[pair // len(found)]}/{found[pair % len(found)]}" for pair in pairs.tolist()]
+    return codes, [folder[1:] for folder in folders]
+
+
+def _in_use(codes: npt.NDArray[np.int64], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the codes below ``size`` that occur, ascending, and of each code the index among them."""
+    if size > 4 * len(codes) + 1024:
+        return np.unique(codes, return_inverse=True)
+    is_used = np.zeros(size, np.bool_)
+    is_used[codes] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[codes]
+
+
+def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return the folder name of each row for one column, as `folders_of` does for all."""
+    encoded = _distinct(column.combine_chunks())
+    texts = [NULL if not text else escape(text) for text in [*_texts(encoded.dictionary, name), None]]
+    found = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    folders = [f"{escape(name)}={text}" for text in found]
+    _check_length(name, folders)
+    own = encoded.indices.cast(pa.int64()).fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    return np.array([found[text] for text in texts], np.int64)[own], folders
+
+
+def _distinct(values: pa.Array) -> pa.DictionaryArray:
+    if isinstance(values, pa.ChunkedArray):  # no chunk at all
+        values = pa.array([], values.type)
+    if pa.types.is_dictionary(values.type):
+        return values
+    if pa.types.is_floating(values.type):  # by bits: 0.0 and -0.0 have different texts
+        encoded = values.view(_BITS[values.type.bit_width]).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(encoded.indices, encoded.dictionary.view(values.type))
+    return values.dictionary_encode()
+
+
+_BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+
+
+def _texts(values: pa.Array, name: str) -> Iterable[str | None]:
+    """Return distinct values as Spark casts them to text."""
+    kind = values.type
+    if pa.types.is_floating(kind):
+        return [None if value is None else _float_text(value, kind) for value in values.to_pylist()]
+    if pa.types.is_decimal(kind):
+        return [None if value is None else format(value, "f") for value in values.to_pylist()]
+    if pa.types.is_date(kind):
+        return values.cast(pa.date32()).cast(pa.string()).to_pylist()
+    if pa.types.is_timestamp(kind):
+        values = values.cast(pa.timestamp(kind.unit))  # in UTC, where it has a zone
+    texts = values.cast(pa.large_string())
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        texts = pc.replace_substring_regex(pc.replace_substring_regex(texts, _FRACTION_ZEROS, r"\1"), r"\.$", "")
+    return [_decode(data, name) for data in texts.cast(pa.large_binary()).to_pylist()]
+
+
+def _decode(data: bytes | None, name: str) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError as error:
+        what = f"a value of {name!r}, which would name a folder, is no UTF-8 text: {data!r:.80}"
+        raise DataError(what, "partition by another column") from error
+
+
+def _float_text(value: float, kind: pa.DataType) -> str:
+    """Return a float as Java writes it: ``1.0``, ``1.5E-5``, ``Infinity``; the shortest digits that read back."""
+    number: Any = np.float64(value) if kind.bit_width == 64 else np.float32(value)
+    if not np.isfinite(number):
+        return _ODD_FLOATS[str(number)]
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return np.format_float_positional(number, trim="0")
+    digits, _, power = np.format_float_scientific(number, trim="0").partition("e")
+    return f"{digits}E{int(power)}"
+
+
+_ODD_FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def _check_length(name: str, folders: Iterable[str]) -> None:
+    for folder in folders:
+        if (length := len(folder.encode())) > LONGEST:
+            what = f"a value of {name!r} would name a folder with {length:,} bytes, and a name has at most {LONGEST}"
+            raise DataError(f"{what}: {folder[:40]}..", "partition by a shorter column, or by a part of this one")
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
 
 _FLAG = "--partition-by"
 
@@ -144,3 +270,193 @@ def _check(field: pa.Field) -> None:
         raise ConfigError(what, "name a column of texts, numbers, dates or times")
     if len(escape(name).encode()) > LONGEST // 2:
         raise ConfigError(f"{_FLAG} names {name[:40]!r}.., which is too long for a folder", "give it a shorter name")
+
+
+# The files of one part of a partitioned result: rows come in any order of folders, and each folder gets one file.
+#
+# Rows are collected up to `BUFFER` and sorted by folder, stably. Where that is all, each folder is written and closed
+# before the next. Where more rows come, the folders with most rows get files that stay open, as many as are allowed,
+# and rows of all others go to a temporary file, from which each folder is written at the end. So memory is bounded by
+# the buffer, and open files by the limit, for any number of folders.
+
+
+BUFFER = 64 << 20
+"""Bytes of rows that are collected before they are sorted by folder."""
+
+Folders = Callable[[pa.Table], tuple[npt.NDArray[np.int64], list[str]]]
+"""Returns the folder of each row, as `partition_folders.folders_of` does."""
+
+OpenFile = Callable[[str], AbstractContextManager[Write]]
+"""Opens the file of a folder."""
+
+
+def write_folders(
+    tables: Iterable[pa.Table],
+    folders: Folders,
+    schema: pa.Schema,
+    open_file: OpenFile,
+    new_spill: Callable[[], IO[bytes]],
+    most_open: int,
+    buffer: int = BUFFER,
+) -> dict[str, int]:
+    """Write the rows of all tables to one file for each folder, in their order; return the rows of each folder.
+
+    ``schema``: the columns of the files. ``new_spill``: opens a temporary file. ``most_open``: at least 1.
+    """
+    with ExitStack() as stack:
+        files = _Files(schema, open_file, most_open, _Spill(plain(schema), new_spill, stack))
+        stack.push(files.leave)
+        last: pa.Table | None = None
+        for run in _runs(tables, buffer):
+            if last is not None:
+                files.take(_by_folder(last, folders, schema))
+            last = run
+        if last is not None:
+            files.finish(_by_folder(last, folders, schema))
+        files.write_spilled(buffer)
+        return files.rows
+
+
+def _runs(tables: Iterable[pa.Table], buffer: int) -> Iterator[pa.Table]:
+    """Yield all rows in their order, in tables of at least ``buffer`` bytes, but the last."""
+    run: list[pa.Table] = []
+    size = 0
+    for table in tables:
+        run.append(table)
+        size += table.nbytes
+        if size >= buffer:
+            yield _joined(run)
+            run, size = [], 0
+    if run:
+        yield _joined(run)
+
+
+def _joined(tables: list[pa.Table]) -> pa.Table:
+    """Return the rows of tables in one; a column may be dictionaries in some of them and plain in others."""
+    if all(table.schema.equals(tables[0].schema) for table in tables):
+        return pa.concat_tables(tables)
+    return pa.concat_tables([table.cast(plain(table.schema)) for table in tables])
+
+
+def _by_folder(rows: pa.Table, folders: Folders, schema: pa.Schema) -> dict[str, pa.Table]:
+    """Return the rows of each folder, in their order."""
+    codes, names = folders(rows)
+    rows = rows.select(schema.names).unify_dictionaries().combine_chunks()
+    if len(names) == 1:
+        return {names[0]: rows}
+    order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # 16 bits are sorted by radix
+    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    ordered = _small_dictionaries(rows, len(names)).take(pa.array(order))
+    return {name: ordered.slice(low, high - low) for name, (low, high) in zip(names, pairwise(bounds), strict=True)}
+
+
+def _small_dictionaries(rows: pa.Table, folders: int) -> pa.Table:
+    """Return rows with plain columns in place of large dictionaries, which each file would have to trim."""
+    for at, column in enumerate(rows.columns):
+        if pa.types.is_dictionary(column.type):
+            size = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
+            if size * folders > 4 * rows.num_rows:
+                rows = rows.set_column(at, rows.schema.field(at).name, column.cast(column.type.value_type))
+    return rows
+
+
+@dataclass(slots=True)
+class _Files:
+    """The files of a part.
+
+    ``schema``: their columns.
+    ``open_file``: opens the file of a folder.
+    ``most_open``: how many may be open at a time.
+    ``spill``: the rows of folders that have no file yet.
+    ``open``: what writes to the open files, by folder, with what closes it.
+    ``rows``: how many rows each folder has.
+    """
+
+    schema: pa.Schema
+    open_file: OpenFile
+    most_open: int
+    spill: _Spill
+    open: dict[str, tuple[Write, ExitStack]] = field(default_factory=dict, init=False)
+    rows: dict[str, int] = field(default_factory=dict, init=False)
+
+    def take(self, tables: dict[str, pa.Table]) -> None:
+        """Write or spill rows, after which more may come."""
+        for folder, table in sorted(tables.items(), key=lambda item: -item[1].num_rows):
+            if folder not in self.open and folder not in self.spill.places and len(self.open) < self.most_open:
+                stack = ExitStack()
+                self.open[folder] = stack.enter_context(self.open_file(folder)), stack
+            if folder in self.open:
+                self._write(folder, table, self.open[folder][0])
+            else:
+                self.spill.add(folder, table)
+
+    def finish(self, tables: dict[str, pa.Table]) -> None:
+        """Write the last rows, each folder by itself; rows of folders that were spilled before are spilled, too."""
+        for folder in self.open.keys() & tables.keys():
+            self._write(folder, tables.pop(folder), self.open[folder][0])
+        self.close()
+        for folder, table in tables.items():
+            if folder in self.spill.places:
+                self.spill.add(folder, table)
+            else:
+                with self.open_file(folder) as write:
+                    self._write(folder, table, write)
+
+    def write_spilled(self, buffer: int) -> None:
+        """Write the files of the folders that were spilled, one after the other."""
+        for folder in self.spill.places:
+            with self.open_file(folder) as write:
+                for table in _runs(self.spill.read(folder), buffer):
+                    self._write(folder, table, write)
+
+    def close(self) -> None:
+        """Close all open files."""
+        self.leave()
+
+    def leave(self, *error: Any) -> None:
+        """Close all open files; after an ``error``, as the exit of a context takes it, none of them is kept."""
+        while self.open:
+            self.open.popitem()[1][1].__exit__(*(error or (None, None, None)))
+
+    def _write(self, folder: str, table: pa.Table, write: Write) -> None:
+        self.rows[folder] = self.rows.get(folder, 0) + table.num_rows
+        write(table)
+
+
+@dataclass(slots=True)
+class _Spill:
+    """Rows in a temporary file, in batches that each belong to one folder.
+
+    ``schema``: their columns, all plain: a file of Arrow cannot change its dictionaries.
+    ``new_file``: opens the file, once there are rows.
+    ``stack``: closes it.
+    ``places``: the numbers of the batches of each folder.
+    """
+
+    schema: pa.Schema
+    new_file: Callable[[], IO[bytes]]
+    stack: ExitStack
+    places: dict[str, list[int]] = field(default_factory=dict, init=False)
+    file: IO[bytes] | None = field(default=None, init=False)
+    writer: pa.RecordBatchFileWriter | None = field(default=None, init=False)
+    reader: pa.RecordBatchFileReader | None = field(default=None, init=False)
+    batches: int = field(default=0, init=False)
+
+    def add(self, folder: str, rows: pa.Table) -> None:
+        """Store rows of a folder."""
+        if self.writer is None:
+            self.file = self.stack.enter_context(self.new_file())
+            self.writer = pa.ipc.new_file(self.file, self.schema)
+        for batch in rows.cast(self.schema).to_batches():
+            self.writer.write_batch(batch)
+            self.places.setdefault(folder, []).append(self.batches)
+            self.batches += 1
+
+    def read(self, folder: str) -> Iterator[pa.Table]:
+        """Yield the rows of a folder, in their order; nothing can be added after that."""
+        if self.reader is None:
+            assert self.writer is not None
+            self.writer.close()
+            self.reader = pa.ipc.open_file(self.file)
+        for place in self.places[folder]:
+            yield pa.Table.from_batches([self.reader.get_batch(place)])

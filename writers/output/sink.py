@@ -4,34 +4,162 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import fs
+from pyarrow import parquet as pq
 
-from ...windowing.columns.row_hashes import RowHasher
+from ...windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of
+from ...windowing.errors import NO_TYPE_YET, ConfigError, DataError
+from ...windowing.planning.result_schema import MARK
 from ...windowing.ports import Part, ResultPart
 from ...windowing.support.checksum import Checked
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ...windowing.tables.statistics import FileStatistics
 from ..commit.contract import TableFiles
-from ..folders import atomic_swap
-from ..folders.files import list_files, map_file, open_file
-from ..folders.os_errors import output_errors
-from ..folders.place import REJECTED, has_no_folders, is_local, new_token
-from ..formats import parquet, rejects
-from ..formats.encoder import Encode, Write, encoder_of
-from .digests import CountingTables, FolderDigests, part_hasher
-from .file_rows import encode_arrow, encode_arrow_at_once, with_constants, with_types
-from .partition_files import write_folders
-from .partition_folders import folders_of
-from .partitioning import Partitioning
+from ..formats import parquet
+from ..formats import text as rejects
+from ..formats.encoder import Encode, Write, encoder_of, plain
+from ..places import files as atomic_swap
+from ..places.files import list_files, map_file, open_file
+from ..places.os_errors import output_errors
+from ..places.place import REJECTED, has_no_folders, is_local, new_token
+from .partitioning import Partitioning, folders_of, write_folders
+
+# The digests of the rows of part files, computed as the rows pass on to the encoder.
+
+
+def part_hasher(format: Format, schema: pa.Schema) -> RowHasher | None:
+    """Return what hashes the rows of a result as its readers find them; None where a type has no hash.
+
+    JSON Lines have null for NaN and the infinities.
+    """
+    return hasher_of(plain(schema), finite=format == "jsonl")
+
+
+class CountingTables:
+    """An iterable of tables that counts and hashes their rows as they pass.
+
+    ``rows``: the rows of all tables so far.
+    """
+
+    def __init__(self, tables: Iterable[pa.Table], hasher: RowHasher | None) -> None:
+        self._tables, self._hasher, self._digest = tables, hasher, RowDigest()
+        self.rows = 0
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of all rows so far; None without a hasher."""
+        return None if self._hasher is None else str(self._digest)
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        for table in self._tables:
+            self.rows += table.num_rows
+            if self._hasher is not None:
+                self._digest += self._hasher.digest(table)
+            yield table
+
+
+@dataclass(frozen=True, slots=True)
+class FolderDigests:
+    """The digests of the files of one part, one for each folder.
+
+    ``hasher``: hashes the rows with all columns of the result; None where a type has no hash.
+    ``found``: folder to the digest of its rows so far.
+    """
+
+    hasher: RowHasher | None
+    found: dict[str, RowDigest] = field(default_factory=dict)
+
+    def add(self, rows: pa.Table, codes: npt.NDArray[np.int64], folders: Sequence[str]) -> None:
+        """Add rows. ``codes``: int64 (n,), the index of the folder of each."""
+        if self.hasher is None:
+            return
+        for folder, digest in zip(folders, self.hasher.digests(rows, codes, len(folders)), strict=True):
+            self.found[folder] = self.found.get(folder, RowDigest()) + digest
+
+    def of(self, folder: str) -> str | None:
+        """Return the digest of the file in a folder; None without a hasher."""
+        return None if self.hasher is None else str(self.found.get(folder, RowDigest()))
+
+
+# Rows as files take them: types that a format can hold, those of a table, and the one batch of a scratch file.
+
+
+_LONGEST_TYPE = 60
+
+
+def encode_arrow(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write tables as an Arrow file of exactly one batch, also where there is no row."""
+    (batch,) = pa.concat_tables(tables).combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+    with pa.ipc.new_file(file, schema) as writer:
+        writer.write_batch(batch)
+
+
+def encode_arrow_at_once(tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
+    """Write tables as `encode_arrow` does, in one piece: an attempt that is ended leaves the file of another whole."""
+    content = pa.BufferOutputStream()
+    encode_arrow(tables, schema, content)
+    file.write(content.getvalue())
+
+
+def with_types(rows: pa.Table, schema: pa.Schema, shown: str) -> pa.Table:
+    """Return rows with the types of a table. Raises `DataError` for a value that a type does not hold."""
+    for at, wanted in enumerate(schema):
+        column = rows.column(at)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if kind == wanted.type:
+            continue
+        try:
+            rows = rows.set_column(at, wanted.name, column.cast(wanted.type))
+        except pa.ArrowInvalid as error:
+            why = str(error).strip().splitlines()[0]
+            what = f"a value of {wanted.name!r} is no {wanted.type}, which {shown} has for that column: {why}"
+            raise DataError(what, "round it, or cast it") from error
+    return rows
+
+
+def with_constants(rows: pa.Table, constants: Mapping[str, pa.Scalar]) -> pa.Table:
+    """Return rows with more columns, each of one value."""
+    for name, value in constants.items():
+        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+    return rows
+
+
+def check_types(format: Format, schema: pa.Schema) -> None:
+    """Raise `ConfigError` where two columns have one name or the format cannot hold the type of a column."""
+    encoder, names = encoder_of(format), schema.names
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
+        raise ConfigError(f"the output has two columns named {twice!r}", "give one of them another name")
+    known = set[object]()
+    for column in schema:
+        kind_of = column.type if column.name.isidentifier() else column  # a name may be what a format refuses
+        if kind_of in known:
+            continue
+        known.add(kind_of)
+        row = pa.table({column.name: pa.nulls(1, column.type)})  # Arrow refuses some types only when it writes a row
+        written = pa.BufferOutputStream()
+        try:
+            encoder.encode([row], row.schema, written)
+            if pa.types.is_nested(column.type):
+                encoder.check(written.getvalue())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+            kind = str(column.type)
+            kind = kind if len(kind) <= _LONGEST_TYPE else f"{kind[:_LONGEST_TYPE]}.."
+            what = f"{format} cannot hold column {column.name!r} of type {kind}"
+            do = NO_TYPE_YET if pa.types.is_null(column.type) else "leave it out"
+            raise ConfigError(what, f"{do}, or choose another --output-format") from error
+
 
 REJECTED_BEFORE = "_rejected_before"
 SCRATCH = "_pieces"
@@ -322,3 +450,42 @@ class FileSink:
             checked = Checked(file)
             encode(tables, schema, checked)
             return _End(checked.nbytes, checked.checksum, checked.tail)
+
+
+# Write a result to one stream: its part files one after the other, in the order of their names.
+
+
+def write_whole(folder: Path, format: Format, file: IO[bytes]) -> None:
+    """Write the parts of a result to ``file`` as one file: with one header, or one footer. Raises `OSError`."""
+    parts = sorted(folder.glob(f"{PART}*"), key=lambda part: (len(part.name), part.name))
+    encoder_of(format).join(parts, file)
+    file.flush()
+
+
+# Copy parts that a stage wrote for the next stage into an output of its own, in the format of that output.
+
+
+_ROWS = 1 << 16  # rows that a task holds at a time: a part may not fit in memory
+
+
+def copy_part(sink: FileSink, part: Part) -> tuple[Part, ...]:
+    """Write a Parquet part of the staging folder again with ``sink``; write no file where there is no row to write.
+
+    The copy leaves out what a plain result does not have: columns that the sink lacks, and mark-only rows.
+    """
+    filled = (table for table in _tables(sink, part) if table.num_rows)
+    first = next(filled, None)
+    index = sink.index_of(part.name)
+    return () if first is None else sink.write_parts(index, chain([first], filled))
+
+
+def _tables(sink: FileSink, part: Part) -> Iterator[pa.Table]:
+    only = [] if MARK in sink.schema.names else [MARK]
+    with output_errors(f"{sink.shown}/{part.name}"), sink.fs.open_input_file(f"{sink.staging}/{part.name}") as file:
+        for batch in pq.ParquetFile(file).iter_batches(_ROWS, columns=[*sink.schema.names, *only]):
+            table = pa.Table.from_batches([batch])
+            yield table.filter(_is_row(table[MARK])) if only else table
+
+
+def _is_row(marks: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.fill_null(pc.not_equal(marks, "only"), True)

@@ -6,6 +6,7 @@ finds a journal puts the rest of what it names in place, in the same order.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from typing import Any
@@ -13,19 +14,64 @@ from typing import Any
 from ...windowing.errors import DamagedError, OutputError, WincliError
 from ..commit.contract import Progress, Table
 from ..commit.tables import table_of
-from ..folders.os_errors import output_errors, reason
 from ..output.output import Output
-from .layout import (
-    JOURNAL,
-    LAST_ERROR,
-    not_as_written,
-    put_json,
-    read_json,
-    read_last_error,
-)
-from .staging import StateStaging
-from .storage.contract import StateStorage, prune
-from .unit_record import UnitRecord
+from ..places.os_errors import output_errors, reason
+from .layout import JOURNAL, LAST_ERROR, check_name, not_as_written, put_json, read_json, read_last_error
+from .stage_files import ParquetStateFiles
+from .storage import StateStorage, UnitCommit, prune
+from .unit_record import UnitRecord, WrittenOutput
+
+# The staging of a unit in a state, which no reader sees before the commit.
+
+
+@dataclass(frozen=True, slots=True)
+class StateStaging:
+    """A unit under way; `State.begin` makes it, and `journal.commit_together` commits it.
+
+    ``storage``: the place of the state.
+    ``label``: the label of the unit.
+    ``ordinal``: the number that orders the unit among all units.
+    ``token``: the id of this run, for the record and for the manifests of its outputs.
+    ``outputs``: the outputs, for the record.
+    ``records``: the records of the state, by label. A commit adds the new record.
+    """
+
+    storage: StateStorage
+    label: str
+    ordinal: int
+    token: str
+    outputs: tuple[WrittenOutput, ...]
+    records: dict[str, UnitRecord]
+
+    @property
+    def shown(self) -> str:
+        """The state as the user wrote it."""
+        return self.storage.shown
+
+    @property
+    def table_commit(self) -> UnitCommit:
+        """The unit on its way into the state."""
+        return self.storage.commit(self.label, self.token)
+
+    def stage(self, name: str) -> ParquetStateFiles:
+        """Return the files of one stage, for tasks to write. Raises `ConfigError` where the name cannot be a folder."""
+        check_name(name, "the stage")
+        return self.table_commit.stage(name)
+
+    def prepare(self, record: UnitRecord) -> None:
+        """Check the parts against the record, and make them and the record durable.
+
+        Raises `OutputError` where a part is missing, unknown, or cannot be written to disk; nothing is committed then.
+        """
+        for stage in record.stages:
+            check_name(stage.name, "the stage")
+        self.table_commit.prepare(record)
+
+    def publish(self) -> None:
+        """Put the unit into the state; it replaces a former unit of the same label. Raises `OutputError`."""
+        with output_errors(f"{self.shown}/{self.label}"):
+            self.table_commit.publish()
+
 
 # What the user can do about a journal that cannot be repaired.
 GIVE_UP = "delete it to give its unit up, look what is in the outputs of that, and run it again with --mode overwrite"
@@ -192,3 +238,46 @@ def _is_published(target: Output | StateStaging, run: str) -> bool:
         return target.table_commit.progress(run) is Progress.PUBLISHED
     except (OSError, WincliError):
         return True
+
+
+# Rebuild a damaged journal from its sources: the staged unit, and the staging folders beside its outputs.
+
+
+def read_or_rebuild(storage: StateStorage) -> Journal | None:
+    """Return the journal of a state, rebuilt if it is damaged; None where no commit is under way.
+
+    Raises as `rebuild` does.
+    """
+    try:
+        return read_journal(storage)
+    except DamagedError:
+        return rebuild(storage)
+
+
+def rebuild(storage: StateStorage) -> Journal | None:
+    """Return the content of a damaged journal, or None where its unit, which comes last, is in place already.
+
+    A journal is written after its unit is staged, and only one unit is staged at a time. The caller must hold the lock
+    of the state, or only look. Raises `DamagedError` where the staged folders do not determine the journal.
+    """
+    prepared = storage.prepared()
+    if not prepared:
+        return None
+    run, record = next(iter(prepared.items())) if len(prepared) == 1 else ("", None)
+    in_place = None if record is None else storage.in_place(record.label)
+    if in_place is not None and in_place.run == run:  # what is staged is by now the former unit, or a copy
+        return None
+    if record is not None and record.run == run:
+        outputs = tuple(_rebuilt(output, run) for output in record.outputs)
+        return Journal(record.label, run, _keep(record), outputs)
+    raise DamagedError(f"{storage.path_of(JOURNAL)} is damaged, and no staged unit shows what it held", GIVE_UP)
+
+
+def _keep(record: UnitRecord) -> int:
+    keep = record.job.get("keep")
+    return keep if isinstance(keep, int) else sys.maxsize
+
+
+def _rebuilt(output: WrittenOutput, run: str) -> JournaledOutput:
+    """Return an output with the id of its staging folder; the id is empty where the output is in place or lost."""
+    return JournaledOutput(output.shown, output.path, table_of(output.path).token_of(run))

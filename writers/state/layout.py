@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.addresses.file_systems import STORES, file_system_of, reach, scheme_of
 from ...windowing.support.checksum import read_object, seal, unseal
-from ..folders.files import is_file
-from ..folders.os_errors import reason
+from ..places.files import is_file
+from ..places.os_errors import reason
 from .unit_record import WrittenOutput
 
 FORMAT = 1

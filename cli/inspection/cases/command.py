@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ....conf.job_files.parser import read_job_file
-from ....conf.job_files.variables import given_variables
-from ....conf.problems import as_error
+from ....conf.job_file import given_variables, read_job_file
+from ....conf.yaml_nodes import as_error
 from ....windowing.errors import ConfigError, shown
 from ....windowing.support.addresses.redaction import redacted
 from ....windowing.support.suggest import few

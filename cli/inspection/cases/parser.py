@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from ....conf.job_files.parser import read_keys
-from ....conf.job_files.yaml_nodes import describe, kind_of, read_root
-from ....conf.problems import as_error
+from ....conf.job_file import read_keys
+from ....conf.yaml_nodes import as_error, describe, kind_of, read_root
 from ....readers.files.file import COMPRESSIONS
 from ....windowing.errors import ConfigError
 from ....windowing.support.formats import SUFFIXES

@@ -14,14 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....conf.job_builder import make_job
-from ....conf.job_files.layers import ONLY
-from ....conf.job_files.parser import JobFile
-from ....conf.ranges.path_templates import before_date, fill, has_date
-from ....conf.ranges.units import STEPS, Kind, Unit, unit_at, unit_of
+from ....conf.job_file import ONLY, JobFile
+from ....conf.ranges import STEPS, Kind, Unit, before_date, fill, has_date, unit_at, unit_of
 from ....readers.open import open_source
 from ....readers.options import parse_schema
-from ....readers.schema.kinds import kind_of_texts, type_of
 from ....readers.source import FileSource
+from ....readers.values.kinds import kind_of_texts, type_of
 from ....windowing.drawings.draw import draw
 from ....windowing.errors import ConfigError, WincliError
 from ....windowing.language.enrichment import parse_enrichment, with_path

@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....readers.files.listed import ListedFile
 from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
-from ....readers.files.walk import MANIFEST
-from ....readers.schema.types import arrow_type
+from ....readers.files.walk import MANIFEST, ListedFile
+from ....readers.values.types import arrow_type
 from ....windowing.columns.row_hashes import RowHasher
 from ....windowing.errors import ConfigError, DamagedError, InputError
 from ....windowing.kinds.registry import kind_of

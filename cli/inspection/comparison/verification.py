@@ -19,8 +19,8 @@ from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....writers.commit.contract import Table
 from ....writers.commit.store_objects import run_of
 from ....writers.commit.tables import is_by_version, table_of
-from ....writers.folders.os_errors import reason
-from ....writers.folders.place import SUCCESS, Place, is_local
+from ....writers.places.os_errors import reason
+from ....writers.places.place import SUCCESS, Place, is_local
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import UnitRecord

@@ -13,13 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from ....conf.job import Job, with_later_keys, without_units
-from ....conf.ranges.path_templates import before_date, has_date
+from ....conf.ranges import before_date, has_date
 from ....readers.files.listing import is_result
 from ....readers.files.walk import MANIFEST
-from ....readers.merged_source import MergedSource, SourceRange, merge
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
-from ....readers.source import FileSource
+from ....readers.source import FileSource, MergedSource, SourceRange, merge
 from ....windowing.columns.sort_keys import last_in_order
 from ....windowing.engine.exchange.read_chunk import read_rows
 from ....windowing.engine.tasks.sizing import Chunk

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....conf.recorded_job import secrets_of
+from ....conf.job import secrets_of
 from ....windowing.engine.enrich import SMALL_TABLE, load_tables
 from ....windowing.engine.exchange.range_cuts import slices_of
 from ....windowing.engine.run import prepare_window

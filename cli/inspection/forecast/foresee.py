@@ -9,12 +9,11 @@ from functools import partial
 from statistics import median
 from typing import Any, Literal
 
-from ....conf.job import PIPE
-from ....conf.ranges.units import Unit, unit_of_plain_run, units
-from ....conf.recorded_job import recorded
+from ....conf.job import PIPE, recorded
+from ....conf.ranges import Unit, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError
-from ....writers.folders.lock import is_dead
 from ....writers.output.output import check_output
+from ....writers.places.lock import is_dead
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, read_state, state_without_lock
 from ....writers.state.unit_record import UnitRecord

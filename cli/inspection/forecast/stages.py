@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ....conf.job import PIPE, Job
-from ....conf.ranges.units import Unit
+from ....conf.ranges import Unit
 from ....conf.spark import usable_cores
 from ....readers.source import FileSource
 from ....windowing.columns.numeric import is_instant
@@ -61,18 +61,18 @@ def input_columns(request: JobRequest, source: AnySource, plan: Plan) -> tuple[C
     schema = plan.projection.schema
     lets = dict(plan.options.let)
     found = []
-    for field in schema:
-        if field.name in plan.projection.hidden:
+    for column in schema:
+        if column.name in plan.projection.hidden:
             continue
-        if field.name in tables:
-            origin = f"enrich table {tables[field.name]}"
-        elif field.name in base.schema.names:
-            origin = _file_origin(request, base, field.name, field.name in plan.columns)
-        elif field.name in lets:
-            origin = f"--let {lets[field.name]}"
+        if column.name in tables:
+            origin = f"enrich table {tables[column.name]}"
+        elif column.name in base.schema.names:
+            origin = _file_origin(request, base, column.name, column.name in plan.columns)
+        elif column.name in lets:
+            origin = f"--let {lets[column.name]}"
         else:
             origin = "of every input"
-        found.append(ColumnForecast(field.name, str(field.type), origin))
+        found.append(ColumnForecast(column.name, str(column.type), origin))
     return tuple(found)
 
 

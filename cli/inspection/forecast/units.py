@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
-from ....conf.ranges.units import Kind, Unit, unit_at
-from ....conf.recorded_job import recorded
+from ....conf.job import recorded
+from ....conf.ranges import Kind, Unit, unit_at
 from ....windowing.errors import WincliError
 from ....windowing.ports import InputFile
 from ....writers.state.state import State

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ....conf.job import PIPE
-from ....conf.job_files.parser import read_job_file
+from ....conf.job_file import read_job_file
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....windowing.errors import ConfigError, InputError, printable, shown

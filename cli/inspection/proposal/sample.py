@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....readers.files.file import COMPRESSIONS, input_errors
-from ....readers.files.listed import ListedFile
 from ....readers.files.listing import list_files
+from ....readers.files.walk import ListedFile
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....readers.source import FileSource

@@ -12,11 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....readers.schema.time_layouts import layouts_of
-from ....readers.schema.timestamp_formats import compile_format, missing_part
-from ....readers.schema.types import column_type
-from ....readers.time_hints import Guess, free_name, time_guesses
+from ....readers.time_hints import Guess, free_name, layouts_of, time_guesses
 from ....readers.values.casts import convert
+from ....readers.values.time_formats import compile_format, missing_part
+from ....readers.values.types import column_type
 from ....windowing.expressions.printing import name_text
 from ....windowing.language.canonical import column_text, quoted
 from .sample import Sample

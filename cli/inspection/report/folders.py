@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from ....conf.ranges.units import Kind, kind_of, unit_at, unit_of
+from ....conf.ranges import Kind, kind_of, unit_at, unit_of
 from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import InputError, WincliError

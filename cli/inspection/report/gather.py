@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ....conf.job import Job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
-from ....conf.ranges.path_templates import as_glob
+from ....conf.ranges import as_glob
 from ....windowing.errors import WincliError
 from ....windowing.language.sentences.sentences import sentences_of
 from ....windowing.support.addresses.redaction import redacted, redacted_path

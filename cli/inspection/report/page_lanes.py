@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....conf.ranges.units import unit_at
+from ....conf.ranges import unit_at
 from .page_elements import (
     Element,
     add,

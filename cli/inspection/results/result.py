@@ -10,10 +10,9 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from ....readers.files.file import Located
-from ....readers.files.listed import ListedFile
 from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
-from ....readers.files.walk import MANIFEST
+from ....readers.files.walk import MANIFEST, ListedFile
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....readers.source import FileSource
@@ -23,7 +22,7 @@ from ....windowing.local_executor import LocalExecutor
 from ....windowing.ports import Split
 from ....windowing.projection.projection import Projection, RowExpressions, make_projection, project
 from ....windowing.projection.skipping import stored_condition
-from ....writers.folders.place import REJECTED
+from ....writers.places.place import REJECTED
 
 
 @dataclass(frozen=True, slots=True)

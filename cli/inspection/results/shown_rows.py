@@ -8,11 +8,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ....conf.ranges.units import instant_of
-from ....readers.files.listed import ListedFile
+from ....conf.ranges import instant_of
 from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
-from ....readers.files.walk import MANIFEST
+from ....readers.files.walk import MANIFEST, ListedFile
 from ....windowing.errors import ConfigError, InputError
 from ....windowing.expressions.syntax import Expression, parse_expression
 from ....windowing.projection.projection import RowExpressions, make_projection, project
@@ -21,7 +20,7 @@ from ....windowing.support.suggest import did_you_mean, few
 from ....writers.state.layout import is_state
 from ....writers.state.stage_files import ParquetStateFiles
 from ....writers.state.state import read_state
-from ....writers.state.table_reader import record_of, stage_of
+from ....writers.state.tables import record_of, stage_of
 from ...planning.fingerprint import same_job
 from .result import ResultFolder, label_of, open_result_folder, rejects_of
 

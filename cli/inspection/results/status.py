@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ....conf.ranges.units import Kind, Unit, compact, kind_of, unit_at, unit_of
-from ....readers.files.listed import ListedFile
+from ....conf.ranges import Kind, Unit, compact, kind_of, unit_at, unit_of
 from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
-from ....readers.files.walk import MANIFEST
+from ....readers.files.walk import MANIFEST, ListedFile
 from ....windowing.errors import DamagedError, InputError, shown
 from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....writers.commit.result_files import missing_file
-from ....writers.folders.lock import Owner, is_dead
-from ....writers.folders.place import Place
+from ....writers.places.lock import Owner, is_dead
+from ....writers.places.place import Place
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import OpenWindows

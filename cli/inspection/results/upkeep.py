@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ....conf.ranges.units import compact
+from ....conf.ranges import compact
 from ....windowing.errors import ConfigError, OutputError, shown
 from ....windowing.support.addresses.redaction import redacted, redacted_path
-from ....writers.folders.lock import is_dead
+from ....writers.places.lock import is_dead
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, open_state, read_state, state_without_lock
-from ....writers.state.table_reader import record_of
+from ....writers.state.tables import record_of
 from ....writers.state.unit_record import UnitRecord
 from ...console.amounts import count_of, size
 from ...console.messages import OK, USAGE, Messages

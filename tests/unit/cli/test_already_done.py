@@ -15,7 +15,7 @@ from wincli.cli.console.messages import Messages
 from wincli.cli.planning.fingerprint import already_done, same_inputs, same_job
 from wincli.cli.run.plain_backfill import ResultRecord, ResultStage, is_done, may_replace, read_result, result_record
 from wincli.cli.run.range_run import BackfillOutcome, report_backfill
-from wincli.conf.ranges.units import Unit, unit_at
+from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
 

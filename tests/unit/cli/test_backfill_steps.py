@@ -15,7 +15,7 @@ from wincli.cli.console.messages import INTERRUPTED, Stopped
 from wincli.cli.run.range_run import BackfillOutcome, run_backfill
 from wincli.cli.run.unit_paths import UnitInput
 from wincli.cli.run.units import NoChain, StateChain, UnitChain
-from wincli.conf.ranges.units import Unit, unit_at
+from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile
 

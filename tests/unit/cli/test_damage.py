@@ -15,7 +15,7 @@ from support.day_results import day, kept, records, span
 from support.in_process import wincli_here
 from support.month_log import SESSIONS, Log, Seen, changed, corrections
 from support.processes import Ran, manifest, rows, write
-from wincli.writers.state.staging import StateStaging
+from wincli.writers.state.journal import StateStaging
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from wincli.cli.planning.request import JobRequest, parse_request
 from wincli.cli.run.run_modes import local_context, run_request
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json
-from wincli.writers.state.storage.local_folder import LocalFolder
+from wincli.writers.state.local_storage import LocalFolder
 
 DAYS = 4
 Rows = list[tuple[int, str, int]]

@@ -25,7 +25,7 @@ from wincli.cli.inspection.proposal import sample as sampling
 from wincli.cli.inspection.proposal.proposal import Proposal, find_session_gap, measure_gap, propose
 from wincli.cli.inspection.proposal.sample import take_sample
 from wincli.cli.inspection.proposal.times import RowsInOrder, in_words
-from wincli.conf.job_files.parser import read_job_file
+from wincli.conf.job_file import read_job_file
 from wincli.readers.options import ReadOptions
 
 BEGIN = dt.datetime(2026, 11, 12, 9, 58, 7, 250_000)

@@ -18,7 +18,7 @@ from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, tree
 from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, Together
-from wincli.conf.ranges.units import Unit, unit_at
+from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import DataError
 from wincli.windowing.spark.background import Background
 from wincli.windowing.spark.boot import Progress

@@ -10,7 +10,7 @@ import pytest
 
 from wincli.cli.console.messages import Messages
 from wincli.cli.console.progress import show_progress
-from wincli.conf.problems import Problem, as_error
+from wincli.conf.yaml_nodes import Problem, as_error
 from wincli.windowing.errors import ConfigError, Span, SpecError, shown
 from wincli.windowing.spark.boot import Progress
 

@@ -24,7 +24,7 @@ from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv as csv_parts
 from wincli.writers.formats import orc as orc_parts
 from wincli.writers.formats import parquet as parquet_parts
-from wincli.writers.output.single_stream import write_whole
+from wincli.writers.output.sink import write_whole
 
 CSV = "user,amount\na,1\nb,2\na,3\n"
 LINES = '{"user":"a","amount":1}\n{"user":"b","amount":2}\n{"user":"a","amount":3}\n'

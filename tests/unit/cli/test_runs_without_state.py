@@ -13,7 +13,7 @@ from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows, tree, write
 from support.s3_server import S3Bucket
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 
 COUNTS = ("-w", "count(2)", "-a", "ids=collect(id)")
 

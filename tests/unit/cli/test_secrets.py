@@ -22,8 +22,8 @@ from wincli.readers.files.file import Located
 from wincli.windowing.support.addresses.redaction import redacted_path
 from wincli.windowing.tables.delta import kind
 from wincli.writers.commit import store_objects, tables
-from wincli.writers.folders import place
-from wincli.writers.output import overlap
+from wincli.writers.output import output as overlap
+from wincli.writers.places import place
 
 FIRST, SECOND = "hunter%2Ftwo", "swordfish"
 PLAIN = ("hunter/two", FIRST, SECOND, "AKIA1234", "confsecret")

@@ -33,7 +33,7 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import make_plan
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.state.journal import commit_all
 
 OWNER = Owner(1, "here", "2026-11-01T00:00:00+00:00")

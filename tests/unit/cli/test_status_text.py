@@ -20,10 +20,10 @@ from wincli.cli.console.messages import Messages
 from wincli.cli.inspection.report.page import add_accounts
 from wincli.cli.inspection.report.page_elements import Element
 from wincli.cli.inspection.results.status import print_status
-from wincli.conf.ranges.units import unit_at, unit_of_plain_run
+from wincli.conf.ranges import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.ports import InputFile
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.state import open_state
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord

@@ -14,7 +14,7 @@ from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
 from wincli.windowing.support.addresses import file_systems
 from wincli.windowing.tables.delta import kind
-from wincli.writers.stores import open as stores
+from wincli.writers.places import open as stores
 
 RUN = ("run", "-w", "count(3)", "-a", "sum(n)")
 ROWS = "ts,user,n\n" + "".join(f"{i},u{i % 3},{i}\n" for i in range(20))

@@ -15,7 +15,7 @@ from support.readers import column, source
 from wincli.cli.planning.request import JobRequest, StageRequest
 from wincli.cli.run.unit_paths import UnitInput, find_input, find_input_paths, unit_job
 from wincli.conf.job import Job, Stage, defaults
-from wincli.conf.ranges.units import Kind, Unit, units
+from wincli.conf.ranges import Kind, Unit, units
 from wincli.readers.files.listing import list_folders
 from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, InputError

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from wincli.conf.expectations import expectation_text, parse_expectation
 from wincli.conf.job_builder import make_job
-from wincli.conf.job_files.parser import read_job_file
+from wincli.conf.job_file import read_job_file
+from wincli.conf.option_values import expectation_text, parse_expectation
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
 

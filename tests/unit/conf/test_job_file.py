@@ -9,7 +9,7 @@ import pytest
 
 from support.docs_pages import text_of
 from wincli.cli.planning.request import parse_request
-from wincli.conf.job_files.parser import read_job_file
+from wincli.conf.job_file import read_job_file
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
 HEAD = "input: in\noutput: out\n"

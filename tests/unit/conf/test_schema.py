@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.docs_pages import ROOT
 from wincli.cli.commands import schema_text
 from wincli.conf.job import STAGE_KEYS, Job, defaults
-from wincli.conf.job_files.parser import read_job_file
+from wincli.conf.job_file import read_job_file
 from wincli.windowing.errors import WincliError
 
 SCHEMA = json.loads(schema_text())

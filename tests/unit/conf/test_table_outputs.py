@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wincli.conf.table_outputs import is_table, plain_path, table_address
+from wincli.conf.job import is_table, plain_path, table_address
 from wincli.windowing.errors import ConfigError
 
 

@@ -10,16 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.conf.ranges.path_templates import (
+from wincli.conf.ranges import (
+    Kind,
     Partitions,
+    Unit,
     before_date,
+    check_kind,
     check_template,
+    compact,
     fill,
     has_date,
+    kind_of,
     output_of,
     partitions,
+    unit_at,
+    unit_of_plain_run,
+    units,
 )
-from wincli.conf.ranges.units import Kind, Unit, check_kind, compact, kind_of, unit_at, unit_of_plain_run, units
 from wincli.windowing.errors import ConfigError
 
 KINDS: tuple[Kind, ...] = ("hour", "day", "week")

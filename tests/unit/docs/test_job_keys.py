@@ -9,7 +9,7 @@ import pytest
 
 from support.docs_pages import rows_of
 from wincli.conf.job import SINGLE_KEYS, defaults
-from wincli.conf.job_files.schema import file_schema, types_of
+from wincli.conf.job_file import file_schema, types_of
 
 TYPES = {
     "string": "text",

@@ -24,7 +24,7 @@ from wincli.cli.console import messages
 from wincli.conf.job import defaults
 from wincli.readers.files.file import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
-from wincli.readers.schema import timestamp_formats
+from wincli.readers.values import time_formats as timestamp_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.clock import advance_table
 from wincli.windowing.language import clock_policies, parser, policies, tokens

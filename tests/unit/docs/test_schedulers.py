@@ -17,7 +17,7 @@ import typer
 from support.docs_pages import DOCS, fences
 from wincli.cli import main
 from wincli.cli.planning.request import parse_request
-from wincli.conf.ranges.units import units
+from wincli.conf.ranges import units
 
 PAGE = DOCS["backfill"]
 RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ import pytest
 from support.in_process import wincli_here
 from wincli.cli.arguments import strange_variables
 from wincli.cli.planning.request import parse_request
-from wincli.conf.job_files.variables import Variables
+from wincli.conf.job_file import Variables
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError, SpecError, WincliError

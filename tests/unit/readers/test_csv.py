@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, read_all, source
-from wincli.readers.text.record_bounds import Dialect, locate, tally
+from wincli.readers.values.record_bounds import Dialect, locate, tally
 from wincli.windowing.errors import InputError
 
 UTC = dt.UTC

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.readers.formats.csv_parse import _plain, _quick
-from wincli.readers.schema.types import column_type
-from wincli.readers.text.record_bounds import Dialect, count_line_ends, locate
+from wincli.readers.formats.csv import _plain, _quick
+from wincli.readers.values.record_bounds import Dialect, count_line_ends, locate
+from wincli.readers.values.types import column_type
 
 LAW = examples(200, deadline=None)
 DIALECT = Dialect(",", False)

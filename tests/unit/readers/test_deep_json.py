@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from support.readers import read_all, source
 from support.strategies import examples
-from wincli.readers.text.record_bounds import DEEPEST, are_deep, are_objects, locate_lines
+from wincli.readers.values.record_bounds import DEEPEST, are_deep, are_objects, locate_lines
 from wincli.windowing.errors import ConfigError
-from wincli.writers.output.file_rows import check_types
+from wincli.writers.output.sink import check_types
 
 SHAPES = {"lists": ("[", "]", ""), "objects": ('{"a":', "}", "1"), "both": ('[{"b":', "}]", "null")}
 

@@ -8,7 +8,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem
 
 from wincli.readers.files.file import Located
-from wincli.readers.files.listed import ListedFile
+from wincli.readers.files.walk import ListedFile
 from wincli.readers.formats.columnar import Footer, plan_footers
 from wincli.windowing.errors import InputError
 

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.readers.formats.json_parse import _read_plain, _read_range, infer_lines, infer_plain
-from wincli.readers.schema.kinds import type_of
-from wincli.readers.schema.types import ColumnType, column_type
-from wincli.readers.text.json_fields import fields_of, kinds_of_lines
-from wincli.readers.text.json_lines import JsonLines
-from wincli.readers.text.record_bounds import locate_lines
+from wincli.readers.formats.jsonl import _read_plain, _read_range, infer_lines, infer_plain
+from wincli.readers.values.json_fields import JsonLines, fields_of, kinds_of_lines
+from wincli.readers.values.kinds import type_of
+from wincli.readers.values.record_bounds import locate_lines
+from wincli.readers.values.types import ColumnType, column_type
 
 LAW = examples(150, deadline=None)
 TIMES = ["2020-01-01", "2020-01-01T10:00:00.5", "2020-01-01T10:00:00Z", "2020-01-01 10:00:00.123456789", "2020-13-01"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, read_all, source
-from wincli.readers.schema.kinds import NOTHING, TEXT, join
+from wincli.readers.values.kinds import NOTHING, TEXT, join
 from wincli.windowing.errors import InputError
 
 

@@ -12,8 +12,8 @@ import pytest
 from support.readers import column, source
 from wincli.readers.files.listing import list_files, list_folders
 from wincli.windowing.errors import ConfigError, InputError
-from wincli.writers.folders.place import locate
-from wincli.writers.output.overlap import refuse_overlap
+from wincli.writers.output.output import refuse_overlap
+from wincli.writers.places.place import locate
 
 
 @pytest.fixture(autouse=True)

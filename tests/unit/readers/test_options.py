@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from wincli.readers.options import parse_schema
-from wincli.readers.schema.types import arrow_type, column_type
+from wincli.readers.values.types import arrow_type, column_type
 from wincli.windowing.errors import SpecError
 from wincli.windowing.support.column_types import plain
 

@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.run.late_rows import has_current_late_rows
-from wincli.readers.merged_source import SourceRange, count_before, merge
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.readers.source import FileSource
+from wincli.readers.source import FileSource, SourceRange, count_before, merge
 from wincli.windowing.engine.tasks.sizing import pack
 from wincli.windowing.errors import InputError
 from wincli.windowing.local_executor import LocalExecutor

@@ -12,7 +12,7 @@ from support.readers import column, read_all, source
 from wincli.readers.formats.split_rows import ReadRequest
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.readers.schema.types import ColumnType
+from wincli.readers.values.types import ColumnType
 from wincli.windowing.errors import InputError
 
 

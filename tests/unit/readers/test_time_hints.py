@@ -21,9 +21,8 @@ from wincli.cli.planning.request import parse_request
 from wincli.cli.planning.stage_plans import plan_stages
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
-from wincli.readers.schema.time_layouts import layouts_of
 from wincli.readers.source import FileSource
-from wincli.readers.time_hints import advise
+from wincli.readers.time_hints import advise, layouts_of
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.syntax import parse_expression
@@ -313,7 +312,7 @@ def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
         "from wincli.windowing.local_executor import LocalExecutor\n"
         f"request = parse_request({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
         "plan_stages(request, open_source(request.job.input, ReadOptions(), LocalExecutor()))\n"
-        "print('wincli.readers.time_hints' in sys.modules, 'wincli.readers.schema.time_layouts' in sys.modules)"
+        "print('wincli.readers.time_hints' in sys.modules, 'wincli.readers.time_hints' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ran.stdout == "False False\n"

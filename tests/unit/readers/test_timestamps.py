@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.readers.schema.types import column_type
 from wincli.readers.values.casts import convert
+from wincli.readers.values.types import column_type
 
 
 def parse(text: str | None, layout: str, kind: str = "timestamp") -> dt.datetime | dt.date | None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.readers.schema.kinds import join, kind_of_texts, type_of
-from wincli.readers.schema.unify import unify
+from wincli.readers.values.kinds import join, kind_of_texts, type_of
+from wincli.readers.values.types import unify
 from wincli.windowing.errors import InputError
 from wincli.windowing.support.column_types import common_type, type_of_text
 

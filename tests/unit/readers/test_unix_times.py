@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
-from wincli.readers.schema.types import column_type
 from wincli.readers.source import FileSource
 from wincli.readers.values.casts import convert
+from wincli.readers.values.types import column_type
 from wincli.windowing.errors import ConfigError, SpecError
 from wincli.windowing.local_executor import LocalExecutor
 

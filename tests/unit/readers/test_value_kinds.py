@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from support.readers import source
 from support.strategies import examples
-from wincli.readers.formats.csv_parse import infer_csv
-from wincli.readers.schema.kinds import BOOL, DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, join, type_of
-from wincli.readers.text.record_bounds import Dialect, tally
-from wincli.readers.text.value_kinds import UNSURE
+from wincli.readers.formats.csv import infer_csv
+from wincli.readers.values.kinds import BOOL, DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, join, type_of
+from wincli.readers.values.record_bounds import Dialect, tally
+from wincli.readers.values.value_kinds import UNSURE
 from wincli.windowing.errors import InputError
 
 DIALECT = Dialect(",", multiline=False)

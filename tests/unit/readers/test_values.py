@@ -15,7 +15,7 @@ import pytest
 from wincli.readers.formats.split_rows import TypeErrors
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
-from wincli.readers.schema.types import ColumnType
+from wincli.readers.values.types import ColumnType
 from wincli.windowing.errors import SpecError
 from wincli.windowing.local_executor import LocalExecutor
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.readers.text.words import digits_end, field_end, plain_end, quoted_end
+from wincli.readers.values.value_kinds import digits_end, field_end, plain_end, quoted_end
 
 LAW = examples(300, deadline=None)
 BYTES = st.one_of(

@@ -15,7 +15,7 @@ from wincli.cli.inspection.report.folders import UnitTimes, calendar_of
 from wincli.cli.inspection.report.page_elements import element
 from wincli.cli.inspection.report.page_lanes import add_calendar
 from wincli.cli.inspection.results.status import StageStatus, Status, UnitStatus
-from wincli.conf.ranges.units import Kind, unit_at
+from wincli.conf.ranges import Kind, unit_at
 
 START = {"hour": 494_000, "day": 20_600, "week": 2_900}
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from support.places import TESTS
-from wincli.readers.text.words import field_end
+from wincli.readers.values.value_kinds import field_end
 
 CALLER = """
 from wincli.windowing.support.jit import kernel

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from wincli.cli.planning.fingerprint import same_inputs, same_job
+from wincli.conf.job import paths_of, recorded, secrets_of
 from wincli.conf.job_builder import make_job, pairs
-from wincli.conf.job_files.parser import read_job_file
-from wincli.conf.recorded_job import paths_of, recorded, secrets_of
+from wincli.conf.job_file import read_job_file
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
 from wincli.windowing.support.addresses.redaction import is_secret, redacted, redacted_path, secret_values, without
-from wincli.writers.folders.place import restored
+from wincli.writers.places.place import restored
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from wincli.writers.folders import place as places
+from wincli.writers.places import place as places
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from support import fault_proxy
 from support.fault_proxy import FAULTS, Fault, FaultProxy
 from support.s3_server import S3Bucket
-from wincli.writers.stores.conditional import ConditionalStore, ConditionFailedError
-from wincli.writers.stores.open import open_store
+from wincli.writers.places.conditional import ConditionalStore, ConditionFailedError
+from wincli.writers.places.open import open_store
 
 NAME = "words"
 

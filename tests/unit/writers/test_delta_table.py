@@ -20,16 +20,16 @@ from wincli.windowing.errors import ConfigError, DataError, InputError, OutputEr
 from wincli.windowing.tables.delta import transaction
 from wincli.windowing.tables.delta.library import storage_options, uri_of
 from wincli.windowing.tables.delta.transaction import find_table
-from wincli.writers.commit import run_result
+from wincli.writers.commit import version_table as run_result
 from wincli.writers.commit.contract import Progress
-from wincli.writers.commit.delta.result import DeltaResult
+from wincli.writers.commit.delta import DeltaResult
 from wincli.writers.commit.tables import table_of
-from wincli.writers.folders.files import list_files
 from wincli.writers.output.manifest import _part
 from wincli.writers.output.output import Output, open_output
+from wincli.writers.places.files import list_files
+from wincli.writers.places.objects import Objects
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.state import open_state
-from wincli.writers.stores.objects import Objects
 
 SCHEMA = pa.schema([("user", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("ns"))])
 REJECTS = pa.schema([("n", pa.int64())])

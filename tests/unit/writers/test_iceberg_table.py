@@ -20,7 +20,7 @@ from support.numbered_units import ME
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, OutputError
 from wincli.windowing.support.addresses.file_systems import file_system_of
-from wincli.writers.commit import run_result
+from wincli.writers.commit import version_table as run_result
 from wincli.writers.commit.contract import Progress
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.manifest import _part

@@ -18,13 +18,13 @@ from support.numbered_units import ME, put, record_of, result, run_unit, state_v
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit.store_objects import StoreObjects
 from wincli.writers.commit.tables import table_of
-from wincli.writers.folders import atomic_swap
-from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
+from wincli.writers.places import files as atomic_swap
+from wincli.writers.places.conditional import Version
+from wincli.writers.places.lock import Owner
 from wincli.writers.state import journal
 from wincli.writers.state.journal import commit_all, commit_together
 from wincli.writers.state.state import State, open_state, read_state
-from wincli.writers.stores.conditional import Version
 
 # Full disks
 
@@ -143,7 +143,7 @@ def test_a_completed_commit_prunes_and_forgets_the_error_of_its_unit(
 def test_pruned_data_that_cannot_be_deleted_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr("wincli.writers.state.storage.unit_swap.shutil.rmtree", refuse_to_delete)
+        patch.setattr("wincli.writers.state.local_storage.shutil.rmtree", refuse_to_delete)
         with pytest.raises(
             OutputError, match=r"unit u0 is done, but what .*/state keeps no longer cannot be deleted: p"
         ):
@@ -248,7 +248,7 @@ def test_once_the_outputs_are_in_place_others_may_write_to_them(
 
     tokens: list[str] = []
     with monkeypatch.context() as patch, open_state(str(tmp_path / "state"), ME) as state:
-        patch.setattr("wincli.writers.state.staging.StateStaging.publish", between)
+        patch.setattr("wincli.writers.state.journal.StateStaging.publish", between)
         with pytest.raises(KeyboardInterrupt):
             run_noting(state, tokens, tmp_path)
     write(tmp_path / "b", 9)

@@ -16,11 +16,12 @@ from support.numbered_units import ME, put, state_value, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
 from wincli.writers.commit.store_objects import StoreObjects
-from wincli.writers.folders import atomic_swap, place
-from wincli.writers.folders.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.output.output import open_output
+from wincli.writers.places import files as atomic_swap
+from wincli.writers.places import place
+from wincli.writers.places.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.state import journal
-from wincli.writers.state.staging import StateStaging
+from wincli.writers.state.journal import StateStaging
 from wincli.writers.state.state import open_state, read_state
 
 
@@ -247,7 +248,7 @@ def test_a_mark_that_does_not_read_is_not_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     """Where there is no flock the mark is all that tells of another run."""
-    monkeypatch.setattr("wincli.writers.folders.lock._acquire", lambda _: -1)
+    monkeypatch.setattr("wincli.writers.places.lock._acquire", lambda _: -1)
     out = place.locate(str(tmp_path / "out"))
     Path(out.lock).write_bytes(content)
     said = (

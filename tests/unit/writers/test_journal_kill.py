@@ -29,7 +29,7 @@ from wincli.windowing.ports import Part
 from wincli.writers.folders import atomic_swap as swap
 from wincli.writers.output import output
 from wincli.writers.state import journal
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 from wincli.writers.state.state import open_state

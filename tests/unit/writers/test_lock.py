@@ -18,14 +18,14 @@ import pytest
 from support.places import ROOT
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit.tables import table_of
-from wincli.writers.folders import lock
-from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
+from wincli.writers.places import lock
+from wincli.writers.places.lock import Owner
 
 OWNER = Owner(4242, "box7", "2026-11-01T02:00:00Z")
 CHILD = """
 import sys
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.output.output import open_output
 with open_output(sys.argv[1], "error", [], Owner(4242, "box7", "2026-11-01T02:00:00Z")):
     print("in", flush=True)

@@ -16,12 +16,11 @@ from pyarrow import fs
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit.contract import Content
 from wincli.writers.commit.tables import table_of
-from wincli.writers.folders import place as places
-from wincli.writers.folders.lock import Owner
-from wincli.writers.folders.place import locate
 from wincli.writers.output.output import open_output
-from wincli.writers.stores.lease import Holder
-from wincli.writers.stores.unconditional import UnconditionalStore
+from wincli.writers.places import place as places
+from wincli.writers.places.conditional import Holder, UnconditionalStore
+from wincli.writers.places.lock import Owner
+from wincli.writers.places.place import locate
 
 OUT = "store://bucket/out"
 OWNER = Owner(os.getpid(), "here", "now")

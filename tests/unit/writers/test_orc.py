@@ -18,7 +18,7 @@ from pyarrow import orc
 
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.writers.formats.orc import ENCODER
-from wincli.writers.output.file_rows import check_types
+from wincli.writers.output.sink import check_types
 
 
 def encoded(*tables: pa.Table, schema: pa.Schema | None = None) -> bytes:

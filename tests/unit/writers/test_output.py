@@ -25,12 +25,12 @@ from wincli.windowing.errors import ConfigError, OutputError
 from wincli.windowing.ports import Part, ResultPart, Sink
 from wincli.windowing.support.checksum import checksum
 from wincli.windowing.support.formats import FORMATS
-from wincli.writers.commit import folder_swap
-from wincli.writers.folders import atomic_swap
-from wincli.writers.folders.lock import Owner
+from wincli.writers.commit import tables as folder_swap
 from wincli.writers.formats import csv
 from wincli.writers.formats.encoder import Encoder, Open, Write
 from wincli.writers.output.output import Output, open_output
+from wincli.writers.places import files as atomic_swap
+from wincli.writers.places.lock import Owner
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
 SCHEMA = pa.schema([("user", pa.string()), ("window", pa.int64())])
@@ -445,7 +445,7 @@ CHILD = """
 import os, resource, sys
 import numpy as np, pyarrow as pa
 from wincli.windowing.errors import OutputError
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.output.output import open_output
 
 schema = pa.schema([("x", pa.float64())])

@@ -8,8 +8,8 @@ import pytest
 
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.support.addresses.file_systems import file_system_of
-from wincli.writers.folders.place import Place, locate
-from wincli.writers.output.overlap import refuse_each_other, refuse_overlap
+from wincli.writers.output.output import refuse_each_other, refuse_overlap
+from wincli.writers.places.place import Place, locate
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
 from wincli.writers.formats import parquet
-from wincli.writers.formats.types import plain
+from wincli.writers.formats.encoder import plain
 
 
 def written(path: Path, table: pa.Table, schema: pa.Schema | None = None) -> pa.Table:

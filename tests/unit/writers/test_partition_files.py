@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from wincli.windowing.errors import DataError
 from wincli.writers.formats.encoder import Write
-from wincli.writers.output.partition_files import write_folders
-from wincli.writers.output.partition_folders import folders_of
+from wincli.writers.output.partitioning import folders_of, write_folders
 
 SCHEMA = pa.schema([("n", pa.int64()), ("label", pa.string())])
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.readers.files.folder_values import folder_values
+from wincli.readers.files.walk import folder_values
 from wincli.windowing.errors import DataError
-from wincli.writers.output.partition_folders import NULL, can_name, escape, folders_of
+from wincli.writers.output.partitioning import NULL, can_name, escape, folders_of
 
 HIVE_ESCAPES = [*range(1, 0x20), 0x7F, *map(ord, "\"#%'*/:=?\\{[]^")]
 """The characters that `ExternalCatalogUtils.escapePathName` of Spark escapes."""

@@ -18,11 +18,11 @@ from wincli.windowing.columns.row_hashes import RowDigest, RowHasher
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, DataError, OutputError
 from wincli.windowing.ports import Part, ResultPart
-from wincli.writers.folders import place as places
-from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.partitioning import bind_partitions
 from wincli.writers.output.sink import FileSink
+from wincli.writers.places import place as places
+from wincli.writers.places.lock import Owner
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
 SCHEMA = pa.schema([("user", pa.string()), ("day", pa.date32()), ("n", pa.int64()), ("_at", pa.int64())])
@@ -125,7 +125,7 @@ def test_more_values_than_files_may_be_open_give_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = put(str(tmp_path / "few"), "user", "n")
-    monkeypatch.setattr("wincli.writers.output.partition_files.write_folders.__defaults__", (1,))
+    monkeypatch.setattr("wincli.writers.output.partitioning.write_folders.__defaults__", (1,))
     assert [(part.name, part.rows) for part in put(str(tmp_path / "many"), "user", "n")] == [
         (part.name, part.rows) for part in few
     ]

@@ -18,7 +18,7 @@ from pyarrow import json as arrow_json
 
 from wincli.windowing.engine.tasks.rejects import reject_schema
 from wincli.windowing.support.surrogates import readable
-from wincli.writers.formats import rejects
+from wincli.writers.formats import text as rejects
 
 PARIS = pa.timestamp("s", "Europe/Paris")
 NAN, INF = float("nan"), float("inf")

@@ -12,10 +12,10 @@ from support.folder_contents import names
 from support.numbered_units import ME, run_unit, state_value
 from support.quick_store import URI, KilledError, QuickStore, use
 from wincli.windowing.errors import DamagedError
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
+from wincli.writers.state import local_storage as local_folder
 from wincli.writers.state.layout import FORGOTTEN, RECORD
 from wincli.writers.state.state import open_state, read_state, state_without_lock
-from wincli.writers.state.storage import local_folder
 
 DEAD = Owner(2**30, "here", "2026-11-08T02:00:00+00:00")
 """A run whose process has ended."""

@@ -17,14 +17,14 @@ from support.numbered_units import ME, record_of, result, state_value
 from support.quick_store import URI, KilledError, QuickStore, use
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DamagedError, InputError, OutputError
-from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import open_output
+from wincli.writers.places import conditional as lease
+from wincli.writers.places.lock import Owner
+from wincli.writers.state import store_storage as store_folder
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.layout import is_state
-from wincli.writers.state.stage_folder import StoreStage
+from wincli.writers.state.stage_files import StoreStage
 from wincli.writers.state.state import State, open_state, read_state, state_without_lock
-from wincli.writers.state.storage import store_folder
-from wincli.writers.stores import lease
 
 DEAD = Owner(2**30, "here", "2026-11-08T02:00:00+00:00")
 """A run whose process has ended."""
@@ -121,7 +121,7 @@ def test_a_machine_without_credentials(root: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_machine_without_the_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "wincli.writers.stores.objects", None)
+    monkeypatch.setitem(sys.modules, "wincli.writers.places.objects", None)
     with pytest.raises(ConfigError, match="needs the package obstore") as error:
         open_state(root, ME).__enter__()
     assert error.value.do == "in the folder of wincli, run: pip install '.[cloud]'"

@@ -16,16 +16,16 @@ from support.folder_contents import names, tree
 from support.numbered_units import ME, put, result, value_of
 from support.places import ROOT
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.commit import folder_swap
-from wincli.writers.folders.lock import Owner, age, is_dead
+from wincli.writers.commit import tables as folder_swap
 from wincli.writers.output.output import open_output
+from wincli.writers.places.lock import Owner, age, is_dead
 from wincli.writers.state.layout import is_state
 from wincli.writers.state.state import open_state, read_state
 
 CHILD = """
 import sys
 from contextlib import ExitStack
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.output.output import open_output
 from wincli.writers.state.state import open_state
 owner = Owner(4242, "box7", "2026-11-07T22:47:30+00:00")

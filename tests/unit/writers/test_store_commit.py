@@ -14,12 +14,11 @@ from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit.object_store import StoreTable
 from wincli.writers.commit.tables import table_of
-from wincli.writers.folders.lock import Owner
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.partitioning import bind_partitions
-from wincli.writers.stores.conditional import ConditionFailedError
-from wincli.writers.stores.lease import Holder
-from wincli.writers.stores.open import open_store
+from wincli.writers.places.conditional import ConditionFailedError, Holder
+from wincli.writers.places.lock import Owner
+from wincli.writers.places.open import open_store
 
 ONE, TWO = Owner(1, "one", "2026-11-01T00:00:00"), Owner(2, "two", "2026-11-01T00:00:01")
 SCHEMA = pa.schema([("n", pa.int64())])

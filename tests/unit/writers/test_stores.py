@@ -16,13 +16,19 @@ from support.s3_server import S3Bucket, serving_with
 from wincli.windowing.errors import OutputError
 from wincli.windowing.support.addresses import file_systems
 from wincli.windowing.support.addresses.file_systems import StoreAddress, file_system_of, reach, with_plain_scheme
-from wincli.writers.folders.lock import Owner
-from wincli.writers.stores import lease as leases
-from wincli.writers.stores.conditional import ConditionalStore, ConditionFailedError, Version
-from wincli.writers.stores.lease import hold_lease, holder_of, lost_to
-from wincli.writers.stores.objects import Objects
-from wincli.writers.stores.open import open_store
-from wincli.writers.stores.probe import refuses_stale_puts
+from wincli.writers.places import conditional as leases
+from wincli.writers.places.conditional import (
+    ConditionalStore,
+    ConditionFailedError,
+    Version,
+    hold_lease,
+    holder_of,
+    lost_to,
+    refuses_stale_puts,
+)
+from wincli.writers.places.lock import Owner
+from wincli.writers.places.objects import Objects
+from wincli.writers.places.open import open_store
 
 ONE, TWO = Owner(1, "a", "2026-01-01T00:00:00"), Owner(2, "b", "2026-01-01T00:00:01")
 

@@ -22,9 +22,9 @@ CHILD = '''
 import json, os, pathlib, shutil, signal, sys, tempfile
 import pyarrow as pa
 from support.forks import in_fork
-from wincli.writers.commit.folder_swap import FolderSwap
+from wincli.writers.commit.tables import FolderSwap
 from wincli.writers.folders import atomic_swap as swap
-from wincli.writers.folders.lock import Owner
+from wincli.writers.places.lock import Owner
 from wincli.writers.output.output import open_output
 
 base, old, can_exchange, since = sys.argv[1], sys.argv[2] == "old", sys.argv[3] == "exchange", sys.argv[4]

@@ -29,14 +29,13 @@ from support.strategies import examples
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit import tables
 from wincli.writers.commit.contract import Progress, Table, TableCommit
-from wincli.writers.commit.folder_swap import FolderTable
 from wincli.writers.commit.object_store import StoreTable
 from wincli.writers.commit.store_objects import files_of
-from wincli.writers.commit.tables import table_of
-from wincli.writers.folders import atomic_swap
-from wincli.writers.folders.place import new_token
+from wincli.writers.commit.tables import FolderTable, table_of
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.sink import FileSink
+from wincli.writers.places import files as atomic_swap
+from wincli.writers.places.place import new_token
 from wincli.writers.state import journal
 from wincli.writers.state.state import open_state
 

@@ -1,0 +1,394 @@
+"""A Delta table, or a partition of one, as an output: what is there, how it is written, what killed runs left."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyarrow import fs, parquet
+
+from ...windowing.errors import ConfigError
+from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.tables.address import TablePath, Values
+from ...windowing.tables.delta.columns import (
+    canonical,
+    canonical_in,
+    columns_of_partition,
+    fit_columns,
+    schema_of,
+    stored_schema,
+)
+from ...windowing.tables.delta.kind import KIND, PREFIX, path_of
+from ...windowing.tables.delta.library import LOG, import_library
+from ...windowing.tables.delta.library import locate as locate_table
+from ...windowing.tables.delta.statistics import statistics_json
+from ...windowing.tables.delta.transaction import (
+    AddedFile,
+    Replacement,
+    check_writable,
+    find_table,
+    held,
+    live_files,
+    only_rewritten,
+    publish,
+    published,
+    put_fence,
+)
+from ...windowing.tables.statistics import FileStatistics
+from ..places import files as atomic_swap
+from ..places.conditional import ConditionalStore, keeps_conditions
+from ..places.files import is_file, list_files
+from ..places.open import open_store
+from ..places.place import is_local, locate
+from .contract import Content, Progress, TableFiles, with_table_types
+from .result_files import first_missing
+from .version_table import PARTITIONS, RunResult, VersionTable, manifest_path, read_sealed, recorded_files
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable as Library
+
+
+# A result on its way into a Delta table, which one transaction publishes.
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaResult(RunResult):
+    """A `TableCommit` that one transaction publishes.
+
+    ``at``: the table and the partition.
+    """
+
+    DESCRIPTION: ClassVar[str] = "transaction.json"
+
+    at: TablePath
+
+    def was_published(self) -> bool:
+        """Whether a version of the table has, or may have, the files of the result, replaced or not."""
+        table, then = find_table(self.at.root), self._held()
+        if table is None or then is None:
+            return table is not None and self._is_published(table)
+        _, root = locate_table(self.at.root)
+        logs = [f"{root}/{LOG}/{version:020}.json" for version in range(int(then["version"]) + 1, table.version() + 1)]
+        return any(self._is_in(log) for log in logs)
+
+    def _now(self) -> dict[str, Any]:
+        table = find_table(self.at.root)
+        return {"held": held(table, self._values(table)), "version": -1 if table is None else table.version()}
+
+    def _describe(self, manifest: Mapping[str, Any], statistics: Mapping[str, FileStatistics]) -> dict[str, Any]:
+        text = manifest.get(PARTITIONS)
+        divided = pa.schema([]) if text is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+        return {
+            "spec": manifest["spec"],
+            "schema": self._columns(manifest["parts"][0]["name"], divided),
+            "divided": divided.names,
+            "files": [
+                [part["name"], part["bytes"], statistics_json(part["rows"], statistics[part["name"]])]
+                for part in manifest["parts"]
+            ],
+        }
+
+    def _commit(self, description: Mapping[str, Any]) -> None:
+        publish(self._replacement(description))
+        self._sync_log()
+
+    def _put_fence(self, description: Mapping[str, Any]) -> None:
+        columns, table, shown = _columns_in(description), find_table(self.at.root), self.place.shown
+        values = canonical_in(self.at.values, columns if table is None else schema_of(table), shown)
+        put_fence(self.at.root, shown, values, columns, _partitions(values, description))
+
+    def _standing(self, held: str | None) -> Progress:
+        table = find_table(self.at.root)
+        if self._is_published(table):
+            return Progress.PUBLISHED
+        return Progress.READY if held is not None and self._is_as(table, held) else Progress.GONE
+
+    def _is_as(self, table: Library | None, then: str) -> bool:
+        """Whether the table holds what it held when the run began; else it can never be published."""
+        return held(table, self._values(table)) == then
+
+    def _is_published(self, table: Library | None) -> bool:
+        """Whether the table has taken the result, and none after it."""
+        return table is not None and published(table, self._values(table)) == self.token
+
+    def _values(self, table: Library | None) -> Values:
+        return values_in(table, self.at, self.place.shown)
+
+    def _is_in(self, log: str) -> bool:
+        """Whether a file of the log names the result; one that is gone may have."""
+        if not is_file(self.place.fs, log):
+            return True
+        with self.place.fs.open_input_stream(log) as file:
+            return f"-{self.token}.".encode() in file.read()
+
+    def _columns(self, part: str, divided: pa.Schema) -> str:
+        """Return the columns of the result as the log has them, those of its partition last."""
+        from deltalake import Schema  # noqa: PLC0415 - loaded only where a table is written
+
+        with self.place.fs.open_input_file(f"{self.data}/{part}") as file:
+            columns = parquet.read_schema(file).remove_metadata()
+        table = find_table(self.at.root)
+        known = columns_of_partition(self.at.values) if table is None else schema_of(table)
+        whole = pa.schema([*columns, *(known.field(name) for name, _ in self.at.values), *divided])
+        return str(Schema.from_arrow(whole).to_json())
+
+    def _replacement(self, description: Mapping[str, Any]) -> Replacement:
+        columns = _columns_in(description)
+        table = find_table(self.at.root)
+        values = self._values(table)
+        if table is not None:
+            fit_columns(columns, schema_of(table), evolve=True, shown=self.place.shown)
+        head = f"{self.at.below}/" if self.at.below else ""
+        files = [
+            AddedFile(f"{head}{name}", size, (*values, *_values_of(name, columns)), statistics)
+            for name, size, statistics in description["files"]
+        ]
+        properties = {"wincli.run": description["run"], "wincli.token": self.token, "wincli.spec": description["spec"]}
+        return Replacement(
+            self.at.root,
+            self.place.shown,
+            values,
+            self.token,
+            description["held"],
+            columns,
+            _partitions(values, description),
+            files,
+            properties,
+        )
+
+    def _sync_log(self) -> None:
+        _, root = locate_table(self.at.root)
+        if is_local(self.place.fs) and (log := Path(root, LOG)).is_dir():
+            newest = max((file for file in log.iterdir() if file.suffix == ".json"), default=log)
+            for path in (newest, log):
+                atomic_swap.sync(path)
+
+
+def values_in(table: Library | None, at: TablePath, shown: str) -> Values:
+    """Return the values of the partition as the table has them."""
+    return at.values if table is None else canonical(at.values, table, shown)
+
+
+def _columns_in(description: Mapping[str, Any]) -> pa.Schema:
+    from deltalake import Schema  # noqa: PLC0415 - loaded only where a table is written
+
+    return pa.schema(Schema.from_json(description["schema"]).to_arrow())
+
+
+def _partitions(values: Values, description: Mapping[str, Any]) -> list[str]:
+    """Return the names of the partition columns of a table that a result makes."""
+    return [*(name for name, _ in values), *description["divided"]]
+
+
+def _values_of(name: str, columns: pa.Schema) -> Values:
+    """Return the values of partition columns that the folders of a file name, as the log has them."""
+    below = TablePath("", name.rpartition("/")[0])
+    return tuple((column, _logged(value, columns.field(column).type)) for column, value in below.values)
+
+
+def _logged(value: str | None, kind: pa.DataType) -> str | None:
+    """Return a value as the log has it: instants with a zone say that they are in UTC, which folders do not."""
+    is_instant = value is not None and pa.types.is_timestamp(kind) and kind.tz is not None
+    return f"{value}Z".replace(" ", "T") if is_instant else value
+
+
+_TOKEN = re.compile(r"-([0-9a-f]{12})\.parquet$")
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaTable(VersionTable):
+    """A `Table` whose files are those of its log.
+
+    ``path``: the table and the partition.
+    ``is_named``: whether the user has asked for a table, or only a path that leads to one.
+    ``by``: the columns of ``--partition-by``, which divide the result further.
+    """
+
+    path: TablePath
+    is_named: bool = True
+    by: tuple[str, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """The path with the prefix ``delta+``, without secrets."""
+        return PREFIX + redacted_path("/".join(filter(None, (self.path.root, self.path.below))))
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        """Whether this is an address of a Delta table, or a path where one is."""
+        return KIND.takes(path)
+
+    @classmethod
+    def at(cls, path: str, shown: str | None = None) -> DeltaTable:
+        """Return the table at an address, whether it is there or not. Raises as `locate` does."""
+        import_library()
+        given, is_named = path_of(path), path.startswith(PREFIX)
+        name = given.root.rpartition("/")[2]
+        if not given.root or name.find("=") > 0 or (given.below and given.root in (".", "/")):
+            raise ConfigError(f"output {path} names a partition and no table", "name the folder of the table before it")
+        place = locate("/".join(filter(None, (given.root, given.below))), shown and shown.removeprefix(PREFIX))
+        if not is_local(place.fs):
+            return cls(place, given, is_named)
+        root = place.path.removesuffix(f"/{given.below}") if given.below else place.path
+        return cls(place, TablePath(root, given.below), is_named)
+
+    def divided(self, by: Sequence[str]) -> DeltaTable:
+        """Return the table with a result that columns divide further."""
+        return replace(self, by=tuple(by))
+
+    def files(self, result: pa.Schema, evolve: bool) -> TableFiles:
+        """Return how the files of a result are written. Raises `ConfigError` where it does not fit the table."""
+        table, shown = self._table(), self.place.shown
+        if not self.is_named:
+            raise ConfigError(f"{self._shown_root} is a Delta table", "say --output-format delta")
+        names = [name for name, _ in self.path.values]
+        if table is not None:
+            result = with_table_types(result, schema_of(table))
+        stored = stored_schema(pa.schema([field for field in result if field.name not in names]), shown)
+        if table is None:
+            return TableFiles(stored, {})
+        there = schema_of(table)
+        self._check_partitions(table, is_whole=True)
+        fixed = pa.schema([there.field(name) for name in names if name in there.names])
+        fitted = fit_columns(pa.schema([*stored, *fixed]), there, evolve, shown)
+        return TableFiles(pa.schema([fitted.field(name) for name in stored.names]), {})
+
+    def content(self) -> Content:
+        """Return what is there; rows that another program has put there are no result."""
+        if self.place.fs.get_file_info(self.place.path).type == fs.FileType.File:
+            return Content.NO_FOLDER
+        table = self._table()
+        if table is None:
+            return Content.OTHER if self._is_used() else Content.VACANT
+        check_writable(table, self.place.shown)
+        self._check_partitions(table)
+        live = self._live(table)
+        return self._content_of(table, live) if live else Content.VACANT
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return the manifest of the result that was published last; None where others have changed what is there."""
+        table = self._table()
+        return None if table is None else self._manifest(table, self._live(table))
+
+    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+        """Describe the first file of a result that the table, or its folder, does not have any more."""
+        table = self._table()
+        live = {} if table is None else {self._name(file): int(file["size_bytes"]) for file in self._live(table)}
+        if (files := recorded_files(manifest)) is None:
+            return "has a damaged manifest"
+        parts, rejects = files
+        if live and not any(_TOKEN.search(name) for name in live):
+            return None  # another program has written its rows into other files: `manifest` has compared their number
+        if gone := [name for name, _ in parts if name not in live]:
+            return f"lacks {gone[0]}"
+        return first_missing(self.place, [*parts, *rejects])
+
+    def keeps_conditions(self) -> bool:
+        """Whether a log takes each version once: a store must refuse a put whose condition does not hold."""
+        return is_local(self.place.fs) or keeps_conditions(self._store(), self.place)
+
+    def commit(self, token: str) -> DeltaResult:
+        """Return the commit with a staging folder beside the folder of the files."""
+        return DeltaResult(self.place, token, self.path, own=self.own)
+
+    def _table(self) -> Library | None:
+        return find_table(self.path.root)
+
+    @property
+    def _shown_root(self) -> str:
+        """The table as the user wrote it."""
+        below = self.path.below
+        return self.place.shown.rstrip("/").removesuffix(f"/{below}") if below else self.place.shown
+
+    def _store(self) -> ConditionalStore:
+        return open_store("/".join(filter(None, (self.path.root, self.path.below))).rpartition("/")[0])
+
+    def _live(self, table: Library) -> list[dict[str, Any]]:
+        return live_files(table, values_in(table, self.path, self.place.shown))
+
+    def _name(self, file: Mapping[str, Any]) -> str:
+        """Return the path of a file relative to the folder of the partition."""
+        head = f"{self.path.below}/" if self.path.below else ""
+        return unquote(str(file["path"])).removeprefix(head)
+
+    def _check_partitions(self, table: Library, is_whole: bool = False) -> None:
+        """Raise `ConfigError` where the result names other partition columns than the table has.
+
+        ``is_whole``: whether all that divides the result is known, and not only its path.
+        """
+        names = [*(name for name, _ in self.path.values), *self.by]
+        there = table.metadata().partition_columns
+        if sorted(there) != sorted(names) if is_whole else not {*names} <= {*there}:
+            words = " and ".join(there) or "nothing"
+            what = f"the table {self._shown_root} is partitioned by {words}, and this result by "
+            what += " and ".join(names) or "nothing"
+            example = "/".join([self._shown_root, *(f"{name}=VALUE" for name in there)])
+            named = f"name them as in {example}, or in --partition-by"
+            raise ConfigError(what, named if there else "write the whole table, or choose another output")
+
+    def _content_of(self, table: Library, live: Sequence[Mapping[str, Any]]) -> Content:
+        if self._manifest(table, live) is not None:
+            return Content.RESULT
+        places = {_folder_of(str(file["path"])) for file in live}
+        tokens = {(_folder_of(str(file["path"])), _token_of(file)) for file in live}
+        if any(token is None for _, token in tokens) or not places:
+            return Content.OTHER
+        root = self.place.path.removesuffix(f"/{self.path.below}") if self.path.below else self.place.path
+        paths = [f"{'/'.join(filter(None, (root, folder)))}/_wincli/manifest-{token}.json" for folder, token in tokens]
+        infos = self.place.fs.get_file_info(paths)
+        return Content.RESULT if all(info.type == fs.FileType.File for info in infos) else Content.OTHER
+
+    def _manifest(self, table: Library, live: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+        """Return the manifest of the one result that a partition holds.
+
+        A compaction by another program leaves other files with as many rows: these are still that result.
+        """
+        values = values_in(table, self.path, self.place.shown)
+        tokens = {_token_of(file) for file in live}
+        if len(tokens) == 1 and (token := next(iter(tokens))) is not None:
+            return read_sealed(self.place, manifest_path(self.place, token))
+        last = published(table, values)
+        found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
+        is_same = found is not None and found.get("rows_out") == sum(file["num_records"] or 0 for file in live)
+        return found if is_same and only_rewritten(self.path.root, table, values) else None
+
+    def _is_used(self) -> bool:
+        """Whether files are there that no run of wincli has left, where there is no table."""
+        names = [path.rpartition("/")[2] for path in list_files(self.place.fs, self.place.path)]
+        return any(not name.startswith(".") and not re.search(r"-[0-9a-f]{12}\.", name) for name in names)
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        if is_local(self.place.fs):
+            for path in paths:
+                self.place.fs.delete_file(path)
+        elif paths:  # pyarrow would leave an empty object for each folder above
+            self._store().delete([path.removeprefix(f"{self.place.parent}/") for path in paths])
+
+    def _remove_staging(self, folder: str) -> None:
+        self._delete(list_files(self.place.fs, folder))
+
+    def _is_kept(self, token: str) -> bool:
+        return self.commit(token).was_published()
+
+    def _remove_empty(self) -> None:
+        if is_local(self.place.fs):
+            for folder, _, _ in os.walk(self.place.path, topdown=False):
+                with suppress(OSError):  # it has files
+                    Path(folder).rmdir()
+
+
+def _token_of(file: Mapping[str, Any]) -> str | None:
+    found = _TOKEN.search(str(file["path"]))
+    return found[1] if found else None
+
+
+def _folder_of(path: str) -> str:
+    return unquote(path).rpartition("/")[0]

@@ -1,0 +1,366 @@
+"""Small objects that are read and replaced by version: a put takes effect only if nobody has put another one since.
+
+pyarrow has no conditional put, so these objects go through obstore (extra ``cloud``). All other data goes through
+`pyarrow.fs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from pyarrow import fs
+
+from ...windowing.errors import OutputError
+from .files import is_file, put_file
+from .lock import Owner, is_dead
+from .os_errors import output_errors
+from .place import Place, new_token
+
+
+class ConditionFailedError(Exception):
+    """Somebody else has put the object, or there is one where there should be none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The version of an object: its etag, and in some stores a number.
+
+    ``etag``: the etag.
+    ``number``: the number, such as the generation in Google's store; None where there is none.
+    """
+
+    etag: str | None
+    number: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object as it was read.
+
+    ``content``: its bytes.
+    ``version``: the version to replace.
+    """
+
+    content: bytes
+    version: Version
+
+
+class ConditionalStore(Protocol):
+    """The objects below a folder of a store; names are relative to it. `open.open_store` makes it.
+
+    All methods raise `OSError` where the store refuses or does not answer after several tries.
+    """
+
+    def get(self, name: str) -> Object | None:
+        """Return an object, None where there is none."""
+
+    def put(self, name: str, content: bytes) -> Version:
+        """Put an object, whatever is there; return its version."""
+
+    def create(self, name: str, content: bytes) -> Version:
+        """Put an object where there is none; return its version. Raises `ConditionFailedError` where there is one."""
+
+    def replace(self, name: str, content: bytes, version: Version) -> Version:
+        """Replace the version of an object that was read; return the new one.
+
+        ``content`` must be unlike that of all other writers, so that an answer that got lost is not mistaken for a
+        refusal. Raises `ConditionFailedError` where the object is gone or another version.
+        """
+
+    def list(self, beginning: str = "") -> dict[str, int]:
+        """Return the sizes in bytes of all objects below a folder, by name; an empty text: below this store's own."""
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects; one that is not there is no error."""
+
+
+# The probe of a store: does it refuse a put whose condition does not hold?
+#
+# Some stores and gateways ignore the condition. There two runs could both believe to have committed, so a state is
+# refused and an output needs ``--unsafe-commit``.
+
+
+_PROBED: dict[str, bool] = {}  # by bucket: whether it keeps conditions
+
+
+def keeps_conditions(store: ConditionalStore, place: Place) -> bool:
+    """Whether the store of an output does what `refuses_stale_puts` tries; tried once for each bucket.
+
+    ``store``: the objects below the folder above the output. Raises `OSError` where the store does not answer.
+    """
+    bucket = f"{place.fs.type_name}://{place.path.partition('/')[0]}"
+    if bucket not in _PROBED:
+        beside = place.beside("gone", new_token()).rpartition("/")[2]
+        _PROBED[bucket] = refuses_stale_puts(store, f"{beside}/probe")
+    return _PROBED[bucket]
+
+
+def refuses_stale_puts(store: ConditionalStore, beside: str) -> bool:
+    """Whether a store keeps both conditions that commits need; costs six requests and leaves nothing.
+
+    ``beside``: the begin of the name of the object that is tried. Raises `OSError` where the store does not answer.
+    """
+    name = f"{beside}-{new_token()}"
+    try:
+        first = store.create(name, b"first")
+        return _refuses_creation(store, name) and _refuses_replacement(store, name, first)
+    except ConditionFailedError:  # it refuses what it must take
+        return False
+    finally:
+        store.delete([name])
+
+
+def _refuses_creation(store: ConditionalStore, name: str) -> bool:
+    try:
+        store.create(name, b"second")
+    except ConditionFailedError:
+        return True
+    return False
+
+
+def _refuses_replacement(store: ConditionalStore, name: str, first: Version) -> bool:
+    store.replace(name, b"third", first)
+    try:
+        store.replace(name, b"fourth", first)
+    except ConditionFailedError:
+        return True
+    return False
+
+
+# Objects by version on a file system without conditional puts, such as HDFS: the version is compared before the put.
+#
+# Between the comparison and the put another run may put the object. So this keeps apart only runs that do not commit
+# in the same instant, and needs ``--unsafe-commit``.
+
+
+@dataclass(frozen=True, slots=True)
+class UnconditionalStore:
+    """The files below a folder, with the methods of `ConditionalStore`; all raise `OSError`.
+
+    ``files``: the file system.
+    ``folder``: the path of the folder in it.
+    """
+
+    files: fs.FileSystem
+    folder: str
+
+    def get(self, name: str) -> Object | None:
+        """Return a file, None where there is none; that of a killed `put` where it has deleted the one before."""
+        path = f"{self.folder}/{name}"
+        found = path if is_file(self.files, path) else self._newest_complete(path)
+        if found is None:
+            return None
+        with self.files.open_input_stream(found) as file:
+            content = file.read()
+        return Object(content, _version(content))
+
+    def put(self, name: str, content: bytes) -> Version:
+        """Put a file, whatever is there; return its version."""
+        path = f"{self.folder}/{name}"
+        token = new_token()
+        attempt, complete = f"{_beside(path)}{token}", f"{_complete_at(path)}{token}"
+        put_file(self.files, attempt, content)
+        try:
+            self.files.move(attempt, path)
+        except OSError:  # HDFS does not rename a file to a name that is taken
+            self.files.move(attempt, complete)
+            self.files.delete_file(path)
+            self.files.move(complete, path)
+        return _version(content)
+
+    def create(self, name: str, content: bytes) -> Version:
+        """Put a file where there is none. Raises `ConditionFailedError` where there is one."""
+        if self.get(name) is not None:
+            raise ConditionFailedError(name)
+        return self.put(name, content)
+
+    def replace(self, name: str, content: bytes, version: Version) -> Version:
+        """Replace the version of a file that was read. Raises `ConditionFailedError` where it is another by now."""
+        now = self.get(name)
+        if now is None or now.version != version:
+            raise ConditionFailedError(name)
+        return self.put(name, content)
+
+    def list(self, beginning: str = "") -> dict[str, int]:
+        """Return the sizes in bytes of all files below a folder, by name."""
+        folder = f"{self.folder}/{beginning}".rstrip("/")
+        infos = self.files.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True))
+        files = (info for info in infos if info.type == fs.FileType.File)
+        return {info.path.removeprefix(f"{self.folder}/"): info.size for info in files}
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete files; one that is not there is no error."""
+        for path in (f"{self.folder}/{name}" for name in names):
+            if is_file(self.files, path):
+                self.files.delete_file(path)
+
+    def prune(self, name: str) -> None:
+        """Delete a folder, and those below it, as far as there is no file in them."""
+        path = f"{self.folder}/{name}"
+        if self.files.get_file_info(path).type != fs.FileType.Directory:
+            return
+        for info in self.files.get_file_info(fs.FileSelector(path)):
+            if info.type == fs.FileType.Directory:
+                self.prune(info.path.removeprefix(f"{self.folder}/"))
+        if not self.files.get_file_info(fs.FileSelector(path)):
+            self.files.delete_dir(path)
+
+    def _newest_complete(self, path: str) -> str | None:
+        """Return the path of the last file that a `put` has written whole and not renamed; None where there is none."""
+        above = fs.FileSelector(path.rpartition("/")[0], allow_not_found=True)
+        infos = [info for info in self.files.get_file_info(above) if info.path.startswith(_complete_at(path))]
+        return max(infos, key=lambda info: info.mtime_ns or 0).path if infos else None
+
+
+def _beside(path: str) -> str:
+    """Return the begin of the paths to which `put` writes before it renames."""
+    above, _, last = path.rpartition("/")
+    return f"{above}/.{last}."
+
+
+def _complete_at(path: str) -> str:
+    """Return the begin of the paths of files that are whole, and for which `put` deletes the one before."""
+    return f"{_beside(path)}complete."
+
+
+def _version(content: bytes) -> Version:
+    return Version(hashlib.sha256(content).hexdigest())
+
+
+# Leases: locks in an object store. One run at a time holds a lease, and a lease whose run has died expires.
+#
+# A lease keeps runs apart in good order; it is not what makes a commit safe. A run may be paused for longer than its
+# lease and wake up when another run holds it. So the law for all that runs do in a store:
+#
+# - Names of data files are never reused, and a run deletes files of other runs only after a *fence*: it replaces the
+#   object with which these would commit (the manifest of an output, the journal of a state) by the same content with
+#   another ``fence``, under the condition that it has not changed since the list of files was made.
+# - A commit is a conditional put of that object, comparing the version that was read after the run took the lease.
+#
+# Whoever lost the lease and whose files may be gone then fails to commit, because the version is another one.
+
+
+SECONDS = 60.0
+"""How long a lease holds without a heartbeat."""
+_BEAT = SECONDS / 4
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What the object of a lease says.
+
+    ``owner``: the run.
+    ``token``: makes each content unlike all others.
+    ``expires``: until when the lease holds, in seconds since the epoch by the clock of its run.
+    """
+
+    owner: Owner
+    token: str
+    expires: float
+
+    def to_json(self) -> bytes:
+        """Return the content of the object."""
+        return json.dumps({**asdict(self.owner), "token": self.token, "expires": self.expires}).encode()
+
+    @classmethod
+    def parse(cls, content: bytes) -> Holder | None:
+        """Return what the content says, None where it is damaged."""
+        try:
+            value: dict[str, Any] = json.loads(content)
+            owner = Owner(int(value["pid"]), str(value["host"]), str(value["started"]))
+            return cls(owner, str(value["token"]), float(value["expires"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+@contextmanager
+def hold_lease(store: ConditionalStore, name: str, owner: Owner, shown: str, instead: str) -> Iterator[Owner | None]:
+    """Hold a lease until the context ends; a thread renews it meanwhile.
+
+    ``name``: the object. ``shown``: the output or state that it guards; ``instead``: what the user can do while another
+    run holds it. The context value is the run whose lease was taken over, because it had expired or its process on this
+    machine has ended; else None. Raises `OutputError` where another run holds the lease, or the store does not answer.
+    """
+    with output_errors(shown):
+        former, version = _acquire(store, name, owner, shown, instead)
+    stop = threading.Event()
+    beats = threading.Thread(target=_renew, args=(store, name, owner, version, stop), daemon=True)
+    beats.start()
+    try:
+        yield former
+    finally:
+        stop.set()
+        beats.join()
+        with suppress(OSError):  # it expires by itself
+            if (now := holder_of(store, name)) is not None and now.owner == owner:
+                store.delete([name])
+
+
+def holder_of(store: ConditionalStore, name: str) -> Holder | None:
+    """Return who holds a lease, expired or not; None where nobody does. Raises `OSError`."""
+    found = store.get(name)
+    return None if found is None else Holder.parse(found.content)
+
+
+def lost_to(store: ConditionalStore, name: str, owner: Owner, shown: str) -> OutputError:
+    """Return the error for a run whose commit was refused because another run has committed or fenced since."""
+    with suppress(OSError):
+        now = holder_of(store, name)
+        if now is not None and now.owner != owner:
+            what = (
+                f"this run has lost {shown} to another one ({now.owner.describe(owner.started)}); nothing was written"
+            )
+            return OutputError(what, "run again when that run has ended")
+    return OutputError(f"another run has written to {shown} since this one began; nothing was written", "run again")
+
+
+def _acquire(
+    store: ConditionalStore, name: str, owner: Owner, shown: str, instead: str
+) -> tuple[Owner | None, Version]:
+    found = store.get(name)
+    former = None if found is None else _former(found, owner, shown, instead)
+    try:
+        content = _content(owner)
+        version = store.create(name, content) if found is None else store.replace(name, content, found.version)
+    except ConditionFailedError as error:
+        now = holder_of(store, name)
+        raise _busy(shown, owner, now.owner if now else None, instead) from error
+    return former, version
+
+
+def _former(found: Object, owner: Owner, shown: str, instead: str) -> Owner | None:
+    """Return the dead run that has left a lease. Raises `OutputError` where it is alive."""
+    holder = Holder.parse(found.content)
+    if holder is None:  # damaged: nobody can renew it
+        return None
+    if time.time() < holder.expires and not is_dead(holder.owner, owner.host):
+        raise _busy(shown, owner, holder.owner, instead)
+    return holder.owner
+
+
+def _renew(store: ConditionalStore, name: str, owner: Owner, version: Version, stop: threading.Event) -> None:
+    """Renew a lease until it is lost or no longer needed; a store that fails now is asked again at the next beat."""
+    while not stop.wait(_BEAT):
+        try:
+            version = store.replace(name, _content(owner), version)
+        except ConditionFailedError:
+            return
+        except OSError:
+            continue
+
+
+def _content(owner: Owner) -> bytes:
+    return Holder(owner, new_token(), time.time() + SECONDS).to_json()
+
+
+def _busy(shown: str, owner: Owner, held: Owner | None, instead: str) -> OutputError:
+    who = f" ({held.describe(owner.started)})" if held else ""
+    what = f"another run is writing to {shown}{who}; nothing was written"
+    return OutputError(what, f"wait for it to end, or {instead}; the lease of a dead run expires after {SECONDS:.0f} s")

@@ -1,0 +1,340 @@
+"""A state in a local folder: units are folders that are put in place by exchanging names.
+
+With an id of 12 hex digits, ``.new-ID`` is a unit that is being written, ``.old-ID`` a former unit during a swap and
+``.gone-ID`` a folder that is being deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyarrow import fs
+
+from ...windowing.errors import ConfigError, DamagedError, OutputError
+from ...windowing.support.addresses.file_systems import read_file
+from ..commit.contract import Progress
+from ..places import files as atomic_swap
+from ..places.files import is_attempt, writing
+from ..places.lock import Lock, Owner, hold_lock, read_owner
+from ..places.os_errors import make_folders, output_errors, reason
+from ..places.place import Place, new_token
+from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
+from .stage_files import ParquetStateFiles, is_part
+from .storage import with_forgotten
+from .unit_record import StageRecord, UnitRecord
+
+# The unit of a state in a local folder: its staging folder becomes the folder of the unit.
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSwap:
+    """A `UnitCommit` of a local folder. A unit has its state, and so needs no lock or leftovers of its own.
+
+    ``root``: the folder of the state.
+    ``shown``: that folder as the user wrote it.
+    ``label``: the label of the unit.
+    ``token``: the id of the run, which is that of the staging folder, too.
+    """
+
+    root: Path
+    shown: str
+    label: str
+    token: str
+
+    @property
+    def staging(self) -> str:
+        """The staging folder in the state."""
+        return str(self.root / f".new-{self.token}")
+
+    @property
+    def data(self) -> str:
+        """The staging folder."""
+        return self.staging
+
+    @property
+    def suffix(self) -> str:
+        """Nothing: no other run writes to the staging folder."""
+        return ""
+
+    def open(self) -> None:
+        """Make the staging folder."""
+        Path(self.staging).mkdir()
+
+    def begin(self) -> None:
+        """Do nothing: readers do not see the staging folder."""
+
+    def stage(self, name: str) -> ParquetStateFiles:
+        """Return the files in a folder below the staging folder, which is made."""
+        folder, shown = Path(self.staging, name), f"{self.shown}/{self.label}/{name}"
+        with output_errors(shown):
+            folder.mkdir(exist_ok=True)
+        return ParquetStateFiles(str(folder), shown)
+
+    def prepare(self, record: UnitRecord) -> None:
+        """Check the parts against the record, write the record, and sync everything to disk.
+
+        Raises `OutputError` where a part is missing, unknown, or cannot be written to disk; nothing is committed then.
+        """
+        for stage in record.stages:
+            self.stage(stage.name)  # makes the folder of a stage that left nothing
+            self._check_parts(stage)
+        with output_errors(f"{self.shown}/{self.label}"):
+            for stage in record.stages:
+                atomic_swap.sync(Path(self.staging, stage.name))
+            put(Path(self.staging, RECORD), record.to_json())
+
+    def publish(self) -> None:
+        """Put the unit into the state; it replaces a former unit of the same label."""
+        atomic_swap.replace(self.root / self.label, Path(self.staging), self._former)
+
+    def progress(self, run: str) -> Progress:
+        """Return how far the unit has come; between two renames, which leave no unit to see, it is partial.
+
+        Raises as `UnitRecord.from_json` does.
+        """
+        if _is_unit_of(self.root / self.label, run):
+            return Progress.PUBLISHED
+        if self._former.exists():
+            return Progress.PARTIAL
+        return Progress.READY if _is_unit_of(Path(self.staging), run) else Progress.GONE
+
+    def recover(self, run: str) -> None:
+        """Put the unit into the state, if that is what is left to do."""
+        if self.progress(run) in (Progress.READY, Progress.PARTIAL):
+            self.publish()
+
+    def discard(self) -> None:
+        """Delete the staging folder."""
+        remove(self.root, Path(self.staging))
+
+    def settle(self) -> None:
+        """Delete the former unit, which is in the staging folder, or beside it."""
+        self.discard()
+        remove(self.root, self._former)
+
+    @property
+    def _former(self) -> Path:
+        """The folder to which a swap without exchange renames the unit that it replaces."""
+        return self.root / f".old-{self.token}"
+
+    def _check_parts(self, stage: StageRecord) -> None:
+        shown, folder = f"{self.shown}/{self.label}/{stage.name}", Path(self.staging, stage.name)
+        with output_errors(shown):
+            there = {path.name for path in folder.iterdir()}
+            for name in filter(is_attempt, there):
+                (folder / name).unlink()
+        recorded = {part.name for part in stage.parts}
+        if missing := sorted(recorded - there):
+            what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
+            raise OutputError(what, "keep the state in a folder that all workers share")
+        if stray := sorted(filter(is_part, there - recorded)):
+            raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file atomically, and to disk before this returns. Raises `OSError`."""
+    with writing(path, half(path)) as attempt:
+        attempt.unlink(missing_ok=True)  # of a killed run, a link to a file of somebody, or a FIFO, which would wait
+        with attempt.open("x", encoding="utf-8") as file:
+            file.write(text)
+    atomic_swap.sync(path.parent)
+
+
+def half(path: Path) -> Path:
+    """Return the temporary name under which `put` writes a file."""
+    return path.with_name(f"{path.name}.half")
+
+
+def remove(root: Path, path: Path) -> None:
+    """Delete a folder of the state atomically, if it exists.
+
+    The rename before that stops tasks of a killed run that still write to the folder by its name.
+    """
+    if path.exists():
+        gone = root / f".gone-{new_token()}"
+        path.rename(gone)
+        shutil.rmtree(gone)
+
+
+def _is_unit_of(folder: Path, run: str) -> bool:
+    """Whether the run with the id ``run`` has written the unit in a folder. Raises as `UnitRecord.from_json` does."""
+    path = folder / RECORD
+    return path.exists() and UnitRecord.from_json(read_file(path), str(path)).run == run
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A `StateStorage` that is a folder on a local file system.
+
+    ``root``: the folder, with symbolic links followed.
+    ``shown``: that folder as the user wrote it.
+    """
+
+    root: Path
+    shown: str
+
+    @property
+    def place(self) -> Place:
+        """The folder as outputs have theirs."""
+        return Place(self.shown, fs.LocalFileSystem(), str(self.root))
+
+    def path_of(self, name: str) -> str:
+        """Return the path of a document."""
+        return str(self.root / name)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a document, or None."""
+        try:
+            return read_file(self.root / name)
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, text: str) -> None:
+        """Write a document under another name, rename it, and sync both to disk."""
+        put(self.root / name, text)
+
+    def delete(self, name: str) -> None:
+        """Delete a document, if it exists."""
+        (self.root / name).unlink(missing_ok=True)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a document."""
+        return (self.root / name).is_file()
+
+    def check_folder(self) -> None:
+        """Raise `ConfigError` where the path is that of a file."""
+        if self.root.exists() and not self.root.is_dir():
+            raise ConfigError(f"the state {self.shown} is not a folder", "name a folder")
+
+    def has_others(self) -> bool:
+        """Whether there is anything but a lock and half a marker."""
+        return self.root.exists() and any(path.name not in _BEFORE_MARKER for path in self.root.iterdir())
+
+    def make(self) -> None:
+        """Make the folder and those above it."""
+        make_folders(self.root, f"the state {self.shown}")
+
+    def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
+        """Hold the lock file in the folder; the death of a run frees it."""
+        lock = Lock(fs.LocalFileSystem(), self.path_of(LOCK), f"the state {self.shown}", "choose another state")
+        return hold_lock(lock, owner)
+
+    def owner(self) -> Owner | None:
+        """Return the run that is named in the lock file."""
+        return read_owner(self.path_of(LOCK))
+
+    def records(self) -> dict[str, UnitRecord]:
+        """Return the records in the visible folders, without those of units that were forgotten."""
+        if not self.root.is_dir():
+            return {}
+        forgotten = read_forgotten(self)
+        folders = sorted(path for path in self.root.iterdir() if not path.name.startswith(".") and path.is_dir())
+        records = (record for folder in folders if (record := _record_of(folder)))
+        return {record.label: record for record in records if forgotten.get(record.label) != record.run}
+
+    def has_data(self, record: UnitRecord) -> bool:
+        """Whether the folder of a stage is there."""
+        return any((self.root / record.label / stage.name).is_dir() for stage in record.stages)
+
+    def files(self, record: UnitRecord, stage: str) -> ParquetStateFiles:
+        """Return the files in the folder of a stage."""
+        below = f"{record.label}/{stage}"
+        return ParquetStateFiles(f"{self.root}/{below}", f"{self.shown}/{below}", record.parts_of(stage))
+
+    def delete_data(self, record: UnitRecord) -> None:
+        """Delete the folders of the stages."""
+        for stage in record.stages:
+            remove(self.root, self.root / record.label / stage.name)
+
+    def forget(self, records: Iterable[UnitRecord]) -> None:
+        """Name the units in a document, from which moment no reader sees them, then delete their folders."""
+        gone = list(records)
+        put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone))
+        for record in gone:
+            remove(self.root, self.root / record.label)
+
+    def commit(self, label: str, token: str) -> UnitSwap:
+        """Return the commit with the staging folder of a run."""
+        return UnitSwap(self.root, self.shown, label, token)
+
+    def prepared(self) -> Mapping[str, UnitRecord | None]:
+        """Return the records in the staging folders."""
+        staged = [path for path in self.root.glob(".new-*") if path.is_dir()]
+        return {path.name.removeprefix(".new-"): _record_or_none(path) for path in staged}
+
+    def in_place(self, label: str) -> UnitRecord | None:
+        """Return the record in the folder of a unit."""
+        return _record_or_none(self.root / label)
+
+    def copy_to(self, target: Path) -> None:
+        """Link the files of all units in a new folder: they never change in place, so a second name is as good."""
+        left_out = shutil.ignore_patterns(LOCK, JOURNAL, RUNNING, ".new-*", ".old-*", ".gone-*", "*.half")
+        shutil.copytree(self.root, target, copy_function=_link, ignore=left_out)
+
+    def leftovers(self) -> Mapping[str, int]:
+        """Return staging folders, former units, halves of documents, and folders of units that were forgotten."""
+        return {path.name: _size(path) for path in self._leftovers()} if self.root.is_dir() else {}
+
+    def remove_leftovers(self) -> None:
+        """Delete what `leftovers` names."""
+        for path in list(self._leftovers()):
+            if path.is_dir():
+                remove(self.root, path)
+            else:
+                path.unlink()
+
+    def _leftovers(self) -> Iterator[Path]:
+        halves = {half(self.root / name) for name in (MARKER, JOURNAL, RUNNING, LAST_ERROR, FORGOTTEN)}
+        for path in self.root.iterdir():
+            if re.fullmatch(r"\.(new|old|gone)-[0-9a-f]{12}", path.name) or path in halves:
+                yield path
+        for label, run in read_forgotten(self).items():
+            record = self.in_place(label)
+            if record is not None and record.run == run:
+                yield self.root / label
+
+
+def _record_of(folder: Path) -> UnitRecord | None:
+    """Return a record, None for a unit that another run replaces while this reader, without the lock, looks."""
+    path = folder / RECORD
+    try:
+        record = UnitRecord.from_json(read_file(path), str(path))
+    except OSError as error:
+        if not folder.exists():
+            return None
+        what = f"{folder} has no {RECORD}, and so is no unit of the state"
+        if not isinstance(error, FileNotFoundError):
+            what = f"{path} cannot be read: {reason(error)}"
+        raise DamagedError(what, "restore that file, or move the folder away if it is not from wincli") from error
+    if record.label != folder.name:
+        raise DamagedError(f"{path} is the record of {record.label}", f"move {folder} out of the state")
+    return record
+
+
+def _record_or_none(folder: Path) -> UnitRecord | None:
+    """Return the record of the unit in a folder, None where it is missing or damaged."""
+    path = folder / RECORD
+    try:
+        return UnitRecord.from_json(read_file(path), str(path))
+    except (DamagedError, OSError):
+        return None
+
+
+def _size(path: Path) -> int:
+    return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)
+
+
+_BEFORE_MARKER = (LOCK, f"{MARKER}.half")

@@ -1,0 +1,435 @@
+"""A state in an object store: files under names of their run, and one object, the head, that says which are the unit.
+
+``LABEL/.RUN/unit.json`` is the record of a unit that the run RUN has written, ``LABEL/.RUN/STAGE/`` its window state.
+Names are never reused, so a run that lost the state, and goes on later, can only write and delete files of its own. The
+head (``.journal.json``) is replaced by version. What other runs have left is deleted by a list that was made before
+this run took the head: no run that took it since can have a file in it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError, printable
+from ...windowing.support.addresses.file_systems import StoreAddress, reach, scheme_of
+from ...windowing.support.addresses.redaction import redacted_path
+from ..commit.contract import Progress
+from ..places.conditional import Object, hold_lease, holder_of, refuses_stale_puts
+from ..places.lock import Owner
+from ..places.open import open_store
+from ..places.os_errors import output_errors
+from ..places.place import Place, resolve
+from .layout import FORGOTTEN, JOURNAL, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
+from .local_storage import LocalFolder
+from .stage_files import ParquetStateFiles, StoreStage, is_part
+from .storage import StateStorage, UnitCommit, with_forgotten
+from .store_head import Head, HeldHead, ListedObjects, take
+from .unit_record import StageRecord, UnitRecord
+
+# The unit of a state in a store: its files are written where they stay, and the head names the run.
+
+
+class UnitStore(Protocol):
+    """What a unit needs of its state in a store; `store_folder.StoreFolder`."""
+
+    uri: str
+    shown: str
+    objects: ListedObjects
+
+    def head(self) -> Head:
+        """Return the head."""
+
+    def publish(self, label: str, run: str) -> None:
+        """Make the files of a run the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPut:
+    """A `UnitCommit` of a store.
+
+    ``state``: the state.
+    ``label``: the label of the unit.
+    ``token``: the id of the run, which is in the names of its files.
+    """
+
+    state: UnitStore
+    label: str
+    token: str
+
+    @property
+    def staging(self) -> str:
+        """The folder of the run, relative to the state."""
+        return f"{self.label}/.{self.token}"
+
+    @property
+    def data(self) -> str:
+        """The same folder: the files stay there."""
+        return self.staging
+
+    @property
+    def suffix(self) -> str:
+        """Nothing: the folder has the id of the run."""
+        return ""
+
+    def open(self) -> None:
+        """Do nothing: a store has no folders."""
+
+    def begin(self) -> None:
+        """Do nothing: readers of a state follow its head."""
+
+    def stage(self, name: str) -> ParquetStateFiles:
+        """Return the files of one stage."""
+        return ParquetStateFiles(
+            StoreStage(self.state.uri, f"{self.staging}/{name}"), f"{self.state.shown}/{self.label}/{name}"
+        )
+
+    def prepare(self, record: UnitRecord) -> None:
+        """Check the parts against the record, and put the record. Raises `OutputError`; nothing is committed then."""
+        with output_errors(f"{self.state.shown}/{self.label}"):
+            there = self.state.objects.list_own(self.staging)
+            for stage in record.stages:
+                self._check_parts(stage, there)
+            self.state.objects.put(f"{self.staging}/{RECORD}", record.to_json().encode())
+
+    def publish(self) -> None:
+        """Let the head name this run. Raises `OutputError` where another run has taken the state."""
+        self.state.publish(self.label, self.token)
+
+    def progress(self, run: str) -> Progress:
+        """Return how far the unit has come."""
+        if self._is_published(run):
+            return Progress.PUBLISHED
+        return (
+            Progress.GONE if self.state.objects.store.get(f"{self.label}/.{run}/{RECORD}") is None else Progress.READY
+        )
+
+    def recover(self, run: str) -> None:
+        """Let the head name the run, if that is what is left to do."""
+        if self.progress(run) is Progress.READY:
+            self.publish()
+
+    def discard(self) -> None:
+        """Delete the files of this run, unless they are the unit."""
+        if not self._is_published(self.token):
+            self.state.objects.list_own(self.staging)
+            self.state.objects.delete(self.state.objects.below(self.staging))
+
+    def settle(self) -> None:
+        """Delete the files of the run that was the unit before."""
+        own = f"{self.staging}/"
+        self.state.objects.delete(name for name in self.state.objects.below(self.label) if not name.startswith(own))
+
+    def _is_published(self, run: str) -> bool:
+        return self.state.head().units.get(self.label) == run
+
+    def _check_parts(self, stage: StageRecord, there: dict[str, int]) -> None:
+        """Raise `OutputError` where an object is missing, of another size, or unknown."""
+        shown, folder = f"{self.state.shown}/{self.label}/{stage.name}", f"{self.staging}/{stage.name}/"
+        for part in stage.parts:
+            if there.get(folder + part.name) != part.nbytes:
+                what = f"cannot write {shown}: {part.name} is not as its task wrote it; nothing was written"
+                raise OutputError(what, "run again")
+        recorded = {part.name for part in stage.parts}
+        names = (name.removeprefix(folder) for name in sorted(there) if name.startswith(folder))
+        if stray := next((name for name in names if is_part(name) and name not in recorded), None):
+            raise OutputError(f"cannot write {shown}: no task knows of {stray}; nothing was written")
+
+
+_PROBE = ".wincli-probe"
+_RECORD_NAME = re.compile(rf"([^/]+)/\.([0-9a-f]{{12}})/{RECORD}")
+_AT_ONCE = 16  # a request for a small object only waits for the answer
+
+
+@dataclass(slots=True)
+class StoreFolder:
+    """A `StateStorage` in an object store.
+
+    ``uri``: its URI, with the secrets that it has.
+    ``shown``: the URI without them.
+    ``objects``: the objects below it.
+    ``held``: the head, while this run holds the state.
+    """
+
+    uri: str = field(repr=False)
+    shown: str
+    objects: ListedObjects
+    held: HeldHead | None = None
+
+    @classmethod
+    def at(cls, uri: str) -> StoreFolder:
+        """Return the state at a URI. Raises `ConfigError` where the extra or credentials are missing."""
+        shown = redacted_path(uri)
+        return cls(uri.rstrip("/"), shown, ListedObjects(open_store(uri.rstrip("/")), shown))
+
+    @property
+    def place(self) -> Place:
+        """The folder as outputs have theirs."""
+        with output_errors(f"the state {self.shown}"):
+            return Place(self.shown, *resolve(self.uri))
+
+    def path_of(self, name: str) -> str:
+        """Return the URI of a document."""
+        return f"{self.shown.partition('?')[0].rstrip('/')}/{name}"
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a document; the journal and the unit under way are in the head."""
+        if name not in (JOURNAL, RUNNING):
+            return self.objects.read(name)
+        head = self.head()
+        text = head.journal if name == JOURNAL else head.running
+        return None if text is None else text.encode()
+
+    def put(self, name: str, text: str) -> None:
+        """Put a document."""
+        if name == JOURNAL:
+            self._change(replace(self.head(), journal=text))
+        elif name == RUNNING:
+            self._change(replace(self.head(), running=text))
+        elif not self._is_lost():  # who has the state now does not want the notes of another run
+            self.objects.store.put(name, text.encode())
+
+    def delete(self, name: str) -> None:
+        """Delete a document, if it exists."""
+        head = self.head() if name in (JOURNAL, RUNNING) else Head()
+        if name == JOURNAL and (head.journal is not None or self._is_unsure):
+            self._change(replace(head, journal=None))
+        elif name == RUNNING and head.running is not None:
+            self._change(replace(head, running=None))
+        elif name not in (JOURNAL, RUNNING):
+            self.objects.store.delete([name])
+
+    def has(self, name: str) -> bool:
+        """Whether there is a document; a journal also where the store did not say whether it took it."""
+        return (name == JOURNAL and self._is_unsure) or self.read(name) is not None
+
+    def check_folder(self) -> None:
+        """Raise `InputError` where the bucket cannot be reached."""
+        with self.objects.reading():
+            try:
+                reach(self.uri)
+            except pa.ArrowInvalid as error:
+                raise ConfigError(f"cannot make sense of the path {self.shown}", "write s3://BUCKET/FOLDER") from error
+
+    def has_others(self) -> bool:
+        """Whether there is anything but what a run leaves that is killed as it makes the state."""
+        return any(name not in (LOCK, JOURNAL) and not name.startswith(_PROBE) for name in self.objects.names)
+
+    def make(self) -> None:
+        """Do nothing: a store has no folders."""
+
+    @contextmanager
+    def hold(self, owner: Owner) -> Iterator[Owner | None]:
+        """Hold the lease of the state, and take its head.
+
+        Raises `ConfigError` where the store takes puts whose condition does not hold.
+        """
+        store, shown = self.objects.store, f"the state {self.shown}"
+        with output_errors(shown):
+            if not refuses_stale_puts(store, _PROBE):
+                what = f"{shown} is in a store that ignores the conditions of puts, so two runs could take it at once"
+                do = "keep the state in a local folder, or in S3, Google or Azure"
+                raise ConfigError(f"{what}; nothing was written", do)
+        with hold_lease(store, LOCK, owner, shown, "choose another state") as former:
+            with output_errors(shown):
+                self._take(owner)
+            try:
+                yield former
+            except (ConfigError, DamagedError) as error:  # if another run has the state now, this one met its results
+                self._check_held(error)
+                raise
+            finally:
+                self.held = self.objects.there = None
+
+    def owner(self) -> Owner | None:
+        """Return the run that holds the lease; None where it has expired."""
+        with self.objects.reading():
+            holder = holder_of(self.objects.store, LOCK)
+        return holder.owner if holder is not None and time.time() < holder.expires else None
+
+    def head(self) -> Head:
+        """Return the head: of this run, or as it is now."""
+        if self.held is not None:
+            return self.held.head
+        with self.objects.reading():
+            found = self.objects.store.get(JOURNAL)
+        return self._head_in(found)
+
+    def records(self) -> dict[str, UnitRecord]:
+        """Return the records of the runs that the head names."""
+        if self.held is None:
+            self.objects.there = None
+        units = self.head().units
+        found = {record.label: record for record in self._records(units.items())}
+        if self.held is None and len(found) < len(units) and self.head().units != units:  # another run replaces units
+            return self.records()
+        return found
+
+    def has_data(self, record: UnitRecord) -> bool:
+        """Whether there is an object of a stage."""
+        return bool(self._data_of(record))
+
+    def files(self, record: UnitRecord, stage: str) -> ParquetStateFiles:
+        """Return the files below the name of the run."""
+        folder = StoreStage(self.uri, f"{record.label}/.{record.run}/{stage}")
+        return ParquetStateFiles(folder, f"{self.shown}/{record.label}/{stage}", record.parts_of(stage))
+
+    def delete_data(self, record: UnitRecord) -> None:
+        """Delete the objects of all stages."""
+        self.objects.delete(self._data_of(record))
+
+    def forget(self, records: Iterable[UnitRecord]) -> None:
+        """Replace the head by one that does not name the units, then delete their objects."""
+        gone = {record.label: record for record in records}
+        # The document comes first: it means nothing for a unit that the head names.
+        put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone.values()))
+        head = self.head()
+        self._change(replace(head, units={label: run for label, run in head.units.items() if label not in gone}))
+        for record in gone.values():
+            self.objects.delete(self.objects.below(f"{record.label}/.{record.run}"))
+
+    def commit(self, label: str, token: str) -> UnitCommit:
+        """Return the commit with the files of a run."""
+        return UnitPut(self, label, token)
+
+    def publish(self, label: str, run: str) -> None:
+        """Make the files of a run the unit."""
+        head = self.head()
+        self._change(replace(head, units={**head.units, label: run}))
+
+    def prepared(self) -> Mapping[str, UnitRecord | None]:
+        """Return nothing: a journal is a part of the head, and never damaged alone."""
+        return {}
+
+    def in_place(self, label: str) -> UnitRecord | None:
+        """Return the record of the run that the head names."""
+        run = self.head().units.get(label)
+        try:
+            return None if run is None else self._record(label, run)
+        except DamagedError:
+            return None
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the objects of all units to a new folder, a file at a time."""
+        local = LocalFolder(target, str(target))
+        local.make()
+        local.put(MARKER, self.objects.read_recorded(MARKER).decode())
+        if (forgotten := self.read(FORGOTTEN)) is not None:
+            local.put(FORGOTTEN, forgotten.decode())
+        for record in self.records().values():
+            self._copy_unit(record, target / record.label)
+
+    def leftovers(self) -> Mapping[str, int]:
+        """Return the objects of runs that are not units, and the probes of killed runs."""
+        units = self.head().units
+        return {name: size for name, size in self.objects.sizes.items() if _is_left(name, units)}
+
+    def remove_leftovers(self) -> None:
+        """Delete what `leftovers` names."""
+        self.objects.delete(self.leftovers())
+
+    @property
+    def _is_unsure(self) -> bool:
+        return self.held is not None and self.held.tried is not None
+
+    def _is_lost(self) -> bool:
+        return self.held is not None and self.held.loss() is not None
+
+    def _take(self, owner: Owner) -> None:
+        found = self.objects.store.get(JOURNAL)
+        self.objects.there = self.objects.store.list()
+        self.held = take(self.objects.store, found, self._head_in(found), owner, self.shown)
+
+    def _check_held(self, error: WincliError) -> None:
+        with suppress(OSError):
+            if self.held is not None and (lost := self.held.loss()) is not None:
+                raise lost from error
+
+    def _change(self, head: Head) -> None:
+        assert self.held is not None
+        self.held.put(head)
+
+    def _head_in(self, found: Object | None) -> Head:
+        return self._without_head() if found is None else Head.parse(found.content, self.path_of(JOURNAL))
+
+    def _without_head(self) -> Head:
+        """Return the head of a state that has none: it is new, or somebody has deleted it.
+
+        Then the newest run of each unit counts. Raises `ConfigError` where the units are those of a local folder.
+        """
+        if any(re.fullmatch(rf"[^/]+/{RECORD}", name) for name in self.objects.names):
+            what = f"{self.shown} has the units of a state that was in a local folder"
+            raise ConfigError(what, "copy it with wincli.read_state and wincli.write_state")
+        names = [(found[1], found[2]) for name in self.objects.names if (found := _RECORD_NAME.fullmatch(name))]
+        records = sorted(self._records(names), key=lambda record: (record.finished, record.run))
+        return Head({record.label: record.run for record in records})
+
+    def _records(self, units: Iterable[tuple[str, str]]) -> list[UnitRecord]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found = pool.map(lambda unit: self._record(*unit), units)
+            return [record for record in found if record is not None]
+
+    def _record(self, label: str, run: str) -> UnitRecord | None:
+        """Return the record of a unit, None where the folder of the unit is gone as a whole."""
+        name = f"{label}/.{run}/{RECORD}"
+        content = self.objects.read(name)
+        if content is not None:
+            return UnitRecord.from_json(content, self.path_of(name))
+        with self.objects.reading():
+            if not self.objects.store.list(label):
+                return None
+        raise DamagedError(f"{self.path_of(name)} is gone", "restore it, or delete that whole unit and run it again")
+
+    def _data_of(self, record: UnitRecord) -> list[str]:
+        own = self.objects.below(f"{record.label}/.{record.run}")
+        return [name for name in own if not name.endswith(f"/.{record.run}/{RECORD}")]
+
+    def _copy_unit(self, record: UnitRecord, folder: Path) -> None:
+        folder.mkdir()
+        (folder / RECORD).write_text(record.to_json(), encoding="utf-8")
+        for stage in record.stages if self.has_data(record) else ():
+            (folder / stage.name).mkdir()
+            for part in stage.parts:
+                name = f"{stage.name}/{part.name}"
+                (folder / name).write_bytes(self.objects.read_recorded(f"{record.label}/.{record.run}/{name}"))
+
+
+def _is_left(name: str, units: Mapping[str, str]) -> bool:
+    """Whether an object belongs to a run that is not the unit of its label."""
+    found = re.match(r"([^/]+)/\.([0-9a-f]{12})/", name)
+    return units.get(found[1]) != found[2] if found else name.startswith(f"{_PROBE}-")
+
+
+# The kinds of place where a state may be. The next one is a module with a `StateStorage`, and a line here.
+
+
+def storage_of(path: str) -> StateStorage:
+    """Return the place of a state, with symbolic links followed. Raises `ConfigError` for an unsuitable path."""
+    if not path:
+        raise ConfigError("the path of the state is empty", "name a folder for it")
+    if "://" in path and scheme_of(path) != "file":
+        return _in_store(path)
+    root = resolve(path)[1]
+    if root != printable(root):
+        what = f"the state {printable(path)} is in a folder whose name is no UTF-8: {printable(root)}"
+        raise ConfigError(what, "rename that folder, or name another one for the state")
+    return LocalFolder(Path(root), path)
+
+
+def _in_store(path: str) -> StateStorage:
+
+    address = StoreAddress.parse(path)
+    if address is None:
+        what = f"states are kept in local folders and on s3://, gs:// and abfs:// only, not on {redacted_path(path)}"
+        raise ConfigError(what, "name another folder")
+    if not address.bucket or not address.path:
+        raise ConfigError(f"the state {redacted_path(path)} is the root of a store", "name a folder inside it")
+    return StoreFolder.at(path)
