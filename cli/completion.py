@@ -20,10 +20,9 @@ from typing import Any
 from typer import Context
 
 from ..windowing.errors import shown
-from ..windowing.language.aggregates.names import AGGREGATES
+from ..windowing.language.aggregates import AGGREGATES
 from ..windowing.language.calls import Rule
-from ..windowing.language.parser import SETTINGS
-from ..windowing.language.policies import EVICTIONS, POLICIES, SLIDING_POLICIES
+from ..windowing.language.parser import EVICTIONS, POLICIES, SETTINGS, SLIDING_POLICIES
 from ..windowing.support.formats import FORMATS, SUFFIXES, load
 
 # The columns of an input for shell completion: those of one local file, read from its first line or its schema.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ..windowing.errors import ConfigError, SpecError
-from ..windowing.language.canonical import decimal_text
 from ..windowing.language.enrichment import parse_enrichment, with_path
 from ..windowing.language.parser import parse_window
+from ..windowing.language.tokens import decimal_text
 from ..windowing.support.addresses.redaction import redacted, redacted_path, redacted_settings, secret_values
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.option import REQUIRED, Option

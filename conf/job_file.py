@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from ..windowing.errors import ConfigError
-from ..windowing.language.canonical import column_text
+from ..windowing.language.tokens import column_text
 from ..windowing.support.addresses.redaction import MASK, is_secret
 from ..windowing.support.suggest import did_you_mean, nearest, short
 from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults

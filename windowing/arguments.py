@@ -10,14 +10,14 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from .aggregates.folds.values import plain, plain_type
+from .aggregates.inputs import plain, plain_type
 from .columns.numeric import scale_of
 from .errors import ConfigError, SpecError
 from .expressions.syntax import Expression, parse_expression
-from .language.canonical import column_text
 from .language.options import WINDOW_OPTIONS, Options
 from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
+from .language.tokens import column_text
 from .planning.plan import Plan, make_plan
 from .planning.result_stream import stream_of_columns
 from .planning.units import look_at, no_look

@@ -15,8 +15,7 @@ from ...conf.ranges import as_glob
 from ...conf.yaml_nodes import with_keys
 from ...readers.options import ReadOptions, parse_schema
 from ...windowing.errors import ConfigError, WincliError
-from ...windowing.language.aggregates.calls import alias_of
-from ...windowing.language.aggregates.names import ALIASES
+from ...windowing.language.aggregates import ALIASES, alias_of
 from ...windowing.language.enrichment import Enrichment, parse_enrichment
 from ...windowing.language.options import WINDOW_OPTIONS, Options
 from ...windowing.language.parser import parse_aggregate, parse_window

@@ -15,7 +15,7 @@ from ...windowing.engine.tasks.row_checks import epoch_seconds
 from ...windowing.engine.tasks.task import FILES, NONE, STREAM
 from ...windowing.engine.window_memory import LargestWindow
 from ...windowing.errors import DataError
-from ...windowing.language.canonical import column_text
+from ...windowing.language.tokens import column_text
 from ...windowing.ports import Counts, RowCheck
 from ...windowing.support.suggest import few
 from ...writers.output.manifest import build_manifest, stage_entry

@@ -5,11 +5,9 @@ by `windowing.arguments`, `windowing.dataframes`, `windowing.emit`, `windowing.e
 `windowing.planning`.
 """
 
-from .bind import Bound, bind, columns_of
-from .compute import Results, compute, split, warm
-from .folds.inputs import PaneFailed, PaneOverflow
-from .table import TABLE, Aggregate
-from .two_phase import in_two_phases, is_mergeable
+from .compute import Results, compute, in_two_phases, is_mergeable, split, warm
+from .inputs import PaneFailed, PaneOverflow
+from .table import TABLE, Aggregate, Bound, bind, columns_of
 
 __all__ = [
     "TABLE",

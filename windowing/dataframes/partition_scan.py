@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..aggregates.folds.values import plain
+from ..aggregates.inputs import plain
 from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan

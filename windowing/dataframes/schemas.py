@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
-from ..aggregates.folds.values import plain_type
+from ..aggregates.inputs import plain_type
 from ..errors import ConfigError
 
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}

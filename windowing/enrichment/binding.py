@@ -11,9 +11,8 @@ import pyarrow as pa
 from ..columns.numeric import INT64_DIGITS, is_measurable, scale_of
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError
-from ..language.canonical import decimal_text
 from ..language.enrichment import Enrichment, Pair
-from ..language.tokens import Duration
+from ..language.tokens import Duration, decimal_text
 from ..support.suggest import did_you_mean
 from .common_types import common_type
 

@@ -63,8 +63,8 @@ def bind(expression: Expression, schema: pa.Schema) -> BoundExpression:
 
     Raises `SpecError`, which shows the place, for an unknown column or function and for types that do not go together.
     """
-    from .binders.binder import bind_node  # noqa: PLC0415 - see above
-    from .binders.scope import Scope  # noqa: PLC0415
+    from .binder import bind_node  # noqa: PLC0415 - see above
+    from .scope import Scope  # noqa: PLC0415
 
     scope = Scope(expression, schema)
     value = bind_node(scope, expression.root)
@@ -78,9 +78,9 @@ def bind_condition(expression: Expression, schema: pa.Schema) -> BoundExpression
 
     Raises `SpecError` also where its values are no conditions, such as timestamps.
     """
-    from .binders.binder import bind_node  # noqa: PLC0415 - see above
-    from .binders.operators import condition  # noqa: PLC0415
-    from .binders.scope import Scope  # noqa: PLC0415
+    from .binder import bind_node  # noqa: PLC0415 - see above
+    from .operators import condition  # noqa: PLC0415
+    from .scope import Scope  # noqa: PLC0415
 
     scope = Scope(expression, schema)
     value = condition(scope, bind_node(scope, expression.root))

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
+from . import arithmetic, casts, logic, numbers, texts, times
+from . import texts as hashes
+from . import times as zones
 from .binding import BoundExpression
-from .operations import arithmetic, casts, hashes, logic, numbers, texts, times, zones
 from .steps import Failures, Step, as_array
 from .types import is_number, plain_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ..errors import ConfigError
-from ..language.conditions.operands import Operand
+from ..language.conditions import Operand
 
 
 def check_condition(word: str, operand: Operand, dtype: pa.DataType) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..clock.watermark import NO_LEVEL, Lateness
 from ..columns.arrays import Ints, Mask
 from ..expressions.syntax import Expression
-from ..language.conditions.operands import Operand, operand_column
+from ..language.conditions import Operand, operand_column
 from ..language.spec import PartitionEviction
 from ..panes.membership import Memberships
 from ..panes.panes import Panes

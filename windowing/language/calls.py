@@ -98,7 +98,7 @@ class Policy:
 
     @property
     def operands(self) -> tuple[Any, ...]:
-        """What the policy takes that may be an expression: `windowing.language.conditions.operands.Operand`."""
+        """What the policy takes that may be an expression: `windowing.language.conditions.Operand`."""
         return ()
 
     @property

@@ -16,8 +16,7 @@ from typing import Any, Final
 from ..errors import Span
 from ..support.suggest import did_you_mean, nearest
 from .calls import Call, Distance, Form, Policy, Rule
-from .canonical import decimal_text, quoted
-from .tokens import Cursor, Token
+from .tokens import Cursor, Token, decimal_text, quoted
 
 UNITS: Final = ("day", "week", "month", "quarter", "year")
 _WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -9,8 +9,7 @@ from fractions import Fraction
 from typing import Final, TypeVar
 
 from ..errors import Span, SpecError
-from .canonical import column_text, decimal_text, quoted
-from .tokens import Cursor
+from .tokens import Cursor, column_text, decimal_text, quoted
 
 _T = TypeVar("_T")
 

@@ -8,7 +8,7 @@
     within     = "within" duration [ "every" duration ] [ "retain" n ]
     retain     = "retain" n [ "every" n ]
     unique     = "with" "unique" column
-    policy     = a call of `windowing.language.policies.POLICIES`, such as count(n) or delta(column, amount)
+    policy     = a call of `windowing.language.parser.POLICIES`, such as count(n) or delta(column, amount)
     option     = "partitioned" | partitionAge(duration) | partitionCount(n) | tupleCount(n)
     setting    = "partitioned" | intervalDuration(duration) | creationPeriod(duration) | discardAge(duration)
                | intervalOffset(duration)
@@ -25,34 +25,208 @@
 Keywords and the names of built-in functions ignore case, and a column may have the name of a keyword. Each option and
 setting may occur once, in any order. Sections 2 to 6 of the semantics define the valid numbers.
 
-The rules of policies, the batched clause and aggregates are in `windowing.language.policies`,
-`windowing.language.batched` and `windowing.language.aggregates.calls`.
+The rules of policies, the batched clause and aggregates are in `windowing.language.parser`,
+`windowing.language.parser` and `windowing.language.aggregates`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from ..errors import Span, SpecError
 from ..expressions.syntax import Expression, parse_expression
+from ..support.suggest import nearest
 from . import spec
-from .aggregates.expressions import read_item
-from .aggregates.names import AGGREGATES, ALIASES
-from .batched import read_batched, stray
-from .calls import Form, read_call
-from .policies import (
-    EVICTIONS,
-    POLICIES,
-    SLIDING_POLICIES,
-    TRIGGER_POLICIES,
-    looks_at_window_before,
-    read_eviction,
-    read_policy,
-    read_tumbling_policy,
-)
+from .aggregates import AGGREGATES, ALIASES, read_item
+from .calls import Call, Form, Policy, Rule, read_call
+from .clock_policies import CLOCK_POLICIES
+from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
+from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor
+
+# The policies and partition evictions of the window language, by keyword (sections 2 to 4).
+
+
+_T = TypeVar("_T")
+_ONE_OPENER: Final = "give one of when, while and from"
+
+
+def read_policy(cursor: Cursor, kind: str, rules: Mapping[str, Rule[_T]], least: int = 1) -> _T:
+    """Parse a policy.
+
+    ``rules``: the policies that windows of this ``kind`` can have; ``least``: the smallest ``count``. Raises
+    `SpecError` for any other policy.
+    """
+    token, word = cursor.peek(), cursor.keyword()
+    if word in rules:
+        call = read_call(cursor, rules[word].form)
+        policy = rules[word].read(cursor, call, least)
+        if kind == "sliding" and isinstance(policy, Changing):
+            amount = call.arguments[-1].value
+            raise cursor.error(f"expected a number, found {amount}", amount.span, call.do)
+        return policy
+    if word in POLICIES:
+        do = f"use one of {', '.join(rules)}, or a tumbling window"
+        raise cursor.error(f"a {kind} window cannot use {token}", token.span, do)
+    raise cursor.unknown("policy", rules)
+
+
+def read_tumbling_policy(cursor: Cursor) -> Policy:
+    """Parse the policy of a tumbling window: one, or several between ``or`` (section 12). Raises `SpecError`."""
+    found: list[Policy] = []
+    while not found or cursor.skip("or"):
+        token = cursor.peek()
+        policy = read_policy(cursor, "tumbling", POLICIES)
+        if policy in found:
+            raise cursor.error(f"the policy {policy} is given twice", token.span, "leave this one out")
+        if isinstance(policy, OPENERS) and any(isinstance(other, OPENERS) for other in found):
+            raise cursor.error(f"{token} is the second policy that opens windows", token.span, _ONE_OPENER)
+        found.append(policy)
+        if len(found) > MOST_POLICIES:
+            raise cursor.error(f"a window takes at most {MOST_POLICIES} policies", token.span, "leave some out")
+    return found[0] if len(found) == 1 else AnyOf(tuple(found))
+
+
+def looks_at_window_before(policy: Policy) -> bool:
+    """Whether an amount of a tumbling policy, or of one of several, asks for the window before (section 13)."""
+    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
+    return any(isinstance(each, Changing) and each.looks_at_window_before for each in policies)
+
+
+def read_eviction(cursor: Cursor) -> spec.PartitionEviction:
+    """Parse a partition eviction of `EVICTIONS`; the cursor is at its name."""
+    rule = EVICTIONS[cursor.keyword()]
+    return rule.read(cursor, read_call(cursor, rule.form), 1)
+
+
+def _partition_age(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
+    return spec.PartitionEviction("partitionAge", cursor.duration(call.first, call.do))
+
+
+def _partition_count(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
+    return spec.PartitionEviction("partitionCount", Fraction(cursor.count(call.first, call.do)))
+
+
+def _tuple_count(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
+    return spec.PartitionEviction("tupleCount", Fraction(cursor.count(call.first, call.do)))
+
+
+SLIDING_POLICIES: Final[Mapping[str, Rule[spec.SlidingPolicy]]] = {
+    "count": ROW_POLICIES["count"],
+    "delta": ROW_POLICIES["delta"],
+    "time": CLOCK_POLICIES["time"],
+}
+"""The policies that evict rows of a sliding window, by keyword in lower case."""
+
+TRIGGER_POLICIES: Final[Mapping[str, Rule[Any]]] = {
+    **SLIDING_POLICIES,
+    "when": CONDITION_POLICIES["when"],
+}
+"""The policies that trigger a sliding window, by keyword in lower case."""
+
+POLICIES: Final[Mapping[str, Rule[Any]]] = {
+    **SLIDING_POLICIES,
+    **ROW_POLICIES,
+    **CLOCK_POLICIES,
+    **CONDITION_POLICIES,
+}
+"""The policies of a tumbling window, which are all policies, by keyword in lower case."""
+
+EVICTIONS: Final[Mapping[str, Rule[spec.PartitionEviction]]] = {
+    "partitionage": Rule(Form("partitionAge(duration)"), _partition_age),
+    "partitioncount": Rule(Form("partitionCount(n)"), _partition_count),
+    "tuplecount": Rule(Form("tupleCount(n)"), _tuple_count),
+}
+"""The partition evictions, by keyword in lower case."""
+
+
+# The batched clause of the window language: within, every, retain, with unique (section 6).
+
+
+_CLAUSES: Final = ("within", "every", "retain", "with")
+_COMPUTE: Final = "compute it as a column first, or put a name with other characters in double quotes"
+_ORDER: Final = "the order is [partition by K] within D [every P] [retain N] [with unique K]"
+
+
+def read_batched(cursor: Cursor) -> spec.Batched:
+    """Parse a batched clause, up to the first token that cannot belong to it. Raises `SpecError`."""
+    by = _partition_by(cursor)
+    if cursor.skip("within"):
+        within, every, retain = _within(cursor)
+        return spec.Batched(within, every, retain, False, _unique(cursor), by)
+    if not cursor.skip("retain"):
+        raise cursor.unknown("clause", ("within", "retain"))
+    if cursor.keyword() == "all":
+        return _retain_all(cursor, by)
+    retain, rows = _retain(cursor)
+    return spec.Batched(None, rows, retain, False, _unique(cursor), by)
+
+
+def stray(cursor: Cursor) -> SpecError:
+    """Return (not raise) an error about the token after the end of a batched clause."""
+    token = cursor.peek()
+    near = nearest(token.text, _CLAUSES) if token.text.lower() not in _CLAUSES else None
+    do = _ORDER if near is None else f"did you mean {near!r}?"
+    return cursor.error(f"expected the end, found {token}", token.span, do)
+
+
+def _partition_by(cursor: Cursor) -> tuple[str, ...]:
+    if not cursor.skip("partition"):
+        return ()
+    token = cursor.peek()
+    if not cursor.skip("by"):
+        raise cursor.error(f"expected 'by' after 'partition', found {token}", token.span, _ORDER)
+    columns = [_partition_column(cursor)]
+    while cursor.skip(","):
+        columns.append(_partition_column(cursor))
+    return tuple(columns)
+
+
+def _partition_column(cursor: Cursor) -> str:
+    token = cursor.take()
+    column, after = cursor.column(token, "write partition by COLUMN, .."), cursor.peek()
+    if after.kind == "symbol" and after.text in "(+-*/%":
+        span = Span(token.span.start, after.span.stop)
+        raise cursor.error("partition by takes columns, not expressions", span, _COMPUTE)
+    return column
+
+
+def _within(cursor: Cursor) -> tuple[Fraction, Fraction | None, int | None]:
+    within = cursor.duration(cursor.take(), "write within 5m")
+    every = cursor.duration(cursor.take(), "next to within, every is a duration") if cursor.skip("every") else None
+    if not cursor.skip("retain"):
+        return within, every, None
+    if cursor.keyword() == "all":
+        raise cursor.error("retain all stands alone", cursor.peek().span, "leave out either it or within")
+    return within, every, cursor.count(cursor.take(), "write retain n")
+
+
+def _retain(cursor: Cursor) -> tuple[int, int | None]:
+    retain = cursor.count(cursor.take(), "write retain n or retain all")
+    if not cursor.skip("every"):
+        return retain, None
+    return retain, cursor.count(cursor.take(), "next to a lone retain, every is a number of rows")
+
+
+def _retain_all(cursor: Cursor, by: tuple[str, ...]) -> spec.Batched:
+    token = cursor.take()
+    if by:
+        raise cursor.error("retain all takes no 'partition by'", token.span, "leave it out, or use the option --key")
+    if cursor.keyword() in {"every", "with"}:
+        raise cursor.error(f"retain all takes no {cursor.keyword()!r}", cursor.peek().span, "it stands alone")
+    return spec.Batched(retain_all=True)
+
+
+def _unique(cursor: Cursor) -> str | None:
+    if not cursor.skip("with"):
+        return None
+    token = cursor.peek()
+    if not cursor.skip("unique"):
+        raise cursor.error(f"expected 'unique' after 'with', found {token}", token.span, _ORDER)
+    return cursor.column(cursor.take(), "write with unique COLUMN")
+
 
 _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "partition by")
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")

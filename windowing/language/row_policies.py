@@ -11,10 +11,8 @@ from fractions import Fraction
 from typing import Any, Final, Literal
 
 from .calls import Call, Distance, Form, Policy, Rule
-from .canonical import column_text, decimal_text
-from .conditions.operands import Operand, operand_text, read_operand
-from .conditions.previous import operands_of, read_amount, steps_of, uses_previous
-from .tokens import Cursor, Token
+from .conditions import Operand, operand_text, operands_of, read_amount, read_operand, steps_of, uses_previous
+from .tokens import Cursor, Token, column_text, decimal_text
 
 
 @dataclass(frozen=True, slots=True)

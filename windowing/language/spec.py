@@ -18,10 +18,10 @@ from typing import Literal, TypeAlias
 
 from ..expressions.syntax import Expression
 from .calls import Distance, Policy
-from .canonical import column_text, decimal_text, quoted
 from .clock_policies import Calendar, Time
-from .conditions.policies import AnyOf, From, Reaches, When, While
+from .conditions import AnyOf, From, Reaches, When, While
 from .row_policies import Changing, Count, Delta, Gap, Punct
+from .tokens import column_text, decimal_text, quoted
 
 __all__ = [  # the values of policies are part of the values of a spec
     "AggregateCall",

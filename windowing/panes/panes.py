@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import Ints
-from ..language.policies import POLICIES
+from ..language.parser import POLICIES
 from .continued import ContinuedWindow
 from .membership import Membership, part, take
 from .rejects import ScanRejects

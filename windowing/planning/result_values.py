@@ -12,7 +12,7 @@ from ..expressions.binding import bind, bind_condition
 from ..expressions.lags import check_no_lag
 from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
-from ..language.canonical import column_text
+from ..language.tokens import column_text
 from ..projection.projection import ComputedColumn
 from .lowering import LoweredAggregates
 

@@ -10,12 +10,10 @@ import pyarrow as pa
 
 from ..clock.epochs import DIGITS, EpochUnit, epoch_unit
 from ..errors import ConfigError
-from ..language.canonical import decimal_text
-from ..language.conditions.operands import operand_column
-from ..language.conditions.previous import has_duration, uses_previous
+from ..language.conditions import has_duration, operand_column, uses_previous
 from ..language.options import Options
 from ..language.spec import Distance, WindowSpec
-from ..language.tokens import Duration
+from ..language.tokens import Duration, decimal_text
 
 _SAMPLED = 1000
 

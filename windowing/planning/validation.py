@@ -11,7 +11,7 @@ from ..errors import ConfigError
 from ..kinds.contract import Explain
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.registry import clock_policies
-from ..language.conditions.operands import operand_column
+from ..language.conditions import operand_column
 from ..language.options import Options, sort_key
 from ..language.spec import HIDDEN, WindowSpec
 from ..projection.lag_columns import LagColumn

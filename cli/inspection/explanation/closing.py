@@ -14,9 +14,8 @@ from ....windowing.columns.amounts import amounts_in
 from ....windowing.columns.arrays import Ints
 from ....windowing.columns.numeric import scale_of
 from ....windowing.language.calls import Policy
-from ....windowing.language.conditions.operands import Operand, operand_column
-from ....windowing.language.conditions.policies import From, Reaches, When, While
-from ....windowing.language.policies import POLICIES
+from ....windowing.language.conditions import From, Operand, Reaches, When, While, operand_column
+from ....windowing.language.parser import POLICIES
 from ....windowing.language.row_policies import Change, Changing, Count, Delta, Gap, Punct
 from .panes_of_key import CLOCK, Amount, KeyPane, amount_text, apart_of, exact_text, scalar_text
 

@@ -13,7 +13,7 @@ from ....windowing.columns.arrays import combined
 from ....windowing.columns.numeric import measures
 from ....windowing.language.calls import Policy
 from ....windowing.language.clock_policies import Time
-from ....windowing.language.conditions.policies import OPENERS, AnyOf, From, When, While
+from ....windowing.language.conditions import OPENERS, AnyOf, From, When, While
 from ....windowing.language.row_policies import Count, Delta
 from ....windowing.language.spec import Batched, Sliding, SlidingPolicy, TimeInterval, Tumbling
 from ....windowing.panes.panes import BY_TICK

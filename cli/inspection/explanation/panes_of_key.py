@@ -24,7 +24,7 @@ from ....windowing.engine.tasks.sizing import Chunk, pack, row_width
 from ....windowing.engine.tasks.task import TaskContext, with_projection
 from ....windowing.expressions.pruning import bounds_of
 from ....windowing.kinds.signals import Signals
-from ....windowing.language.canonical import decimal_text
+from ....windowing.language.tokens import decimal_text
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.panes.membership import gathered
 from ....windowing.panes.panes import CLOSED_BY, Panes, reason

@@ -15,8 +15,8 @@ from ....windowing.columns.arrays import ClockValue, combined
 from ....windowing.columns.sort_keys import sort_keys
 from ....windowing.errors import ConfigError, InputError
 from ....windowing.language.clock_policies import Time
-from ....windowing.language.conditions.policies import When
-from ....windowing.language.policies import looks_at_window_before
+from ....windowing.language.conditions import When
+from ....windowing.language.parser import looks_at_window_before
 from ....windowing.language.row_policies import Count
 from ....windowing.language.spec import Batched, Sliding, Tumbling
 from ....windowing.planning.plan import Plan

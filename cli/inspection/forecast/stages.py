@@ -17,7 +17,7 @@ from ....readers.source import FileSource
 from ....windowing.columns.numeric import is_instant
 from ....windowing.engine.tasks.task import FILES, NONE, STREAM
 from ....windowing.enrichment.source import EnrichedSource
-from ....windowing.language.sentences.sentences import sentences_of
+from ....windowing.language.sentences import sentences_of
 from ....windowing.language.spec import AggregateCall
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan

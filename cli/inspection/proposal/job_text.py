@@ -12,7 +12,7 @@ import yaml
 
 from ....readers.time_hints import advise
 from ....windowing.errors import shown
-from ....windowing.language.canonical import column_text
+from ....windowing.language.tokens import column_text
 from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ...console.amounts import count_of
 from .proposal import FILE, Proposal, SessionGap

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError, InputError
-from ....windowing.language.canonical import column_text
+from ....windowing.language.tokens import column_text
 from ....windowing.support.suggest import did_you_mean
 from .sample import Sample
 from .times import (

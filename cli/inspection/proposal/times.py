@@ -17,7 +17,7 @@ from ....readers.values.casts import convert
 from ....readers.values.time_formats import compile_format, missing_part
 from ....readers.values.types import column_type
 from ....windowing.expressions.printing import name_text
-from ....windowing.language.canonical import column_text, quoted
+from ....windowing.language.tokens import column_text, quoted
 from .sample import Sample
 
 # Types of columns in the words of ``--schema``.

@@ -14,7 +14,7 @@ from ....conf.job import Job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ....conf.ranges import as_glob
 from ....windowing.errors import WincliError
-from ....windowing.language.sentences.sentences import sentences_of
+from ....windowing.language.sentences import sentences_of
 from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.option import Option
 from ....windowing.support.suggest import few

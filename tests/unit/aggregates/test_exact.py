@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from references.aggregates import to_float
 from wincli.windowing.aggregates import PaneOverflow, bind, compute
-from wincli.windowing.aggregates.folds.exact_sums import parts_of
-from wincli.windowing.aggregates.folds.values import frozen
-from wincli.windowing.aggregates.moments.float_sums import float_sums
+from wincli.windowing.aggregates.exact_sums import parts_of
+from wincli.windowing.aggregates.float_sums import float_sums
+from wincli.windowing.aggregates.inputs import frozen
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges
 

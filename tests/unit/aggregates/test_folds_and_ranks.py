@@ -22,12 +22,9 @@ from references.aggregates import expected
 from support.aggregate_checks import near, slack
 from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute
-from wincli.windowing.aggregates.folds.fold_states import PRODUCT, SUM, State, answer, combined, leaf
-from wincli.windowing.aggregates.folds.folds import fold
-from wincli.windowing.aggregates.folds.inputs import Ranked, entries_of
-from wincli.windowing.aggregates.folds.values import frozen
-from wincli.windowing.aggregates.kernels.loops import Floats
-from wincli.windowing.aggregates.kernels.rank_tree import trie
+from wincli.windowing.aggregates.folds import PRODUCT, SUM, State, answer, combined, fold, leaf, trie
+from wincli.windowing.aggregates.inputs import Ranked, entries_of, frozen
+from wincli.windowing.aggregates.loops import Floats
 from wincli.windowing.columns.arrays import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import (

@@ -16,10 +16,20 @@ from hypothesis import strategies as st
 from references.aggregates import REFERENCE
 from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, batch, call, check, run
 from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, named
-from wincli.windowing.aggregates import TABLE, Results, bind, compute, warm
-from wincli.windowing.aggregates.folds import folds, live_trees
-from wincli.windowing.aggregates.functions import order_statistics
-from wincli.windowing.aggregates.kernels import equal_entries, loops, pane_deltas, quantile_loops
+from wincli.windowing.aggregates import (
+    TABLE,
+    Results,
+    bind,
+    compute,
+    folds,
+    live_trees,
+    loops,
+    order_statistics,
+    pane_deltas,
+    warm,
+)
+from wincli.windowing.aggregates import arithmetic as quantile_loops
+from wincli.windowing.aggregates import loops as equal_entries
 from wincli.windowing.language.spec import Column
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges
 

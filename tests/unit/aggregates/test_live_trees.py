@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.windowing.aggregates.folds.inputs import entries_of
-from wincli.windowing.aggregates.folds.live_trees import live_extremes, live_sums
+from wincli.windowing.aggregates.inputs import entries_of
+from wincli.windowing.aggregates.live_trees import live_extremes, live_sums
 from wincli.windowing.panes.membership import Memberships, gathered
 
 MANY = examples(60, deadline=None)

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
 from support.strategies import examples
-from wincli.windowing.aggregates import bind, compute
-from wincli.windowing.aggregates.moments import quotients
+from wincli.windowing.aggregates import bind, compute, quotients
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges, gathered
 

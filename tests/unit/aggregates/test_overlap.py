@@ -23,10 +23,9 @@ from references.aggregates import REFERENCE
 from support.aggregate_checks import NUMBERS, WILD, batch, call, near, run
 from support.aggregate_laws import ANY_PANES, Law, laws, named
 from support.strategies import examples
-from wincli.windowing.aggregates import bind, compute
-from wincli.windowing.aggregates.folds import fold_states, folds
-from wincli.windowing.aggregates.folds.inputs import Ranked, entries_of
-from wincli.windowing.aggregates.folds.values import halves
+from wincli.windowing.aggregates import bind, compute, folds
+from wincli.windowing.aggregates import folds as fold_states
+from wincli.windowing.aggregates.inputs import Ranked, entries_of, halves
 from wincli.windowing.panes.membership import Membership, Memberships, Ranges, memberships_of
 
 MANY = examples(40, deadline=None)

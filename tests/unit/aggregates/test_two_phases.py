@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.strategies import examples
 from wincli.windowing.aggregates import PaneOverflow, bind, compute, in_two_phases, is_mergeable, split
-from wincli.windowing.aggregates.two_phase import STEPS
+from wincli.windowing.aggregates.compute import STEPS
 from wincli.windowing.language.parser import parse_aggregate
 from wincli.windowing.panes.membership import Ranges
 

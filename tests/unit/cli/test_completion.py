@@ -17,7 +17,7 @@ from support.processes import WINCLI, environment
 from wincli.cli import arguments as options
 from wincli.cli import main
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.language.aggregates.names import AGGREGATES, ALIASES
+from wincli.windowing.language.aggregates import AGGREGATES, ALIASES
 
 LOADED = """
 import sys

@@ -12,10 +12,10 @@ import pytest
 
 from support.docs_pages import DOCS, fences, text_of
 from wincli.windowing.errors import SpecError
-from wincli.windowing.expressions.binders.functions import FUNCTIONS
 from wincli.windowing.expressions.binding import bind
+from wincli.windowing.expressions.functions import FUNCTIONS
 from wincli.windowing.expressions.syntax import parse_expression
-from wincli.windowing.expressions.tokens import KEYWORDS, MOST_LEVELS, MOST_TOKENS
+from wincli.windowing.expressions.words import KEYWORDS, MOST_LEVELS, MOST_TOKENS
 from wincli.windowing.projection.projection import RowExpressions, make_projection
 
 ROW = pa.table(

@@ -27,7 +27,8 @@ from wincli.readers.options import TYPE_NAMES
 from wincli.readers.values import time_formats as timestamp_formats
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.clock import advance_table
-from wincli.windowing.language import clock_policies, parser, policies, tokens
+from wincli.windowing.language import clock_policies, parser, tokens
+from wincli.windowing.language import parser as policies
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.panes.panes import CLOSED_BY, TIMING
 from wincli.windowing.planning import plan, result_schema

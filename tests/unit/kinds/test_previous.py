@@ -27,7 +27,7 @@ from support.keeping_operators import ASKING, KEEPER
 from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError, DataError, SpecError
-from wincli.windowing.language.conditions.previous import PREVIOUS
+from wincli.windowing.language.conditions import PREVIOUS
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan

@@ -9,10 +9,8 @@ import pytest
 from support.spec_texts import WINDOWS
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_window
-from wincli.windowing.language.policies import EVICTIONS, POLICIES, TRIGGER_POLICIES
-from wincli.windowing.language.sentences.quantities import duration
-from wincli.windowing.language.sentences.sentences import sentences_of
+from wincli.windowing.language.parser import EVICTIONS, POLICIES, TRIGGER_POLICIES, parse_aggregate, parse_window
+from wincli.windowing.language.sentences import duration, sentences_of
 from wincli.windowing.language.spec import WindowSpec
 
 TIMES = frozenset({"ts"})

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.language.canonical import column_text, decimal_text
 from wincli.windowing.language.spec import (
     AggregateCall,
     Batched,
@@ -27,6 +26,7 @@ from wincli.windowing.language.spec import (
     WindowSpec,
     default_name,
 )
+from wincli.windowing.language.tokens import column_text, decimal_text
 
 TWO = Fraction(2)
 HALF = Fraction(1, 2)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...clock.values import clock_values, time_grid
 from ...columns.arrays import Ints, Mask
-from ...language.conditions.operands import Operand, operand_column
+from ...language.conditions import Operand, operand_column
 from ...language.spec import Count, Delta, PartitionEviction, Sliding, Time, When
 from ...panes.membership import Memberships
 from ...panes.panes import Panes

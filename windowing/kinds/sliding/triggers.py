@@ -14,7 +14,7 @@ from ...columns.arrays import Ints, Mask
 from ...columns.conditions import truth
 from ...columns.numeric import measures
 from ...errors import DataError
-from ...language.conditions.operands import Operand, operand_column
+from ...language.conditions import Operand, operand_column
 from ...language.spec import Count, Delta, Time, When
 from ...language.spec import TriggerPolicy as TriggerValue
 from ...panes.panes import AT_END, BY_TICK

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import pyarrow as pa
 
-from ...language.conditions.operands import Operand, operand_column
+from ...language.conditions import Operand, operand_column
 from ..conditions import check_condition
 from ..contract import Explain
 from .policy import TumblingPolicy

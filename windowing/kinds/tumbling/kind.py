@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask
-from ...language.conditions.operands import Operand
+from ...language.conditions import Operand
 from ...language.spec import PartitionEviction, Tumbling
 from ...panes.membership import Memberships, shown, sizes
 from ...panes.panes import AT_END, Panes

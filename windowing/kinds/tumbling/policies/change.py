@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ....columns.arrays import Mask, combined
 from ....columns.sort_keys import as_values, is_sortable
 from ....errors import ConfigError
-from ....language.conditions.operands import operand_column
+from ....language.conditions import operand_column
 from ....language.row_policies import Change
 from ....panes.panes import Panes
 from ....sequences.marks import Marks

@@ -12,8 +12,7 @@ from ....columns.amounts import amounts_in, is_amount
 from ....columns.arrays import Mask, Measures, combined
 from ....columns.numeric import measures
 from ....errors import ConfigError
-from ....language.conditions.operands import Operand, operand_column
-from ....language.conditions.previous import Previous, Step, Value, operands_of, steps_of
+from ....language.conditions import Operand, Previous, Step, Value, operand_column, operands_of, steps_of
 from ....language.spec import Changing, Gap
 from ....sequences.attribute_distance import rises
 from ....sequences.sequence import Sequences

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ....columns.conditions import truth
-from ....language.conditions.operands import Operand, operand_column
+from ....language.conditions import Operand, operand_column
 from ....language.spec import From, When, While
 from ....sequences.sequence import Sequences
 from ..condition_policy import ConditionPolicy

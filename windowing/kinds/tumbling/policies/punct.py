@@ -9,7 +9,7 @@ import numpy as np
 
 from ....columns.arrays import Ints
 from ....columns.conditions import truth
-from ....language.conditions.operands import Operand, operand_column
+from ....language.conditions import Operand, operand_column
 from ....language.spec import Punct
 from ....panes.panes import AT_END, Panes
 from ....sequences.marks import Marks, epochs

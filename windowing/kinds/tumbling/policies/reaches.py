@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ....columns.numeric import is_measurable
 from ....errors import ConfigError
-from ....language.conditions.operands import operand_column
+from ....language.conditions import operand_column
 from ....language.spec import Reaches
 from ....sequences.sequence import Sequences
 from ...contract import Explain

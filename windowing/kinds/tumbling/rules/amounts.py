@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from ....columns.arrays import combined
 from ....columns.numeric import measures, scale_of
-from ....language.conditions.operands import Operand, operand_column
-from ....language.conditions.previous import PREVIOUS, Previous, Step, Value
+from ....language.conditions import PREVIOUS, Operand, Previous, Step, Value, operand_column
 from ....panes.rejects import NO_REJECTS, ScanRejects, concatenate, reject_rows
 from ....sequences.sequence import Sequences
 from . import arithmetic

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from ....columns.arrays import Ints, Mask, combined
 from ....columns.numeric import measures, scale_of
-from ....language.conditions.operands import Operand, operand_column
-from ....language.conditions.previous import Step
+from ....language.conditions import Operand, Step, operand_column
 from ....sequences.sequence import Sequences
 from .amounts import EarlierAmounts
 from .reach import FUNCTIONS, Reaches

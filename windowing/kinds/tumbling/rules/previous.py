@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ....aggregates.kernels.loops import LIMB, Floats
+from ....aggregates.loops import LIMB, Floats
 from ....columns.arrays import Ints, Mask
 from ....support.jit import kernel
 from .arithmetic import (

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ....aggregates.folds.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_of
-from ....aggregates.kernels.loops import LIMB, Floats, sum_and_error
+from ....aggregates.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_of
+from ....aggregates.loops import LIMB, Floats, sum_and_error
 from ....columns.arrays import Ints, Mask
 from ....support.jit import kernel, njit
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ....aggregates.kernels.loops import Floats
+from ....aggregates.loops import Floats
 from ....columns.arrays import Ints, Mask
 from ....sequences.attribute_distance import rises
 from ....support.jit import kernel

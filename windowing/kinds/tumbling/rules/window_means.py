@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from ....aggregates.folds.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_sums
-from ....aggregates.kernels.loops import LIMB, Floats
-from ....aggregates.moments.rounding import means
+from ....aggregates.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_sums
+from ....aggregates.loops import LIMB, Floats
+from ....aggregates.quotients import means
 from ....columns.arrays import Ints
 from ....support.jit import kernel
 

@@ -1,0 +1,297 @@
+"""Arithmetic aggregates (semantics section 9): sums, means, variances, products, quantiles, ranges of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from ..columns.arrays import Ints, Mask, take_or_null
+from ..panes.membership import sizes
+from ..support.jit import kernel
+from . import loops
+from .exact_moments import MEAN, SPREAD, WEIGHTED
+from .exact_sums import as_decimal, as_int64, exact_sums, propagate_carries, split, two_floats
+from .float_sums import float_sums, squared_deviations, sums_and_residuals, weighted_sums
+from .folds import PRODUCT, fold, rounded
+from .inputs import (
+    Dense,
+    Inputs,
+    decimal_words,
+    dense,
+    filtered,
+    floats,
+    from_halves,
+    frozen,
+    halves,
+    integers,
+    is_disjoint,
+    is_unsigned,
+    masked,
+    number_halves,
+    order_keys,
+    scale_of,
+)
+from .loops import Floats, Numbers, longest
+from .order_statistics import values_at
+from .quotients import Quotients, TwoFloats, exactly, nearest, nearest_means, spread_counts, whole_floats
+from .selection import extreme_entries
+
+# Loops of quantiles over disjoint panes: selection of one place (quickselect) in a scratch array, without a sort.
+
+
+@kernel
+def interpolated_quantiles(values: Floats, numerator: int, denominator: int, lo: Ints, hi: Ints) -> Floats:
+    """Value at place ``(n - 1) * numerator / denominator`` of each pane's sorted values, NaN last, linear between."""
+    out = np.full(lo.size, np.nan)
+    scratch = np.empty(longest(lo, hi), np.float64)
+    for p in range(lo.size):
+        # NaNs sort last, so they count for the place but need not be in the scratch array.
+        count = 0
+        for i in range(lo[p], hi[p]):
+            if values[i] == values[i]:
+                scratch[count] = values[i]
+                count += 1
+        place = (hi[p] - lo[p] - 1) * numerator
+        below = place // denominator
+        part = (place % denominator) / denominator
+        if lo[p] < hi[p] and below + (part > 0) < count:
+            out[p] = select(scratch, count, below)
+            if part > 0:
+                # `select` leaves no smaller value after place ``below``: the next one in order is a minimum.
+                above = scratch[below + 1]
+                for i in range(below + 2, count):
+                    above = min(above, scratch[i])
+                out[p] = between(out[p], above, part)
+    return out
+
+
+@kernel
+def select(scratch: Floats, count: int, k: int) -> float:
+    """Return the k-th smallest of the first ``count`` values and leave no smaller one after place k (Hoare).
+
+    Pivots come from a fixed pseudo-random sequence, so no usual order of the data (sorted, reversed, all equal) makes
+    it quadratic. The pivots do not change the result.
+    """
+    left, right, state = 0, count - 1, count
+    while left < right:
+        state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+        pivot = scratch[left + (state >> 8) % (right - left + 1)]
+        i, j = left, right
+        # Invariant: all before i are at most the pivot, all after j at least; the pivot itself stops both inner loops.
+        while i <= j:
+            while scratch[i] < pivot:
+                i += 1
+            while scratch[j] > pivot:
+                j -= 1
+            if i <= j:
+                scratch[i], scratch[j] = scratch[j], scratch[i]
+                i += 1
+                j -= 1
+        if j < k < i:
+            break
+        left, right = (left, j) if k <= j else (i, right)
+    answer: float = scratch[k]
+    return answer
+
+
+@kernel
+def between(low: float, high: float, part: float) -> float:
+    """Return ``low + part * (high - low)``, also where the difference of the two overflows."""
+    if np.isfinite(high - low):
+        return low + (high - low) * part
+    return low * (1.0 - part) + high * part
+
+
+_DAY = 86400  # seconds: the difference of two dates is a duration in seconds
+_PLACES = 10**9  # largest denominator of a quantile, so that its product with the number of rows fits 64 bit
+
+
+def sums(inputs: Inputs) -> pa.Array:
+    """Sum: exact for integers, booleans, durations and decimals; for floats the float nearest to the true sum."""
+    present = dense(inputs)
+    column = present.columns[0]
+    if pa.types.is_floating(column.type):
+        return masked(_float_totals(inputs, present)[0], present.empty, inputs.type)
+    return exact_totals(inputs, present)
+
+
+def exact_totals(inputs: Inputs, present: Dense) -> pa.Array:
+    """Sum of any type but floats, in the type of the result. Raises `PaneOverflow` where a sum does not fit."""
+    limbs = exact_sums(present)
+    if pa.types.is_decimal(inputs.type):
+        result, over = as_decimal(limbs, inputs.type.scale, present.empty)
+        inputs.refuse_overflow(over)
+        return result
+    totals, over = as_int64(limbs)
+    inputs.refuse_overflow(over)
+    return masked(totals, present.empty, inputs.type)
+
+
+def means(inputs: Inputs) -> pa.Array:
+    """Mean: the float nearest to the exact mean."""
+    present = dense(inputs)
+    column = present.columns[0]
+    if not pa.types.is_floating(column.type):
+        return exact_means(inputs, present, present.sizes)
+    return float_means(
+        inputs, Quotients(MEAN, column, column, present.membership, present.sizes), _float_totals(inputs, present)
+    )
+
+
+def float_means(inputs: Inputs, wanted: Quotients, totals: TwoFloats) -> pa.Array:
+    """Means of floats, given the result of `sums_and_residuals`."""
+    return masked(nearest_means(wanted, *totals), wanted.sizes == 0, inputs.type)
+
+
+def exact_means(inputs: Inputs, present: Dense, counts: Ints) -> pa.Array:
+    """Means: sums of the first column, which holds no floats, divided by ``counts``."""
+    column = present.columns[0]
+    wanted = Quotients(MEAN, column, column, present.membership, counts, scale_of(column))
+    means = nearest(wanted, two_floats(exact_sums(present)), whole_floats(counts))
+    return masked(means, present.empty, inputs.type)
+
+
+def _float_totals(inputs: Inputs, present: Dense) -> TwoFloats:
+    return inputs.cached("float sums", lambda: sums_and_residuals(floats(present.columns[0]), present.membership))
+
+
+def weighted_means(inputs: Inputs) -> pa.Array:
+    """``sum(x * w) / sum(w)`` over the rows in which neither is null; null where the weights sum to 0."""
+    present = dense(inputs)
+    column, weights = present.columns
+    wanted = Quotients(WEIGHTED, weights, column, present.membership, present.sizes, scale_of(column))
+    (values, more), (shares, further) = number_halves(column), number_halves(weights)
+    if len(more) or len(further):
+        means = exactly(wanted, np.arange(len(present.sizes)))
+    else:
+        total, residual, weight, weight_residual = weighted_sums(values, shares, present)
+        means = nearest(wanted, (total, residual), (weight, weight_residual))
+    null = np.isnan(means)
+    if null.any():
+        means, null = _with_non_finite(means, floats(column), floats(weights), present)
+    return masked(means, null, inputs.type)
+
+
+def _with_non_finite(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:
+    """Weighted means, and which are null. ``means`` is NaN for both, and where a pane holds an infinity or NaN."""
+    finite = np.isfinite(values) & np.isfinite(weights)
+    if finite.all():
+        return means, np.isnan(means)
+    with np.errstate(all="ignore"):
+        non_finite = np.where(finite, 0.0, values * weights)
+        total, weight = (float_sums(frozen(part), present.membership) for part in (non_finite, weights))
+        has_non_finite = sizes(filtered(present.membership, ~finite)) > 0
+        means = np.where(has_non_finite, total / weight, means)
+    return means, np.where(has_non_finite, weight == 0, np.isnan(means))
+
+
+def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
+    """Return the variance or its square root, of a sample (null for one value) or of a population."""
+
+    def compute(inputs: Inputs) -> pa.Array:
+        present = dense(inputs)
+        column, less = present.columns[0], int(sample)
+        wanted = Quotients(SPREAD, column, column, present.membership, present.sizes, scale_of(column), less, root)
+        high, low, off = inputs.cached("deviations", lambda: squared_deviations(*number_halves(column), present))
+        result = nearest(wanted, (high, low), spread_counts(present.sizes, less), off)
+        return masked(result, present.sizes <= less, inputs.type)
+
+    return compute
+
+
+def products(inputs: Inputs) -> pa.Array:
+    """Product: exact for integers, in floats for all other types."""
+    present = dense(inputs)
+    column = present.columns[0]
+    if not pa.types.is_integer(column.type):
+        return masked(_float_products(floats(column), present), present.empty, inputs.type)
+    result, over = _exact_products(integers(column), is_unsigned(column.type), present)
+    inputs.refuse_overflow(over)
+    return masked(result, present.empty, inputs.type)
+
+
+def value_ranges(inputs: Inputs) -> pa.Array:
+    """Largest value minus smallest value, NaN skipped."""
+    present = dense(inputs)
+    column = present.columns[0]
+    largest, smallest = (extreme_entries(inputs, present, large) for large in (True, False))
+    if pa.types.is_decimal(column.type):
+        return _decimal_distances(inputs, take_or_null(column, largest), take_or_null(column, smallest))
+    if not len(column):
+        return pa.nulls(len(largest), inputs.type)
+    keys = order_keys(column)
+    return _distances(inputs, keys[largest], keys[smallest], largest < 0)
+
+
+def quantiles(inputs: Inputs) -> pa.Array:
+    """Quantile q by linear interpolation on floats, NaN sorted last."""
+    return _quantiles(inputs, inputs.literals[0])
+
+
+def medians(inputs: Inputs) -> pa.Array:
+    """The quantile one half."""
+    return _quantiles(inputs, Fraction(1, 2))
+
+
+def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
+    present = dense(inputs)
+    share, values = fraction.limit_denominator(_PLACES), floats(present.columns[0])
+    if is_disjoint(present.membership):
+        lo, hi = present.membership.lo, present.membership.hi
+        result = interpolated_quantiles(values, share.numerator, share.denominator, lo, hi)
+    else:
+        result = _ranked_quantiles(values, share, present)
+    return masked(result, present.empty, inputs.type)
+
+
+def _ranked_quantiles(values: Floats, share: Fraction, present: Dense) -> Floats:
+    """Quantiles of panes that overlap: `quantile_loops.quantiles` through a tree of ranks."""
+    place = (present.sizes - 1) * share.numerator
+    below, part = place // share.denominator, place % share.denominator / share.denominator
+    low, high = values_at(values, np.where(present.empty, -2, below), present.membership)
+    with np.errstate(all="ignore"):  # infinities, and empty panes
+        near, far = low + (high - low) * part, low * (1.0 - part) + high * part
+        return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
+
+
+def _float_products(values: Floats, present: Dense) -> Floats:
+    membership = present.membership
+    if is_disjoint(membership):
+        products: Floats = loops.float_products(values, membership.lo, membership.hi)
+        return products
+    return rounded(fold(PRODUCT, *halves(values), present.ranked))
+
+
+def _exact_products(values: Ints, unsigned: bool, present: Dense) -> tuple[Ints, Mask]:
+    """Product of each pane's integers, and which products do not fit int64. Zeros are counted apart."""
+    membership = present.membership
+    if is_disjoint(membership):
+        products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, membership.lo, membership.hi)
+        return products
+    zero = values == 0
+    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), present.ranked)
+    numbers, over = from_halves(high, low)
+    none = sizes(filtered(membership, zero)) == 0
+    return np.where(none, numbers, 0), over & none
+
+
+def _distances(inputs: Inputs, largest: Numbers, smallest: Numbers, none: Mask) -> pa.Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = largest - smallest
+        if distance.dtype.kind == "f":
+            return masked(distance.astype(inputs.type.to_pandas_dtype()), none, inputs.type)
+    inputs.refuse_overflow((distance < 0) & ~none)  # int64 has wrapped iff the larger less the smaller is negative
+    days = pa.types.is_date32(inputs.columns[0].type)
+    return masked(distance * _DAY if days else distance, none, inputs.type)
+
+
+def _decimal_distances(inputs: Inputs, largest: pa.Array, smallest: pa.Array) -> pa.Array:
+    none = largest.is_null().to_numpy(zero_copy_only=False)
+    ends = [split(decimal_words(column)) for column in (largest, smallest)]
+    limbs = propagate_carries([a - b for a, b in zip(*ends, strict=True)])
+    result, over = as_decimal(limbs, largest.type.scale, none)
+    inputs.refuse_overflow(over & ~none)
+    return result

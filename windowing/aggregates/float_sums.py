@@ -1,0 +1,276 @@
+"""Sums of floats over panes of any form: for each pane the float nearest to the true sum (semantics section 9)."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from ..columns.arrays import Ints
+from ..panes.membership import Membership, Memberships, batches, part, take
+from ..support.jit import kernel
+from .exact_sums import nearest_of, nearest_sums, whole_sums
+from .folds import SUM, fold, one_nan, picked, pivot_place, spans_of
+from .inputs import Dense, Ranked, frozen, halves, is_disjoint
+from .live_trees import live_sums
+from .loops import Floats, error_of_product, longest, product_error, products_and_errors, sum_and_error
+
+
+def float_sums(values: Floats, membership: Membership) -> Floats:
+    """Return the float nearest to the true sum of each pane, 0.0 for an empty one.
+
+    NaN where a pane holds a NaN, or both infinities; infinite where it holds one infinity, or where its sum exceeds the
+    largest float. ``membership``: panes over ``values``.
+    """
+    return sums_and_residuals(values, membership)[0]
+
+
+def sums_and_residuals(values: Floats, membership: Membership) -> tuple[Floats, Floats]:
+    """Return `float_sums`, and the residual of each (true sum less float), as `exact_sums.nearest_of` defines it."""
+    if is_disjoint(membership):
+        nearest, residuals = nearest_sums(values, membership.lo, membership.hi)
+        return one_nan(nearest), residuals
+    nearest, residuals = sums_of_shared(*halves(values), membership)
+    picks = np.flatnonzero(np.isnan(residuals))
+    if len(picks) and not _may_overflow(values):
+        picks = picks[np.isfinite(nearest[picks])]
+    if len(picks):
+        nearest[picks] = _whole(values, take(membership, picks))
+    return one_nan(nearest), residuals
+
+
+def sums_of_shared(high: Floats, low: Floats, membership: Membership) -> tuple[Floats, Floats]:
+    """Return what `fold` returns for `SUM`, of panes that share entries."""
+    if isinstance(membership, Memberships):
+        return live_sums(high, low, membership)
+    return fold(SUM, high, low, Ranked(membership))
+
+
+def _may_overflow(values: Floats) -> bool:
+    """Whether an intermediate sum of finite values might exceed the largest float."""
+    finite = np.abs(values[np.isfinite(values)])
+    return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
+
+
+def _whole(values: Floats, membership: Membership) -> Floats:
+    """Sums in limbs, for panes whose two floats do not prove the nearest float; in batches of rows."""
+    sums = [np.empty(0)]
+    for run in batches(membership):
+        panes = part(membership, *run)
+        entries = values if panes.row is None else frozen(values[panes.row])
+        sums.append(whole_sums(entries, frozen(panes.lo), frozen(panes.hi)))
+    return np.concatenate(sums)
+
+
+# Weighted sums and sums of weights over panes of any form, each in two floats.
+
+
+Both: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+
+_NONE = np.empty(0, np.float64)
+
+
+def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
+    """Return ``sum(values * weights)`` and ``sum(weights)`` of each pane, both as `sums_and_residuals` does."""
+    membership = present.membership
+    if is_disjoint(membership):
+        both: Both = _disjoint(values, weights, membership.lo, membership.hi)
+        return both
+    products = products_and_errors(values, weights)
+    return *sums_of_shared(*products, membership), *sums_of_shared(weights, _NONE, membership)
+
+
+@kernel
+def _disjoint(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
+    """The sums of disjoint panes."""
+    first, first_residuals = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    second, second_residuals = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    for p in range(lo.size):
+        # Both sums as `exact_sums._with_errors`; the error of each product is one more number of the first sum. One
+        # loop for both reads the rows once.
+        total = rest = lost = weight = weight_rest = weight_lost = 0.0
+        for i in range(lo[p], hi[p]):
+            product = values[i] * weights[i]
+            total, error = sum_and_error(total, product)
+            rest, further = sum_and_error(rest, error)
+            lost += abs(further)
+            rest, further = sum_and_error(rest, error_of_product(values[i], weights[i], product))
+            lost += abs(further)
+            weight, error = sum_and_error(weight, weights[i])
+            weight_rest, further = sum_and_error(weight_rest, error)
+            weight_lost += abs(further)
+        first[p], residual, is_proven = nearest_of(total, rest, lost)
+        first_residuals[p] = residual if is_proven else np.nan
+        second[p], residual, is_proven = nearest_of(weight, weight_rest, weight_lost)
+        second_residuals[p] = residual if is_proven else np.nan
+    return first, first_residuals, second, second_residuals
+
+
+# Squared deviations from the mean over panes: ``n * sum(x * x) - sum(x)**2``, in two floats.
+#
+# All numbers of a pane are taken as distances from one number of the same pane. So at most a factor of n + 1 cancels
+# in the final subtraction, whatever the numbers are, and 106 bits leave enough to decide the nearest float. Where
+# they do not, exact sums take over (`quotients`). The association is therefore never visible (docs/decisions/007).
+
+
+Sums: TypeAlias = tuple[float, float, float, float]
+"""Sum of distances and sum of their squares, each as two floats."""
+
+Deviations: TypeAlias = tuple[Floats, Floats, Floats]
+"""Two floats for each pane, and a bound on the relative error of their sum."""
+
+_SOME = 64  # rows between two normalisations of a sum: the bound of `_spread_sum` needs them
+_LOST = 2.0**-95  # see `_spread_sum`
+_LEAST, _MOST = 2.0**-900, 2.0**960  # bounds of sums of squares, between which errors of products are floats
+
+
+def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
+    """Return two floats for each pane, and a bound on the relative error of their sum; NaN where no bound is known.
+
+    ``high``, ``low``: the numbers, as `values.halves` returns them.
+    """
+    if is_disjoint(present.membership):
+        found: Deviations = _disjoint_deviations(high, low, present.membership.lo, present.membership.hi)
+        return found
+    spans = spans_of(present.ranked)
+    high, low = picked(high, spans.leaves), picked(low, spans.leaves)
+    found = _overlapping(high, low, spans.lo, spans.hi, spans.base, spans.before)
+    if spans.panes is None:
+        return found
+    every = np.full((3, len(present.sizes)), np.nan)
+    every[:, spans.panes] = found
+    return every[0], every[1], every[2]
+
+
+@kernel
+def _disjoint_deviations(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
+    """The deviations of disjoint panes."""
+    # Blocks of rows: all that does not depend on the rows before goes into loops without a dependence between steps,
+    # which the compiler vectorises. Only the four running sums are sequential.
+    out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    distance, error = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
+    square, residuals = np.empty(_SOME, np.float64), np.empty(_SOME, np.float64)
+    for p in range(lo.size):
+        reference = lo[p]
+        total = rest = squares = square_rest = 0.0
+        for begin in range(lo[p] + 1, hi[p], _SOME):
+            count = min(_SOME, hi[p] - begin)
+            for k in range(count):
+                distance[k], error[k] = sum_and_error(high[begin + k], -high[reference])
+            if low.size:
+                for k in range(count):
+                    distance[k], error[k] = sum_and_error(distance[k], error[k] + (low[begin + k] - low[reference]))
+            for k in range(count):
+                square[k] = distance[k] * distance[k]
+                residuals[k] = product_error(distance[k], distance[k], square[k]) + 2.0 * distance[k] * error[k]
+            for k in range(count):
+                total, lost = sum_and_error(total, distance[k])
+                rest += lost + error[k]
+                squares, lost = sum_and_error(squares, square[k])
+                square_rest += lost + residuals[k]
+            # Normalise after each block, so ``rest`` stays small against ``total``: `_spread_sum` needs it.
+            total, rest = sum_and_error(total, rest)
+            squares, square_rest = sum_and_error(squares, square_rest)
+        constant = squares == 0.0 and _is_constant(high, low, lo[p], hi[p])
+        out[p], more[p], off[p] = _spread_sum(hi[p] - lo[p], (total, rest, squares, square_rest), constant)
+    return out, more, off
+
+
+@kernel
+def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Deviations:
+    """The deviations of panes that overlap, given as `Spans`. Distances are from the leaf before the pivot."""
+    out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
+    back = np.zeros((longest(lo, hi) + 1, 4), np.float64)  # row k: sums of the last k leaves before the pivot
+    after = (0.0, 0.0, 0.0, 0.0)  # sums of the leaves [middle, reached)
+    # The scheme of `folds._range_folds`. All panes with one pivot share the reference leaf, so they share sums;
+    # the reference is in each of them, so what cancels is bounded for each.
+    pivot = low_end = high_end = origin = 0  # ranges inside [low_end, high_end) that contain the pivot have this pivot
+    middle = begun = reached = reference = 0  # leaves: at the pivot, first in ``back``, end of ``after``, reference
+    for p in range(lo.size):
+        begin = before[lo[p]] if before.size else lo[p]
+        end = before[hi[p]] if before.size else hi[p]
+        if begin == end:
+            out[p] = more[p] = off[p] = 0.0
+            continue
+        known = base[p] == origin and low_end <= lo[p] < pivot <= hi[p] < high_end and reached <= end
+        if not known:
+            origin = base[p]
+            place = pivot_place(lo[p] - origin, hi[p] - origin)
+            pivot = origin + place
+            low_end, high_end = pivot - (place & -place), pivot + (place & -place)
+            middle = before[pivot] if before.size else pivot
+            begun = reached = middle
+            reference = middle - 1 if begin < middle else middle
+            after = (0.0, 0.0, 0.0, 0.0)
+        for i in range(begun - 1, begin - 1, -1):
+            k = middle - i
+            back[k, 0], back[k, 1], back[k, 2], back[k, 3] = _with_distance(
+                (back[k - 1, 0], back[k - 1, 1], back[k - 1, 2], back[k - 1, 3]), *_distance(high, low, i, reference)
+            )
+        begun = min(begun, begin)
+        for i in range(reached, end):
+            after = _with_distance(after, *_distance(high, low, i, reference))
+        reached = end
+        k = middle - begin
+        total, rest = _added(back[k, 0], back[k, 1], after[0], after[1])
+        squares, square_rest = _added(back[k, 2], back[k, 3], after[2], after[3])
+        sums = total, rest, squares, square_rest
+        constant = squares == 0.0 and _is_constant(high, low, begin, end)
+        out[p], more[p], off[p] = _spread_sum(end - begin, sums, constant)
+    return out, more, off
+
+
+@kernel
+def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
+    """Distance of number i from number ``reference``, as two floats."""
+    distance, error = sum_and_error(high[i], -high[reference])
+    more = low[i] - low[reference] if low.size else 0.0
+    return sum_and_error(distance, error + more)  # without a branch for empty errors, which takes longer
+
+
+@kernel
+def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
+    """Sums with one more distance."""
+    total, rest = _added(sums[0], sums[1], distance, error)
+    square = distance * distance
+    more = product_error(distance, distance, square) + 2.0 * distance * error
+    squares, square_rest = _added(sums[2], sums[3], square, more)
+    return total, rest, squares, square_rest
+
+
+@kernel
+def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """Sum of two sums of two floats, normalised."""
+    total, error = sum_and_error(a, b)
+    return sum_and_error(total, error + (a_low + b_low))
+
+
+@kernel
+def _is_constant(high: Floats, low: Floats, begin: int, end: int) -> bool:
+    """Whether all numbers are one finite number. A sum of squares of 0 does not prove it: tiny squares underflow."""
+    same = begin if begin == end or np.isfinite(high[begin]) else end + 1
+    while same < end and high[same] == high[begin] and (low.size == 0 or low[same] == low[begin]):
+        same += 1
+    return same == end
+
+
+@kernel
+def _spread_sum(count: int, sums: Sums, constant: bool) -> tuple[float, float, float]:
+    """``count * squares - total**2`` as two floats, and a bound on its relative error; NaN where no bound is known.
+
+    The lower float of a sum is at most 68 units in the last place of the upper float, because sums are normalised after
+    at most 64 rows. So a sum of squares loses less than ``count * 2**-98`` of itself, and ``total**2``, at most
+    ``count`` times that sum, no more than ``count * 2**-97`` of it. Squares that are too small have no such bound.
+    """
+    if constant:
+        return 0.0, 0.0, 0.0
+    total, rest, squares, square_rest = sums
+    many = np.float64(count)
+    whole = many * squares
+    square = total * total
+    left, error = sum_and_error(whole, -square)
+    error += product_error(many, squares, whole) + many * square_rest
+    error -= product_error(total, total, square) + 2.0 * total * rest
+    left, error = sum_and_error(left, error)
+    is_known = left > 0.0 and squares > _LEAST and whole < _MOST
+    return left, error, many * _LOST * (whole / left) if is_known else np.nan

@@ -1,0 +1,200 @@
+"""Aggregates that select one row of each pane and return its value, of any type (semantics section 9).
+
+Kernels and index arithmetic find entries; the values are taken from the column at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..columns.arrays import Ints, Mask, take_or_null
+from ..panes.membership import Memberships, Ranges, batches, gathered, part
+from . import loops, order_statistics, pane_deltas
+from . import loops as equal_entries
+from .folds import SMALLEST, fold
+from .inputs import (
+    Dense,
+    Inputs,
+    Ranked,
+    as_disjoint,
+    codes,
+    dense,
+    first_equals,
+    frozen,
+    halves,
+    is_disjoint,
+    order_keys,
+)
+from .live_trees import live_extremes
+
+
+def extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
+    """Return ``max`` or ``min``: NaN skipped, null if there is no other value; a zero is 0.0, never -0.0."""
+
+    def compute(inputs: Inputs) -> pa.Array:
+        present = dense(inputs)
+        return _one_zero(take_or_null(present.columns[0], extreme_entries(inputs, present, largest)))
+
+    return compute
+
+
+def extreme_counts(largest: bool) -> Callable[[Inputs], pa.Array]:
+    """Return the aggregate of how often the extreme value occurs in each pane, 0 if there is none."""
+
+    def compute(inputs: Inputs) -> pa.Array:
+        present = dense(inputs)
+        column, membership = present.columns[0], present.membership
+        picks = extreme_entries(inputs, present, largest)
+        if is_disjoint(membership):
+            return pa.array(loops.equal_counts(order_keys(column), picks, membership.lo, membership.hi))
+        return pa.array(pane_deltas.equal_counts(*codes(column), picks, pane_deltas.pane_deltas(membership)))
+
+    return compute
+
+
+def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
+    """Return the aggregate of y in the first row with the extreme x; y may be null."""
+
+    def compute(inputs: Inputs) -> pa.Array:
+        target, by = inputs.columns
+        present = dense(replace(inputs, columns=(by,)))
+        picks = extreme_entries(inputs, present, largest)
+        return take_or_null(target, present.original(picks))
+
+    return compute
+
+
+def firsts(inputs: Inputs) -> pa.Array:
+    """The first value that is not null."""
+    return _nth(inputs, 0)
+
+
+def lasts(inputs: Inputs) -> pa.Array:
+    """The last value that is not null."""
+    return _nth(inputs, -1)
+
+
+def nths(inputs: Inputs) -> pa.Array:
+    """The i-th value from 0, or from the newest for a negative i (-1 is the newest)."""
+    return _nth(inputs, int(inputs.literals[0]))
+
+
+def modes(inputs: Inputs) -> pa.Array:
+    """Most frequent value, the first to appear among equals; -0.0 is 0.0 and NaN is a value."""
+    present = dense(inputs)
+    column, membership = present.columns[0], present.membership
+    if is_disjoint(membership):
+        first = inputs.cached("first equals", lambda: first_equals(column, membership.lo, membership.hi))
+        return take_or_null(column, equal_entries.most_frequent(first, membership.lo, membership.hi))
+    if isinstance(membership, Ranges):
+        return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(membership)))
+    picks = [_most_frequent(column, part(membership, *run)) for run in batches(membership)]
+    return take_or_null(column, np.concatenate([np.empty(0, np.int64), *picks]))
+
+
+def extreme_entries(inputs: Inputs, present: Dense, largest: bool) -> Ints:
+    """Entry of each pane's extreme, int64 (P,): the first of equals, NaN skipped; -1 where there is none.
+
+    ``present``: one column of ``inputs`` and its panes. All calls over these columns must ask for the same one.
+    """
+    keys, membership = order_keys(present.columns[0]), present.membership
+    if is_disjoint(membership):
+        kernel = loops.first_largest if largest else loops.first_smallest
+        entries: Ints = kernel(keys, membership.lo, membership.hi)
+        return entries
+    if isinstance(membership, Memberships):
+        return inputs.cached("extremes", lambda: live_extremes(keys, membership))[largest]
+    high, low = halves(keys)
+    places, _ = fold(SMALLEST, -high if largest else high, -low if largest else low, Ranked(membership))
+    return places.astype(np.int64)
+
+
+def _one_zero(values: pa.Array) -> pa.Array:
+    """Replace -0.0 by 0.0, because an extreme must not depend on which of two equal zeros comes first."""
+    if pa.types.is_float16(values.type):
+        return _one_zero(values.cast(pa.float32())).cast(values.type)
+    return pc.add(values, pa.scalar(0.0, values.type)) if pa.types.is_floating(values.type) else values
+
+
+def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
+    """Entries of the modes of expanded panes, in which entries may be removed in another order than they were added."""
+    assert written.row is not None
+    lo, hi = frozen(written.lo), frozen(written.hi)
+    first = first_equals(column.take(pa.array(written.row)), lo, hi)
+    return np.append(written.row, -1)[equal_entries.most_frequent(first, lo, hi)]
+
+
+def _nth(inputs: Inputs, place: int) -> pa.Array:
+    present = dense(inputs)
+    there = present.sizes > (place if place >= 0 else -place - 1)
+    wanted = np.where(there, place if place >= 0 else present.sizes + place, -1)
+    return take_or_null(present.columns[0], _entries_at(present, wanted))
+
+
+def _entries_at(present: Dense, place: Ints) -> Ints:
+    """Entry at a place of each pane, counted from 0; -1 stays -1."""
+    if isinstance(present.membership, Ranges):
+        return np.where(place < 0, -1, present.membership.lo + place)
+    entries = np.arange(len(present.columns[0]))
+    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.pane_deltas(present.membership))[
+        :, 0
+    ]
+    return found
+
+
+# Aggregates that count, list or join the values of each pane (semantics section 9).
+
+
+def counts(inputs: Inputs) -> pa.Array:
+    """Number of rows of each pane; with a column, number of its values that are not null."""
+    return pa.array(dense(inputs).sizes)
+
+
+def distinct_counts(inputs: Inputs) -> pa.Array:
+    """Number of different values without nulls; -0.0 equals 0.0, and NaN is one value."""
+    present = dense(inputs)
+    column, membership = present.columns[0], present.membership
+    if is_disjoint(membership):
+        first = inputs.cached("first equals", lambda: first_equals(column, membership.lo, membership.hi))
+        return pa.array(equal_entries.distinct_counts(first, membership.lo, membership.hi))
+    return pa.array(pane_deltas.distinct_counts(*codes(column), pane_deltas.pane_deltas(membership)))
+
+
+def lists(inputs: Inputs) -> pa.Array:
+    """All values that are not null, in row order."""
+    present = dense(inputs)
+    column, membership = present.columns[0], present.membership
+    if isinstance(membership, Ranges) and _adjoin(membership):
+        values = column.slice(membership.lo[0], membership.hi[-1] - membership.lo[0])
+    else:
+        values = column.take(pa.array(gathered(membership, 0, len(membership))[0]))
+    return _list_array(present.sizes, values, present.empty)
+
+
+def distinct_lists(inputs: Inputs) -> pa.Array:
+    """Each different value once, in the order of first appearance."""
+    present = as_disjoint(dense(inputs))
+    column, ranges = present.columns[0], present.ranges
+    first = first_equals(column, ranges.lo, ranges.hi)
+    sizes = equal_entries.distinct_counts(first, ranges.lo, ranges.hi)
+    rows = equal_entries.distinct_rows(first, int(sizes.sum()), ranges.lo, ranges.hi)
+    return _list_array(sizes, column.take(pa.array(rows)), present.empty)
+
+
+def joins(inputs: Inputs) -> pa.Array:
+    """All texts in row order with the separator between them."""
+    return pc.binary_join(lists(inputs), pa.scalar(inputs.literals[0], inputs.type))
+
+
+def _adjoin(ranges: Ranges) -> bool:
+    return len(ranges) > 0 and bool((ranges.lo[1:] == ranges.hi[:-1]).all())
+
+
+def _list_array(sizes: Ints, values: pa.Array, null: Mask) -> pa.Array:
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return pa.ListArray.from_arrays(pa.array(offsets).cast(pa.int32()), values, mask=pa.array(null))

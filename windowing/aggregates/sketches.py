@@ -1,0 +1,171 @@
+"""Sketches of the values of each pane, and what they estimate (semantics section 9).
+
+The sketches are those of Apache DataSketches in their binary form, which Spark SQL and other programs merge. Values are
+hashed as these do. Sketches of panes are made of rows and never of sketches, so a result does not depend on cuts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..columns.arrays import Ints
+from ..errors import DataError
+from ..panes.membership import Ranges, sizes
+from .inputs import Dense, Inputs, as_ranges, dense, filtered, floats, frozen, masked
+
+_FINEST_SHARE = 10**6
+_LARGEST = 2**31 - 1  # bytes of a column of binary
+_NAN = np.uint64(0x7FF8000000000000)
+_SET, _PLACED = 1, 2  # modes of a sketch: a set, and a byte for each place; 0 is a list
+
+
+def hll_sketches(inputs: Inputs) -> pa.Array:
+    """The HyperLogLog sketch of the different values, as `hll_sketch_agg` of Spark gives it; null without a value."""
+    present = as_ranges(dense(inputs))
+    return _binary(*_hll(present, _coupons(present.columns[0])), present)
+
+
+def merged_hll_sketches(inputs: Inputs) -> pa.Array:
+    """The `hll_sketches` of the values of several: of all of a pane, given sketches of its parts."""
+    present = _with_coupons_of_sketches(inputs)
+    return _binary(*_hll(present, present.columns[0].to_numpy()), present)
+
+
+def approx_distinct_counts(inputs: Inputs) -> pa.Array:
+    """Estimated number of different values: that of `hll_sketches`."""
+    present = as_ranges(dense(inputs))
+    return _estimates(*_hll(present, _coupons(present.columns[0])))
+
+
+def merged_distinct_counts(inputs: Inputs) -> pa.Array:
+    """Estimated number of different values of several sketches: that of `merged_hll_sketches`."""
+    present = _with_coupons_of_sketches(inputs)
+    return _estimates(*_hll(present, present.columns[0].to_numpy()))
+
+
+def _estimates(sketches: npt.NDArray[np.uint8], offsets: Ints) -> pa.Array:
+    import datasketches  # noqa: PLC0415 - an extra
+
+    first, mode = offsets[:-1], sketches[offsets[:-1] + 7] & 3
+    counts = sketches[first + 6].astype(np.int64)  # of a list
+    of_set = first[mode == _SET, np.newaxis] + np.arange(8, 12)
+    counts[mode == _SET] = sketches[of_set].view("<i4")[:, 0]
+    for pane in np.flatnonzero(mode == _PLACED).tolist():
+        sketch = sketches[offsets[pane] : offsets[pane + 1]].tobytes()
+        counts[pane] = round(datasketches.hll_sketch.deserialize(sketch).get_estimate())
+    return pa.array(counts)
+
+
+def kll_sketches(inputs: Inputs) -> pa.Array:
+    """The KLL sketch of the values in order: of bigints where all integers of the type are, else of doubles."""
+    from . import sketch_loops as kll_loops  # noqa: PLC0415 - few jobs make sketches
+
+    column = inputs.columns[0]
+    present = as_ranges(dense(inputs)) if holds_bigints(column.type) else _without_nan(inputs)
+    values = present.columns[0].cast(pa.int64()) if holds_bigints(column.type) else present.columns[0]
+    sketches, offsets = kll_loops.kll_sketches(frozen(values.to_numpy()), present.ranges.lo, present.ranges.hi)
+    return _binary(sketches, offsets, present)
+
+
+def approx_quantiles(inputs: Inputs) -> pa.Array:
+    """Quantile q of the KLL sketch of the values as doubles: one of the values; NaN skipped."""
+    from . import sketch_loops as kll_loops  # noqa: PLC0415 - few jobs make sketches
+
+    present, share = _without_nan(inputs), inputs.literals[0].limit_denominator(_FINEST_SHARE)
+    values = frozen(present.columns[0].to_numpy())
+    found = kll_loops.kll_quantiles(values, share.numerator, share.denominator, present.ranges.lo, present.ranges.hi)
+    return masked(found, present.empty, inputs.type)
+
+
+def holds_bigints(kind: pa.DataType) -> bool:
+    """Whether every value of a type is a whole number of 64 bits with a sign."""
+    return bool(pa.types.is_integer(kind) and kind != pa.uint64())
+
+
+def is_hashable(kind: pa.DataType) -> bool:
+    """Whether values of a type have one form that is hashed: no decimals, times of day, durations or nested values."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
+    return _is_text_or_bytes(kind) or any(test(kind) for test in tests)
+
+
+def _hll(present: Dense, coupons: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return the sketches of all panes one after the other, and where each begins: int64 (P+1,)."""
+    from . import sketch_loops as hll_loops  # noqa: PLC0415 - few jobs make sketches
+
+    found: tuple[npt.NDArray[np.uint8], Ints]
+    found = hll_loops.hll_sketches(frozen(coupons), frozen(present.ranges.lo), frozen(present.ranges.hi))
+    return found
+
+
+def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
+    """Return panes over coupons that have the same sketch as all values of the sketches of a pane."""
+    from . import sketch_loops as hll_loops  # noqa: PLC0415 - few jobs make sketches
+
+    present = as_ranges(dense(inputs))
+    parts = [hll_loops.coupons_of(np.frombuffer(sketch, np.uint8)) for sketch in present.columns[0].to_pylist()]
+    before = np.cumsum([0, *map(len, parts)])
+    lo, hi, base = (before[edges] for edges in (present.ranges.lo, present.ranges.hi, present.ranges.base))
+    ranges = Ranges(lo, hi, base, True)
+    column = pa.array(np.concatenate([np.empty(0, np.uint32), *parts]))
+    return replace(present, columns=(column,), membership=ranges)
+
+
+def _coupons(column: pa.Array) -> npt.NDArray[np.uint32]:
+    from . import sketch_loops as murmur  # noqa: PLC0415 - few jobs make sketches
+
+    if not _is_text_or_bytes(column.type):
+        return murmur.number_coupons(frozen(_bits(column)))
+    whole = column.cast(pa.large_binary())
+    _, bounds, data = whole.buffers()
+    offsets = np.frombuffer(bounds, np.int64)[whole.offset : whole.offset + len(whole) + 1] if bounds else np.zeros(1)
+    content = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
+    return murmur.bytes_coupons(frozen(offsets.astype(np.int64)), frozen(content))
+
+
+def _bits(column: pa.Array) -> npt.NDArray[np.uint64]:
+    """Return the 8 bytes of each value that are hashed: of a bigint, or of a double with one zero and one NaN."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        values = floats(column)
+        values = np.where(values == 0, 0.0, values)  # for -0.0
+        return np.where(np.isnan(values), _NAN, values.view(np.uint64))
+    if pa.types.is_timestamp(kind):
+        unit = "ns" if kind.unit == "ns" else "us"  # Spark counts microseconds
+        column = column.cast(pa.timestamp(unit, kind.tz)).cast(pa.int64())
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.date32()).cast(pa.int32())
+    if kind == pa.uint64():
+        return np.asarray(column.to_numpy())
+    whole = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return np.asarray(whole).view(np.uint64)
+
+
+def _is_text_or_bytes(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(test(kind) for test in (*tests, pa.types.is_fixed_size_binary))
+
+
+def _without_nan(inputs: Inputs) -> Dense:
+    """Return the panes as ranges, and their values that are neither null nor NaN as float64."""
+    present = dense(inputs)
+    values = floats(present.columns[0])
+    membership = present.membership
+    if (is_nan := np.isnan(values)).any():
+        values, membership = values[~is_nan], filtered(membership, ~is_nan)
+    column: Any = pa.array(values)
+    return as_ranges(replace(present, columns=(column,), membership=membership, sizes=sizes(membership)))
+
+
+def _binary(content: npt.NDArray[np.uint8], offsets: Ints, present: Dense) -> pa.Array:
+    if len(content) > _LARGEST:
+        what = f"the sketches of {len(offsets) - 1:,} windows have {len(content):,} bytes, more than fit a column"
+        raise DataError(what, "use windows that overlap less, or fewer of them")
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
+    whole = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+    return pc.if_else(pa.array(present.empty), pa.scalar(None, pa.binary()), whole)

@@ -1,0 +1,178 @@
+"""``+ - * / %`` over numbers, whole columns at a time. A row whose result leaves the range of its type fails.
+
+The fast way comes first. Only where it raises, a second pass over the columns finds the rows at fault with exact wide
+decimals, and the fast way is taken again without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as t
+
+from .steps import Failures, as_array, as_mask, blank
+from .types import TEXT, decimal_of, type_text
+
+_CHECKED: dict[str, Callable[..., Any]] = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
+_PLAIN: dict[str, Callable[..., Any]] = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}
+_DIGITS = 76  # of Arrow's widest decimal
+
+
+def integers(failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
+    """Compute ``left sign right`` over integers as integers of a type. A row that leaves its range fails."""
+    left, right = left.cast(kind), right.cast(kind)
+    try:
+        return _CHECKED[sign](left, right)
+    except pa.ArrowInvalid:
+        exact = _PLAIN[sign](*_wide(left, right, sign, 0))
+        bad = as_mask(outside(exact, kind))
+        failures.add(bad, _detail(failures, left, sign, right, kind))
+        return _CHECKED[sign](blank(as_array(left, failures.n), bad), right)
+
+
+def floats(_failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
+    """Compute ``left sign right`` over floats of a type as IEEE has it: a division by zero is infinite or NaN."""
+    left, right = as_float(left, kind), as_float(right, kind)
+    if sign != "%":
+        return _PLAIN[sign](left, right)
+    n = max(len(each) for each in (left, right) if isinstance(each, pa.Array))
+    over, by = as_array(left, n), as_array(right, n)
+    with np.errstate(all="ignore"):
+        rest = np.fmod(over.fill_null(0).to_numpy(zero_copy_only=False), by.fill_null(1).to_numpy(zero_copy_only=False))
+    return pa.array(rest, kind, mask=as_mask(pc.or_(over.is_null(), by.is_null())))
+
+
+def decimals(failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
+    """Compute ``left sign right`` over decimals and integers as decimals of a type. A row out of its range fails."""
+    try:
+        return _PLAIN[sign](*_narrow(left, right, sign, kind.scale)).cast(kind)
+    except pa.ArrowInvalid:  # more than 38 digits on the way, or a result that does not fit
+        left, right = (_within(failures, each, _room(each, sign, kind)) for each in (left, right))
+        exact = _PLAIN[sign](*_wide(left, right, sign, kind.scale))
+    return fit(failures, exact, kind, lambda: _detail(failures, left, sign, right, kind))
+
+
+def remainders(failures: Failures, left: Any, right: Any, kind: pa.DataType) -> pa.Array:
+    """Compute ``left % right`` over integers of a type, with the sign of ``left``. A row with 0 on the right fails."""
+    over, by = as_array(left.cast(kind), failures.n), as_array(right.cast(kind), failures.n)
+    by = _without_zeros(failures, over, by)
+    if t.is_signed_integer(kind):  # the least integer by -1 would overflow; what is left is 0
+        by = pc.if_else(pc.equal(by, pa.scalar(-1, kind)), pa.scalar(1, kind), by)
+    return pc.subtract(over, pc.multiply(pc.divide(over, by), by)).cast(kind)
+
+
+def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataType) -> pa.Array:
+    """Compute ``left % right`` as decimals of a type of at most 37 digits. A row with 0 on the right fails."""
+    size = pa.scalar(Decimal(10) ** kind.scale, pa.decimal256(37, 0))
+    whole = pa.decimal256(37, 0)
+    kept = (_within(failures, as_array(each, failures.n), 37 - kind.scale) for each in (left, right))
+    over, by = (pc.multiply(as_wide(each, kind.scale, 38), size).cast(whole) for each in kept)
+    by = _without_zeros(failures, over, by)
+    times = pc.trunc(pc.divide(over, by)).cast(pa.decimal256(38, 0))
+    rest = pc.subtract(over.cast(pa.decimal256(75, 0)), pc.multiply(times, by).cast(pa.decimal256(75, 0))).cast(whole)
+    unit = pa.scalar(Decimal(1).scaleb(-kind.scale), pa.decimal256(38, kind.scale))
+    return pc.multiply(rest, unit).cast(kind)
+
+
+def _room(values: Any, sign: str, kind: pa.DataType) -> int:
+    """The digits before the point for which there is room while a result is computed."""
+    return 37 - getattr(values.type, "scale", 0) if sign == "*" else 38 - kind.scale
+
+
+def _within(failures: Failures, values: Any, digits: int) -> Any:
+    """Numbers of which those with more digits before the point fail, since no result has room for them."""
+    exact = as_wide(values, 0)
+    bad = as_mask(as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n))
+    if not bad.any():
+        return values
+    failures.add(bad, pc.binary_join_element_wise(number_text(values, failures.n), "has too many digits", " "))
+    return blank(values, bad)
+
+
+def _without_zeros(failures: Failures, over: pa.Array, by: pa.Array) -> pa.Array:
+    zero = as_mask(pc.equal(by, _zero(by.type)))
+    failures.add(zero & as_mask(over.is_valid()), "a division by zero")
+    return blank(by, zero)
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar(Decimal(0) if t.is_decimal(kind) else 0, kind)
+
+
+def negative(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Compute ``-values`` over numbers of a type. A row whose result leaves its range fails."""
+    if t.is_floating(kind) or t.is_decimal(kind):
+        return pc.negate(values)
+    return integers(failures, pa.scalar(0, kind), values, "-", kind)
+
+
+def fit(failures: Failures, exact: pa.Array, kind: pa.DataType, detail: Callable[[], pa.Array]) -> pa.Array:
+    """Return wide decimals as decimals of a type, rounded half away from zero. A row that leaves its range fails."""
+    if exact.type.scale > kind.scale:
+        exact = pc.round(exact, ndigits=kind.scale, round_mode="half_towards_infinity")
+    try:
+        return exact.cast(kind)
+    except pa.ArrowInvalid:
+        limit = pa.scalar(Decimal(10) ** (kind.precision - kind.scale), pa.decimal256(_DIGITS, exact.type.scale))
+        bad = as_mask(pc.greater_equal(pc.abs(exact), limit))
+        failures.add(bad, detail())
+        return blank(exact, bad).cast(kind)
+
+
+def as_float(values: Any, kind: pa.DataType) -> Any:
+    """Return numbers as floats of a type, the nearest ones."""
+    if values.type == kind:
+        return values
+    return values.cast(kind, safe=False) if isinstance(values, pa.Array) else pa.scalar(_float(values), kind)
+
+
+def as_wide(values: Any, scale: int, digits: int = 75) -> Any:
+    """Return integers or decimals as decimals of so many digits with at least ``scale`` of them behind the point."""
+    exact = values if t.is_decimal(values.type) else values.cast(decimal_of(values.type))
+    return exact.cast(pa.decimal256(digits, max(scale, exact.type.scale)))
+
+
+def number_text(values: Any, n: int) -> pa.Array:
+    """Return numbers as texts for messages: string (n,)."""
+    return as_array(values, n).cast(TEXT)
+
+
+def outside(exact: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return which wide decimals are not in the range of an integer type: bool (n,)."""
+    low, high = (pa.scalar(Decimal(each), exact.type) for each in integer_range(kind))
+    return pc.or_(pc.less(exact, low), pc.greater(exact, high))
+
+
+def integer_range(kind: pa.DataType) -> tuple[int, int]:
+    """Return the least and the largest value of an integer type."""
+    bits = kind.bit_width
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if t.is_signed_integer(kind) else (0, 2**bits - 1)
+
+
+def _narrow(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
+    """Both sides as decimals of 128 bits, which are several times as fast as those of 256. Raises `ArrowInvalid`."""
+    one, other = (each if t.is_decimal(each.type) else each.cast(decimal_of(each.type)) for each in (left, right))
+    if sign == "*":
+        return one, other
+    kind = pa.decimal128(37, scale)
+    return one.cast(kind), other.cast(kind)
+
+
+def _wide(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
+    if sign == "*":
+        return as_wide(left, 0, 38), as_wide(right, 0, 37)
+    return as_wide(left, scale), as_wide(right, scale)
+
+
+def _detail(failures: Failures, left: Any, sign: str, right: Any, kind: pa.DataType) -> pa.Array:
+    one, other = number_text(left, failures.n), number_text(right, failures.n)
+    return pc.binary_join_element_wise(one, sign, other, f"is no {type_text(kind)}", " ")
+
+
+def _float(value: pa.Scalar) -> float | None:
+    return None if not value.is_valid else float(value.as_py())

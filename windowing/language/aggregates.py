@@ -1,0 +1,348 @@
+"""Aggregates with expressions: ``sum(price * items)``, ``count() where ok``, ``rise=last(t) - first(t)`` (section 11).
+
+An item of ``--agg`` is either one call, whose arguments may be expressions, or arithmetic over calls. Calls are found
+by their names in the tokens of the text; the texts between are read by `windowing.expressions.syntax`. The filter of a
+call reaches to the parenthesis that the call stands in, or to the end; SQL's has parentheses of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from ..errors import Span, SpecError
+from ..expressions.nodes import moved
+from ..expressions.syntax import Expression, expression_of, parse_expression
+from ..support.suggest import did_you_mean
+from . import spec
+from .calls import Argument, read_arguments
+from .tokens import PLAIN, Cursor, Token, quoted
+
+# The names of the built-in aggregates, and their names in other tools, in a module that imports nothing heavy.
+
+
+AGGREGATES: Final = (
+    "count", "count_distinct", "sum", "mean", "min", "max", "first", "last", "nth", "var", "stddev", "var_pop",
+    "stddev_pop", "median", "quantile", "mode", "arg_min", "arg_max", "collect", "collect_distinct", "wavg", "product",
+    "bool_and", "bool_or", "string_join", "range", "min_count", "max_count", "approx_count_distinct",
+    "approx_quantile", "hll_sketch", "kll_sketch",
+)  # fmt: skip
+
+ALIASES: Final = {"avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev"}
+"""Names of other tools that the language accepts, with the built-in names, which name the columns of a result."""
+
+
+# The aggregate rule of the language: a function, its columns and constants, and its output column (section 9).
+
+
+_FORM: Final = "write it as [NAME=]FUNCTION(COLUMN, ..)"
+
+
+def read_aggregate(cursor: Cursor) -> spec.AggregateCall:
+    """Read ``[NAME=]FUNCTION(ARGUMENTS)``, named by `windowing.language.spec.default_name` where no name is given.
+
+    Raises `SpecError` with the span at fault.
+    """
+    name = _name_of_call(cursor)
+    function = _function(cursor)
+    values = tuple(_value(cursor, argument) for argument in read_arguments(cursor, _FORM))
+    return spec.AggregateCall(name or spec.default_name(function, values), function, values)
+
+
+def alias_of(text: str) -> str | None:
+    """Return the function of a valid aggregate if it is a name of another tool (`ALIASES`), else None."""
+    cursor = Cursor(text)
+    _name_of_call(cursor)
+    word = cursor.keyword()
+    return word if word in ALIASES and not cursor.at(":", 1) else None
+
+
+def _name_of_call(cursor: Cursor) -> str | None:
+    if not cursor.at("=", 1):
+        return None
+    name = cursor.column(cursor.take(), _FORM)
+    cursor.take()
+    return name
+
+
+def _function(cursor: Cursor) -> str:
+    token = cursor.take()
+    if token.kind != "word":
+        raise cursor.error(f"expected a function, found {token}", token.span, _FORM)
+    if not cursor.skip(":"):
+        return ALIASES.get(token.text.lower(), token.text.lower())
+    name = cursor.take()
+    if name.kind != "word":
+        raise cursor.error(f"expected a function of {token}, found {name}", name.span, "write it as module:name")
+    return f"{token.text}:{name.text}"
+
+
+def _value(cursor: Cursor, argument: Argument) -> spec.Argument:
+    if argument.name is not None:
+        raise cursor.error(f"there is no argument called {argument.name}", argument.name.span, _FORM)
+    if argument.value.kind == "number":
+        return cursor.number(argument.value, PLAIN, "write a plain number")
+    if argument.value.kind == "text":
+        return argument.value.value
+    return spec.Column(cursor.column(argument.value, _FORM))
+
+
+_WORDS: Final = frozenset(
+    {"where", "filter", "case", "not", "is", "in", "like", "ilike", "between", "interval", "timestamp", "date"}
+)
+_SYMBOLS: Final = frozenset("+-*/%<>|!=[")
+_NAMES: Final = frozenset((*AGGREGATES, *ALIASES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A call in a text: its tokens are ``[first, stop)``, its arguments between ``open`` and ``close``."""
+
+    first: int
+    open: int
+    close: int
+    stop: int
+    call: spec.AggregateCall
+
+
+def read_item(text: str) -> spec.AggregateCall | spec.AggregateExpression:
+    """Read an item of ``--agg``. Raises `SpecError` with the span at fault.
+
+    A call without a name gets that of `spec.default_name`; arithmetic needs one.
+    """
+    cursor = Cursor(text)
+    tokens = cursor.tokens
+    name, begin = _name(tokens)
+    if not _has_expression(tokens[begin:]) or (name is None and _has_equals(tokens)):
+        return _plain(cursor)
+    found = list(_calls(cursor, begin))
+    if len(found) == 1 and found[0].first == begin and tokens[found[0].stop].kind == "end":
+        call = found[0].call
+        return call if name is None else spec.AggregateCall(name, call.function, call.arguments, call.where)
+    if not found:
+        return _plain(cursor)
+    if name is None:
+        raise cursor.error("arithmetic over aggregates needs a name", _span(tokens[begin:-1]), "write NAME=EXPRESSION")
+    return _expression(cursor, name, begin, found)
+
+
+def _plain(cursor: Cursor) -> spec.AggregateCall:
+    call = read_aggregate(cursor)
+    rest = cursor.peek()
+    if rest.kind != "end" and ":" not in call.function and call.function not in _NAMES:
+        named = next(token for token in cursor.tokens if token.text.lower() == call.function)
+        raise cursor.error(
+            f"there is no aggregate {call.function}", named.span, did_you_mean(call.function, AGGREGATES)
+        )
+    if rest.kind != "end":
+        raise cursor.error(f"expected the end, found {rest}", rest.span, _advice(cursor, rest))
+    return call
+
+
+def _advice(cursor: Cursor, rest: Token) -> str:
+    """Return what to write where something stands behind an aggregate, such as the ``as n`` of SQL."""
+    before, after = cursor.source[: rest.span.start].strip(), cursor.source[rest.span.stop :].strip()
+    name = after if rest.text.lower() == "as" else f"{rest.text}{after}"
+    is_name = re.fullmatch(r'\w+|"[^"]+"', name) is not None
+    return f"a name stands before: write {name}={before}" if is_name else "give one aggregate at a time"
+
+
+def _name(tokens: Sequence[Token]) -> tuple[str | None, int]:
+    """Return the name before ``=``, and the index of the token after it."""
+    if len(tokens) > 2 and tokens[0].kind in ("word", "column") and _is(tokens[1], "=") and not _is(tokens[2], "="):
+        return tokens[0].value, 2
+    return None, 0
+
+
+def _has_equals(tokens: Sequence[Token]) -> bool:
+    """Whether there is an ``=`` before any parenthesis: what is before it should have been a name."""
+    return next((_is(token, "=") for token in tokens if _is(token, "=") or _is(token, "(")), False)
+
+
+def _has_expression(tokens: Sequence[Token]) -> bool:
+    """Whether a text holds more than a call with plain arguments: an operator, a word of SQL, or a call in a call."""
+    depth = 0
+    if [token.text for token in tokens[1:4]] == ["(", "*", ")"]:
+        return False  # SQL's count(*), which has an answer of its own
+    for before, token in pairwise([tokens[0], *tokens]):
+        if _is(before, ":") and _is(token, ":"):
+            return True  # x::type
+        if (
+            token.kind == "symbol"
+            and token.text in _SYMBOLS
+            and not (token.text == "=" and depth and before.kind == "word")
+        ):
+            return True
+        if token.kind == "word" and token.text.lower() in _WORDS and before is not token:
+            return True
+        depth += _is(token, "(") - _is(token, ")")
+        if depth > 1 or (_is(token, "(") and before is token):
+            return True
+    return False
+
+
+def _calls(cursor: Cursor, begin: int) -> Iterator[_Found]:
+    tokens, at = cursor.tokens, begin
+    while at < len(tokens):
+        opens = _opens(tokens, at)
+        if opens is None:
+            at += 1
+            continue
+        found = _call(cursor, at, opens)
+        yield found
+        at = found.stop
+
+
+def _opens(tokens: Sequence[Token], at: int) -> int | None:
+    """Return the index of the parenthesis that opens the arguments of a call at a token; None: there is no call."""
+    if tokens[at].kind != "word":
+        return None
+    if tokens[at].text.lower() in _NAMES and _is(tokens[at + 1], "("):
+        return at + 1
+    is_user = at + 3 < len(tokens) and _is(tokens[at + 1], ":") and tokens[at + 2].kind == "word"
+    return at + 3 if is_user and _is(tokens[at + 3], "(") else None
+
+
+def _call(cursor: Cursor, first: int, opens: int) -> _Found:
+    tokens = cursor.tokens
+    close = _end(tokens, opens + 1)
+    if tokens[close].kind == "end":
+        raise cursor.error("this parenthesis is never closed", tokens[opens].span, "close it with )")
+    commas = [at for at in range(opens + 1, close) if _is(tokens[at], ",") and _depth(tokens, opens + 1, at) == 0]
+    edges = [opens, *commas, close]
+    _check_arguments(cursor, tokens[first].text, opens, close)
+    arguments = tuple(_argument(cursor, low + 1, high) for low, high in pairwise(edges)) if close > opens + 1 else ()
+    stop, where = _filter(cursor, close + 1)
+    words = [token.text for token in tokens[first:opens]]
+    function = "".join(words) if ":" in words else ALIASES.get(words[0].lower(), words[0].lower())
+    name = spec.default_name(function, arguments)
+    return _Found(first, opens, close, stop, spec.AggregateCall(name, function, arguments, where))
+
+
+def _filter(cursor: Cursor, at: int) -> tuple[int, Expression | None]:
+    """Read the filter at a token, ``where CONDITION`` or SQL's ``filter (where CONDITION)``, which is the same.
+
+    Return the index of the token behind it, and the condition; None where there is no filter.
+    """
+    tokens = cursor.tokens
+    if _is_word(tokens[at], "where"):
+        stop = _end(tokens, at + 1)
+        return stop, _parse(cursor, at + 1, stop)
+    if not _is_word(tokens[at], "filter"):
+        return at, None
+    if not (_is(tokens[at + 1], "(") and _is_word(tokens[at + 2], "where")):
+        raise cursor.error("filter is followed by (where CONDITION)", tokens[at].span, "write filter (where price > 3)")
+    stop = _end(tokens, at + 2)
+    if tokens[stop].kind == "end":
+        raise cursor.error("this parenthesis is never closed", tokens[at + 1].span, "close it with )")
+    condition = _parse(cursor, at + 3, stop)
+    if _is_word(tokens[stop + 1], "where") or _is_word(tokens[stop + 1], "filter"):
+        raise cursor.error("a second filter follows a first one", tokens[stop + 1].span, "join them with AND")
+    return stop + 1, condition
+
+
+def _check_arguments(cursor: Cursor, outer: str, opens: int, close: int) -> None:
+    """Raise `SpecError` where the arguments of a call hold another: it takes rows, and a call gives one result."""
+    tokens = cursor.tokens
+    for at in range(opens + 1, close):
+        if tokens[at].text.lower() in _NAMES and _opens(tokens[:close], at) is not None:
+            inner = f"{tokens[at].text}({'' if _is(tokens[at + 2], ')') else '..'})"
+            do = f"take two stages: NAME={inner} in the first, {outer}(NAME) in the second"
+            raise cursor.error("an aggregate is no part of the argument of another", tokens[at].span, do)
+
+
+def _argument(cursor: Cursor, low: int, high: int) -> spec.Argument:
+    """Read the argument of tokens ``[low, high)``: a column, a number, a text, or an expression."""
+    tokens = cursor.tokens
+    if high - low == 1:
+        token = tokens[low]
+        if token.kind == "number":
+            return cursor.number(token, PLAIN, "write a plain number")
+        if token.kind == "text":
+            return token.value
+        if token.kind in ("word", "column"):
+            return spec.Column(token.value)
+    return _parse(cursor, low, high)
+
+
+def _parse(cursor: Cursor, low: int, high: int) -> Expression:
+    """Read the expression of tokens ``[low, high)``."""
+    tokens = cursor.tokens
+    if low >= high:
+        raise cursor.error(
+            f"expected an expression, found {tokens[low]}", tokens[low].span, "write for example price > 3"
+        )
+    for at in range(low, high):
+        if _opens(tokens[:high], at) is not None and tokens[at].text.lower() in _NAMES:
+            do = "put a filter that ends earlier into parentheses: (sum(x) where ok) / 2"
+            raise cursor.error("an aggregate is no part of this expression", tokens[at].span, do)
+    span = _span(tokens[low:high])
+    return _parse_part(cursor.source, cursor.source[span.start : span.stop], lambda at: at + span.start)
+
+
+def _expression(cursor: Cursor, name: str, begin: int, found: Sequence[_Found]) -> spec.AggregateExpression:
+    """Read arithmetic over calls: the expression has a column in the place of each call."""
+    tokens = cursor.tokens
+    calls: dict[str, spec.AggregateCall] = {}
+    at, text = tokens[begin].span.start, ""
+    places: list[tuple[int, int]] = [(0, at)]  # where a place of the new text is in the old one
+    for each in found:
+        hidden = spec.hidden_call(each.call)
+        calls[hidden.name] = hidden
+        text += cursor.source[at : tokens[each.first].span.start]
+        places.append((len(text), tokens[each.first].span.start))
+        text += quoted(hidden.name, '"')
+        at = tokens[each.stop - 1].span.stop
+        places.append((len(text), at))
+    text += cursor.source[at:]
+    expression = _parse_part(cursor.source, text, lambda at: _place(places, at))
+    return spec.AggregateExpression(name, tuple(calls.values()), expression)
+
+
+def _parse_part(source: str, text: str, place: Callable[[int], int]) -> Expression:
+    """Parse a text that stands for a part of a source, so that messages show the source.
+
+    ``place``: where a place of the text is in the source.
+    """
+    try:
+        expression = parse_expression(text)
+    except SpecError as error:
+        start, stop = place(error.span.start), place(error.span.stop)
+        raise SpecError(error.what, source, Span(start, max(stop, start + 1)), error.do) from None
+    return expression_of(moved(expression.root, place), source)
+
+
+def _place(places: Sequence[tuple[int, int]], at: int) -> int:
+    index = bisect_right(places, at, key=lambda place: place[0]) - 1
+    new, old = places[index]
+    return old + at - new
+
+
+def _end(tokens: Sequence[Token], low: int) -> int:
+    """Return the index of the parenthesis that closes what a token stands in, or of the end."""
+    depth = 0
+    for at in range(low, len(tokens)):
+        if tokens[at].kind == "end" or (depth == 0 and _is(tokens[at], ")")):
+            return at
+        depth += _is(tokens[at], "(") - _is(tokens[at], ")")
+    return len(tokens) - 1
+
+
+def _depth(tokens: Sequence[Token], low: int, high: int) -> int:
+    return sum(_is(token, "(") - _is(token, ")") for token in tokens[low:high])
+
+
+def _is_word(token: Token, word: str) -> bool:
+    return token.kind == "word" and token.text.lower() == word
+
+
+def _is(token: Token, symbol: str) -> bool:
+    return token.kind == "symbol" and token.text == symbol
+
+
+def _span(tokens: Sequence[Token]) -> Span:
+    return Span(tokens[0].span.start, tokens[-1].span.stop)
