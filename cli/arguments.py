@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ..conf.options import JOB_OPTIONS, STAGE_OPTIONS
+from ..windowing.errors import nearest
 from ..windowing.support.option import GROUPS, Kind, Option
-from ..windowing.support.suggest import nearest
 
 MESSAGES = GROUPS[-1]
 

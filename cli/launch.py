@@ -17,13 +17,9 @@ from ..conf.options import DEFAULT_MASTER
 from ..conf.ranges import units
 from ..conf.spark import spark_settings, usable_cores
 from ..windowing.spark.boot import PendingExecutor, Progress, SparkBoot, boot
-from ..windowing.spark.masters import is_local
-from ..windowing.spark.open_files import too_few_files
-from ..windowing.spark.setup import sweeping
-from ..windowing.spark.workers.fork_server import may_fork, prepare
-from ..windowing.spark.workers.no_pandas import NO_PANDAS, block_pandas
-from ..windowing.support.module_path import with_working_folder
-from ..windowing.support.user_modules import search
+from ..windowing.spark.fork_server import NO_PANDAS, block_pandas, may_fork, prepare
+from ..windowing.spark.setup import is_local, sweeping, too_few_files
+from ..windowing.support.modules import search, with_working_folder
 from .arguments import strange_variables
 from .console.messages import CLOSED, Messages, Stopped, exit_code
 from .monitoring.monitors import Monitors
@@ -304,6 +300,6 @@ def _pack(request: JobRequest, environ: Mapping[str, str], messages: Messages) -
     """Return the function that packs the environment for executors, where the job asks for that."""
     if not request.job.ship_environment:
         return None
-    from ..windowing.spark.environment.archive import pack_environment  # noqa: PLC0415 - 20 ms
+    from ..windowing.spark.environment_archive import pack_environment  # noqa: PLC0415 - 20 ms
 
     return lambda folder: pack_environment(folder, environ, request.runs_user_code, messages.note)

@@ -15,10 +15,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..windowing.errors import ConfigError, WincliError
-from ..windowing.support.addresses.redaction import secret_values
-from ..windowing.support.module_path import leave_out_working_folder
-from ..windowing.support.suggest import did_you_mean, nearest, short
+from ..windowing.errors import ConfigError, WincliError, did_you_mean, nearest, short
+from ..windowing.support.modules import leave_out_working_folder
+from ..windowing.support.redaction import secret_values
 from .commands import (
     EXAMPLES,
     PLAN_EXAMPLES,

@@ -16,9 +16,9 @@ from ..windowing.errors import ConfigError, SpecError
 from ..windowing.language.enrichment import parse_enrichment, with_path
 from ..windowing.language.parser import parse_window
 from ..windowing.language.tokens import decimal_text
-from ..windowing.support.addresses.redaction import redacted, redacted_path, redacted_settings, secret_values
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.option import REQUIRED, Option
+from ..windowing.support.redaction import redacted, redacted_path, redacted_settings, secret_values
 from .option_values import Texts, model_type, window_value
 from .options import JOB_OPTIONS, STAGE_OPTIONS, JobKeys, StageKeys
 

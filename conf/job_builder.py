@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..windowing.errors import ConfigError, WincliError, printable
-from ..windowing.support.addresses.redaction import MASK, redacted, redacted_path
+from ..windowing.errors import ConfigError, WincliError, did_you_mean, nearest, printable, short
 from ..windowing.support.formats import TABLE_FORMATS
-from ..windowing.support.suggest import did_you_mean, nearest, short
+from ..windowing.support.redaction import MASK, redacted, redacted_path
 from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job
 from .job_file import JobFile, layered
 from .ranges import has_date, units

@@ -15,10 +15,9 @@ from typing import Any
 
 import yaml
 
-from ..windowing.errors import ConfigError
+from ..windowing.errors import ConfigError, did_you_mean, nearest, short
 from ..windowing.language.tokens import column_text
-from ..windowing.support.addresses.redaction import MASK, is_secret
-from ..windowing.support.suggest import did_you_mean, nearest, short
+from ..windowing.support.redaction import MASK, is_secret
 from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 from .option_values import expectation_text
 from .yaml_nodes import Location, Problem, describe, kind_of, location, read_root, retyped, text_of

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from ..windowing.errors import ConfigError, SpecError, WincliError
+from ..windowing.errors import ConfigError, SpecError, WincliError, short
 from ..windowing.expressions.syntax import Expression as AnyExpression
 from ..windowing.expressions.syntax import parse_expression
 from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.language.tokens import Duration
 from ..windowing.support.option import Kind, Option
-from ..windowing.support.suggest import short
 
 if TYPE_CHECKING:
     from ..windowing.expressions.syntax import Expression

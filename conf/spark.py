@@ -10,7 +10,7 @@ Figures: whole processes on 2 cores and Java 17, a job of 1,000 rows on ``local[
              1.57           2.49            3.03   all settings of this module; the first result includes every import
 
 The class archive (`windowing.spark.class_archive`) and workers that are forked from the driver
-(`windowing.spark.workers.fork_server`) save more than all of these: measured on another day, the process ended after
+(`windowing.spark.fork_server`) save more than all of these: measured on another day, the process ended after
 1.8 s, not 4.5, and took 3.3 s of processor time, not 8.3.
 """
 
@@ -21,8 +21,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..windowing.spark.masters import is_local
-from ..windowing.support.addresses.redaction import SPARK_REDACTION
+from ..windowing.spark.setup import is_local
+from ..windowing.support.redaction import SPARK_REDACTION
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GB = 1 << 30
@@ -32,7 +32,7 @@ ALWAYS: Mapping[str, str] = {
     "spark.redaction.regex": SPARK_REDACTION,  # its pages and event logs leave out what wincli does
     "spark.ui.showConsoleProgress": "false",  # wincli draws the progress itself
     "spark.python.worker.reuse": "true",  # workers keep their loaded kernels between tasks
-    "spark.python.daemon.module": "wincli.windowing.spark.workers.daemon",  # workers start with everything imported
+    "spark.python.daemon.module": "wincli.windowing.spark.daemon",  # workers start with everything imported
     "spark.buffer.size": "1048576",  # blocks go to and from Python by 1 MiB, not by 64 KiB: 7 % of an exchange
     "spark.rpc.message.maxSize": "512",  # MiB; a plan over very many files goes out with its tasks
     "spark.driver.maxResultSize": "2g",  # reports of tasks are small; the limit only stops a runaway

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from ..windowing.errors import ConfigError, MistakesError, SpecError, WincliError
-from ..windowing.support.addresses.redaction import MASK
-from ..windowing.support.suggest import nearest, short
+from ..windowing.errors import ConfigError, MistakesError, SpecError, WincliError, nearest, short
+from ..windowing.support.redaction import MASK
 from .job import SINGLE_KEYS
 from .options import JOB_OPTIONS, STAGE_OPTIONS
 

@@ -11,13 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.errors import ConfigError, DamagedError, InputError
+from ..windowing.errors import ConfigError, DamagedError, InputError, did_you_mean
 from ..windowing.local_executor import LocalExecutor
 from ..windowing.ports import Executor, InputFile, Part, StreamInfo
 from ..windowing.support.formats import FORMATS, INTERMEDIATE, SUFFIXES, TABLE_FORMATS, Format, file_format, load
-from ..windowing.support.suggest import did_you_mean
 from ..windowing.support.value_table import SharedValues, ValueTable, value_table
-from ..windowing.tables.table_version import TableVersion
+from ..windowing.tables.address import TableVersion
 from .files.file import COMPRESSIONS, Located
 from .files.listing import list_files
 from .files.result_folders import STREAM_COLUMN, Files, order_files

@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ..windowing.errors import Span, SpecError
+from ..windowing.errors import Span, SpecError, did_you_mean
 from ..windowing.support.formats import AnyFormat
-from ..windowing.support.suggest import did_you_mean
 from .values.time_formats import DIRECTIVES, SHORTHANDS, UNIX, FormatError, compile_format, missing_part
 
 SchemaTypes = tuple[tuple[str, str], ...]

@@ -13,12 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.columns.sort_keys import sorts_before
-from ..windowing.errors import InputError
+from ..windowing.errors import InputError, did_you_mean
 from ..windowing.ports import Batch, Condition, InputFile, Source, Split, StreamInfo
-from ..windowing.projection.projection import RowExpressions, make_projection
-from ..windowing.projection.source import ProjectionSource
-from ..windowing.sequences.sequence import one_batch
-from ..windowing.support.suggest import did_you_mean
+from ..windowing.rows.projection import ProjectionSource, RowExpressions, make_projection
+from ..windowing.rows.sequence import one_batch
 from ..windowing.support.value_table import value_table
 from .files.file import Located, check_all
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, first_of, rejects_table

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..windowing.clock.epochs import DIGITS, ENOUGH, EpochUnit, epoch_unit
+from ..windowing.clock.tick_grid import DIGITS, ENOUGH, EpochUnit, epoch_unit
 from ..windowing.errors import SpecError
 from ..windowing.expressions.printing import name_text
 from ..windowing.ports import Source

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wincli.windowing.engine.exchange.sampling import SAMPLED_SPLITS, rows_of_split
-from wincli.windowing.engine.tasks.sizing import Sizes, group, pack, result_size, row_width, slice_count
+from wincli.windowing.engine.strategy import SAMPLED_SPLITS, rows_of_split
+from wincli.windowing.engine.task import Sizes, group, pack, result_size, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan

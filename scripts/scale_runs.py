@@ -26,11 +26,10 @@ from scale_costs import JOB, MOST_SIZES, Run, Used, plan_of_job
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.windowing.engine.exchange.read_chunk import read_sequences
-from wincli.windowing.engine.tasks.sizing import Sizes, pack, row_width
-from wincli.windowing.engine.tasks.task import NONE, TaskContext
+from wincli.windowing.engine.map_side import read_sequences
+from wincli.windowing.engine.task import NONE, Sizes, TaskContext, pack, row_width
 from wincli.windowing.local_executor import LocalExecutor
-from wincli.windowing.sequences.sequence import merge
+from wincli.windowing.rows.sequence import merge
 from wincli.windowing.spark.java import find_java
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from .aggregates.inputs import plain, plain_type
-from .columns.numeric import scale_of
+from .columns.arrays import scale_of
 from .errors import ConfigError, SpecError
 from .expressions.syntax import Expression, parse_expression
 from .language.options import WINDOW_OPTIONS, Options
@@ -19,8 +19,8 @@ from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
 from .language.tokens import column_text
 from .planning.plan import Plan, make_plan
-from .planning.result_stream import stream_of_columns
-from .planning.units import look_at, no_look
+from .planning.result_schema import stream_of_columns
+from .planning.validation import look_at, no_look
 from .support.option import Option
 
 

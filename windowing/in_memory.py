@@ -14,8 +14,8 @@ from .language.options import AtEnd, Closed, Emit, Empty
 from .language.spec import WindowSpec
 from .planning.row_order import OrderBy
 from .planning.validation import check_marks
+from .streaming.batch_rows import GivenSignals
 from .streaming.batch_scan import BatchScan
-from .streaming.batch_signals import GivenSignals
 from .streaming.kept_state import KeptState, PriorState, check_arguments, form_of, kept_before, with_known_columns
 from .streaming.row_rejects import Rejected
 

@@ -9,7 +9,7 @@
                     yield {"before": before["price"], "now": now["price"]}
 
 An operator has one method for each event of its window, and each call may return rows to write. The module
-`windowing.emit.operators.calls` defines the order of the calls. With a state, what an operator knows is saved at the
+`windowing.emit.operator_calls` defines the order of the calls. With a state, what an operator knows is saved at the
 end of each run and restored in the next (docs/decisions/041).
 """
 
@@ -22,8 +22,8 @@ from typing import Any, ClassVar, TypeAlias
 import pyarrow as pa
 
 from .errors import ConfigError
+from .support.modules import import_own
 from .support.plain_values import PLAIN, NotPlainError, to_text
-from .support.user_modules import import_own
 
 Row: TypeAlias = Mapping[str, Any]
 Given: TypeAlias = Iterable[Row] | None

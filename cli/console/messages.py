@@ -1,7 +1,7 @@
 """The only writer to stderr: notes, errors and the closing summary, and the exit code of every error.
 
 Texts are escaped so that none can begin a line of its own or control a terminal, and secrets are masked
-(`windowing.support.addresses.redaction`).
+(`windowing.support.redaction`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ...windowing.errors import (
     shown,
     shown_lines,
 )
-from ...windowing.support.addresses.redaction import without
-from ...windowing.support.addresses.store_errors import StoreTrouble, store_trouble
+from ...windowing.support.redaction import without
+from ...windowing.support.store_errors import StoreTrouble, store_trouble
 from .streams import json_text
 
 OK = 0

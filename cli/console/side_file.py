@@ -18,7 +18,7 @@ from secrets import token_hex
 from urllib.parse import unquote
 
 from ...windowing.errors import ConfigError, OutputError, printable
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.support.redaction import redacted_path
 from ...writers.places.os_errors import fixed_part, globbed, holds, is_glob, is_within, reason, remedy
 
 Named = tuple[str, str]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...windowing.columns.scalar_text import plain_text
+from ...windowing.columns.arrays import plain_text
 from ...windowing.errors import shown
 
 APART = 2

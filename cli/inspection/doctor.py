@@ -21,8 +21,8 @@ from ...conf.spark import spark_settings
 from ...windowing.errors import install_extra, shown
 from ...windowing.spark.boot import boot
 from ...windowing.spark.java import OLDEST, find_java
-from ...windowing.spark.masters import is_local
-from ...windowing.support.addresses.redaction import redacted, redacted_settings, secret_values, without
+from ...windowing.spark.setup import is_local
+from ...windowing.support.redaction import redacted, redacted_settings, secret_values, without
 from ...writers.output.manifest import version_of, versions
 from ..arguments import strange_variables
 from ..console.amounts import count_of

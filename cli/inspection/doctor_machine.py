@@ -17,14 +17,12 @@ from typing import Literal
 from pyarrow import fs
 
 from ...conf.spark import heap_mb, memory_bytes, usable_cores
-from ...windowing.errors import ConfigError, WincliError
+from ...windowing.errors import ConfigError, WincliError, few
 from ...windowing.spark.class_archive import SWITCH, cache_folder
-from ...windowing.spark.open_files import NEEDED
-from ...windowing.spark.setup import temporary_place
+from ...windowing.spark.setup import NEEDED, temporary_place
 from ...windowing.spark.temporary_folders import PREFIX
-from ...windowing.support.addresses.file_systems import STORES, reach, scheme_of
-from ...windowing.support.addresses.redaction import redacted, redacted_path
-from ...windowing.support.suggest import few
+from ...windowing.support.file_systems import STORES, reach, scheme_of
+from ...windowing.support.redaction import redacted, redacted_path
 from ...windowing.support.trusted_folders import way_in
 from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
 from ...writers.places.open import open_store

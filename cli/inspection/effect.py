@@ -16,7 +16,7 @@ from ...conf.ranges import Kind, Unit, has_date, unit_at, units
 from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
 from ...windowing.expressions.binding import BoundExpression, bind_condition
 from ...windowing.expressions.syntax import parse_expression
-from ...windowing.support.addresses.redaction import redacted
+from ...windowing.support.redaction import redacted
 from ...writers.commit.tables import table_of
 from ...writers.places.os_errors import output_errors, reason
 from ...writers.state.state import open_state, read_state

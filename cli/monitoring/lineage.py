@@ -15,7 +15,7 @@ from ...conf.ranges import unit_of
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import shown
 from ...windowing.ports import InputFile
-from ...windowing.support.addresses.redaction import redacted, redacted_path
+from ...windowing.support.redaction import redacted, redacted_path
 from ..console.messages import Messages, Stopped
 from ..planning.open_input import AnySource
 from ..planning.request import JobRequest

@@ -35,7 +35,7 @@ from ...windowing.errors import shown
 from ...windowing.language.spec import AggregateCall, AggregateExpression, Column
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
-from ...windowing.support.addresses.redaction import redacted, redacted_path
+from ...windowing.support.redaction import redacted, redacted_path
 from ...windowing.tables.address import split_path
 from ...writers.output.manifest import version_of
 from ..planning.fingerprint import absolute

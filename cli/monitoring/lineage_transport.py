@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...windowing.errors import ConfigError, install_extra, shown
-from ...windowing.support.addresses.redaction import redacted
+from ...windowing.support.redaction import redacted
 from ...writers.places.os_errors import reason
 from ..console.amounts import count_of
 from ..console.side_file import SideFile

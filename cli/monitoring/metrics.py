@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...windowing.engine.tasks.row_checks import epoch_seconds, order_column
+from ...windowing.engine.rejects import epoch_seconds, order_column
 from ...windowing.errors import shown
 from ...windowing.ports import Counts
 from ..run.context import ObservedRun, StagedJob, StageRun

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...conf.job import plain_path
 from ...windowing.errors import ConfigError
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.support.redaction import redacted_path
 from ...writers.places.os_errors import reason
 from ..console.messages import CLOSED, Messages
 from ..console.side_file import SideFile, check_side_files

@@ -13,8 +13,8 @@ from ...conf.job import as_recorded, default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
-from ...windowing.support.addresses.redaction import redacted_path
 from ...windowing.support.option import option_text
+from ...windowing.support.redaction import redacted_path
 
 _RESULT_DEFINING = tuple(each.name for each in JOB_OPTIONS if each.decides_result)
 _LATER: Mapping[str, Any] = {"enrich": []}  # what older versions did not know

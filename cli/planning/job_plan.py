@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...conf.option_values import Expectation, parse_expectation, partition_column
-from ...windowing.engine.tasks.rejects import reject_schema
-from ...windowing.engine.tasks.row_checks import order_column
+from ...windowing.engine.rejects import order_column, reject_schema
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import SpecError
 from ...windowing.expressions.binding import BoundExpression, bind_condition

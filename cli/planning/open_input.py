@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...readers.open import NoColumnError, open_source
 from ...readers.source import FileSource, MergedSource
 from ...readers.values.types import Named
-from ...windowing.columns.numeric import is_instant
+from ...windowing.columns.arrays import is_instant
 from ...windowing.enrichment.binding import bind_enrichment
 from ...windowing.enrichment.source import Enriched, EnrichedSource
 from ...windowing.errors import InputError, WincliError
@@ -22,7 +22,7 @@ from ...windowing.language.enrichment import Enrichment
 from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column
 from ...windowing.ports import Executor
-from ...windowing.projection.projection import VIRTUAL
+from ...windowing.rows.projection import VIRTUAL
 from ...windowing.spark.boot import PendingExecutor
 from .request import JobRequest, StageRequest
 

@@ -13,17 +13,15 @@ from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
 from ...readers.source import columns_of_folders
-from ...windowing.columns.conditions import is_condition
-from ...windowing.engine.tasks.task import FILES, NONE, STREAM
+from ...windowing.columns.arrays import is_condition
+from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource
-from ...windowing.errors import ClockError, ConfigError, SpecError
+from ...windowing.errors import ClockError, ConfigError, SpecError, did_you_mean
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
-from ...windowing.planning.units import Epoch, Look, no_look
-from ...windowing.planning.validation import check_marks
+from ...windowing.planning.validation import Epoch, Look, check_marks, no_look
 from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.column_types import schema_entry
-from ...windowing.support.suggest import did_you_mean
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
 from .open_input import named_columns

@@ -15,8 +15,8 @@ from ...conf.option_values import partition_column
 from ...conf.ranges import Unit
 from ...readers.source import FileSource, MergedSource
 from ...windowing.engine.enrich import TableState
-from ...windowing.engine.tasks.snapshot import restore
-from ...windowing.engine.tasks.task import TaskContext
+from ...windowing.engine.snapshot import restore
+from ...windowing.engine.task import TaskContext
 from ...windowing.errors import ConfigError
 from ...windowing.language.enrichment import Enrichment
 from ...windowing.planning.identity import (
@@ -30,8 +30,8 @@ from ...windowing.planning.identity import (
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import numbered
 from ...windowing.ports import Executor, InputFile, Split
-from ...windowing.projection.lag_columns import inputs_of
-from ...windowing.state.equality import DecidingNumbers
+from ...windowing.rows.lag_columns import inputs_of
+from ...windowing.state.state_tables import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
 from ...windowing.support.value_table import value_table
 from ...writers.output.manifest import versions

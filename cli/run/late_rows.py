@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from ...conf.ranges import Unit
 from ...readers.source import FileSource, SourceRange, count_before, merge, with_expressions
-from ...windowing.engine.tasks.task import FILES
+from ...windowing.engine.task import FILES
 from ...windowing.errors import ConfigError
-from ...windowing.projection.projection import RowExpressions
+from ...windowing.rows.projection import RowExpressions
 from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord

@@ -23,9 +23,9 @@ from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import WincliError
 from ...windowing.planning.plan import Plan
 from ...windowing.ports import Executor, Split
-from ...windowing.projection.projection import RowExpressions
-from ...windowing.scan.lateness import event_times, highest_reading, lateness_of
-from ...windowing.sequences.sequence import one_batch
+from ...windowing.rows.projection import RowExpressions
+from ...windowing.rows.sequence import one_batch
+from ...windowing.scan.row_validation import event_times, highest_reading, lateness_of
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import is_mostly_late

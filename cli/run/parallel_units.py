@@ -11,8 +11,8 @@ from typing import Any, Generic, Protocol
 
 from ...conf.job import is_table
 from ...conf.ranges import Unit
-from ...windowing.spark.background import Background
 from ...windowing.spark.boot import Progress
+from ...windowing.spark.session import Background
 from ..console.progress import Show
 from ..planning.fingerprint import R
 from ..planning.request import JobRequest

@@ -15,10 +15,9 @@ from ...readers.open import open_result
 from ...readers.source import FileSource, MergedSource
 from ...windowing.engine.enrich import TableState, load_tables
 from ...windowing.engine.run import Outcome, run_window
-from ...windowing.engine.tasks.sizing import Sizes
-from ...windowing.engine.tasks.task import TaskContext
+from ...windowing.engine.strategy import LargestWindow
+from ...windowing.engine.task import Sizes, TaskContext
 from ...windowing.engine.warmup import warm
-from ...windowing.engine.window_memory import LargestWindow
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of

@@ -9,15 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from ...conf.job import recorded
-from ...windowing.columns.numeric import is_instant
-from ...windowing.emit.row_counts import rows_out
-from ...windowing.engine.tasks.row_checks import epoch_seconds
-from ...windowing.engine.tasks.task import FILES, NONE, STREAM
-from ...windowing.engine.window_memory import LargestWindow
-from ...windowing.errors import DataError
+from ...windowing.columns.arrays import is_instant
+from ...windowing.emit.result_tables import rows_out
+from ...windowing.engine.rejects import epoch_seconds
+from ...windowing.engine.strategy import LargestWindow
+from ...windowing.engine.task import FILES, NONE, STREAM
+from ...windowing.errors import DataError, few
 from ...windowing.language.tokens import column_text
 from ...windowing.ports import Counts, RowCheck
-from ...windowing.support.suggest import few
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
 from ..console.amounts import WORDS, count_of, reason_counts, size
@@ -268,7 +267,7 @@ def _words(outcome: ExpectationOutcome) -> str:
 
 
 def _value(number: float | None, dtype: pa.DataType) -> pa.Array:
-    """Return an order value from its number, as `windowing.engine.tasks.row_checks.span_of` gives it."""
+    """Return an order value from its number, as `windowing.engine.rejects.span_of` gives it."""
     if number is None:
         return pa.nulls(1, dtype)
     if not pa.types.is_temporal(dtype):

@@ -16,7 +16,7 @@ from ...windowing.errors import ConfigError, WincliError
 from ...windowing.local_executor import LocalExecutor
 from ...windowing.ports import InputFile
 from ...windowing.spark.boot import Progress
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.support.redaction import redacted_path
 from ...writers.commit.tables import remove_leftovers_beside
 from ...writers.state.state import State, open_state, state_without_lock
 from ...writers.state.unit_record import UnitRecord

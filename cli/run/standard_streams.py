@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ...conf.job import PIPE
 from ...windowing.errors import ConfigError, InputError, OutputError
-from ...windowing.spark.masters import is_local
-from ...windowing.spark.setup import temporary_place
+from ...windowing.spark.setup import is_local, temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.support.formats import FORMATS, Format, file_format, format_of_bytes
 from ...writers.places.os_errors import reason

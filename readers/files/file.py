@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import InputError
-from ...windowing.support.addresses.file_systems import check_file
-from ...windowing.support.addresses.store_errors import store_trouble
+from ...windowing.support.file_systems import check_file
+from ...windowing.support.store_errors import store_trouble
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _THREADS = 8

@@ -20,17 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from ...windowing.errors import InputError, printable
-from ...windowing.support.addresses.commit_object import LONGEST_BEGUN, is_begun
-from ...windowing.support.addresses.file_systems import FILE, FOLDER, file_system_of, reach
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.errors import InputError, few, nearest, printable
 from ...windowing.support.checksum import read_object
+from ...windowing.support.file_systems import FILE, FOLDER, LONGEST_BEGUN, file_system_of, is_begun, reach
 from ...windowing.support.formats import SUFFIXES
-from ...windowing.support.suggest import few, nearest
+from ...windowing.support.redaction import redacted_path
 from ...windowing.support.value_table import ValueTable, text_column, value_table
-from ...windowing.tables.address import TablePath, folder_path, split_path
-from ...windowing.tables.kinds import table_version
-from ...windowing.tables.table_version import TableFile, TableVersion
+from ...windowing.tables.address import TableFile, TablePath, TableVersion, folder_path, split_path, table_version
 from .file import Located, input_errors, store_errors
 from .walk import (
     LEADS_NOWHERE,

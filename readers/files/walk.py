@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from pyarrow import fs
 
 from ...windowing.errors import InputError, printable
-from ...windowing.support.addresses.file_systems import FILE, FOLDER, kind_of_mode
+from ...windowing.support.file_systems import FILE, FOLDER, kind_of_mode
 from .file import Located, input_errors, version_of
 
 # Directory entries, on a local file system or in an object store: files, folders and other kinds.

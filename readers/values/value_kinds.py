@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...windowing.support.jit import first_one, inline, word_at
-from ...windowing.support.surrogates import readable
+from ...windowing.support.plain_values import readable
 from .kinds import BOOL, DATE, FLOAT, INT, STAMP, TEXT, ZONED
 from .types import Int64s
 

@@ -13,10 +13,9 @@ from pyarrow import fs
 
 from support.in_memory_engine import MemorySource
 from support.spark_results import check_same_rows
+from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import Outcome, run_window
-from wincli.windowing.engine.tasks.rejects import reject_schema
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import NONE, TaskContext
+from wincli.windowing.engine.task import NONE, Sizes, TaskContext
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.spark.boot import SparkExecutor

@@ -14,7 +14,7 @@ import pytest
 from support.knocking import GATEWAY, REFUSED
 from support.places import ROOT, TESTS
 from wincli.windowing.spark.boot import SparkExecutor
-from wincli.windowing.spark.masters import AUTHENTICATE
+from wincli.windowing.spark.setup import AUTHENTICATE
 
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 

@@ -22,7 +22,7 @@ from support.spark_cluster import QUICK
 from wincli.windowing.errors import DataError, SparkError
 from wincli.windowing.spark.boot import Progress, SparkExecutor, guarded
 from wincli.windowing.spark.class_archive import SWITCH
-from wincli.windowing.spark.workers.code_archive import PACKAGES
+from wincli.windowing.spark.code_archive import PACKAGES
 
 
 def double(x: int) -> int:
@@ -183,8 +183,8 @@ def test_workers_grow_from_a_fork_of_the_driver(tmp_path: Path) -> None:
             tmp_path,
             """
 from pathlib import Path
-from wincli.windowing.spark.workers.no_pandas import NO_PANDAS, block_pandas
-from wincli.windowing.spark.workers.fork_server import prepare
+from wincli.windowing.spark.fork_server import NO_PANDAS, block_pandas
+from wincli.windowing.spark.fork_server import prepare
 
 def look(_):
     import pyarrow, psutil
@@ -302,7 +302,7 @@ def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_no
         + """
 import pyarrow as pa
 from pyspark.find_spark_home import _find_spark_home
-from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
+from wincli.windowing.spark.fork_server import NO_PANDAS
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.engine.warmup import warm
@@ -316,7 +316,7 @@ def look(_):
     loaded, compiled = (sum(sum(s[i].values()) for s in kernels) for i in (1, 2))
     code = wincli.windowing.__path__[0]
     daemon = psutil.Process(os.getppid()).cmdline()
-    ours = "wincli.windowing.spark.workers.daemon" in daemon
+    ours = "wincli.windowing.spark.daemon" in daemon
     return code, loaded, compiled, ours, os.environ["PYTHONPATH"].split(":")
 
 schema = pa.schema([("x", pa.int64())])

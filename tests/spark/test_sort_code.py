@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession, functions
 
-from wincli.windowing.dataframes.sort_code import bucket_of, first_code, is_coarse, sort_code
+from wincli.windowing.dataframes.layout import bucket_of, first_code, is_coarse, sort_code
 
 WORDS = sorted({sign * (2**power + more) for power in range(63) for more in (-1, 0, 1) for sign in (-1, 1)})
 FLOATS = [

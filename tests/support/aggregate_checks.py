@@ -18,7 +18,7 @@ from references.aggregates import TooWideError, expected
 from support.strategies import examples
 from wincli.windowing.aggregates import PaneOverflow, bind, compute
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Membership, gathered
+from wincli.windowing.rows.membership import Membership, gathered
 
 EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
 """Aggregates whose floats are the ones nearest to the exact values."""

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from references import tumbling as reference
 from support import strategies as my
-from wincli.windowing.clock.values import batched_grid
+from wincli.windowing.clock.interval_grid import batched_grid
 from wincli.windowing.kinds.batched.panes import batched_panes
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.spec import Batched
-from wincli.windowing.panes.membership import Membership, Memberships, Ranges, entered_rows, gathered, left_rows
-from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
+from wincli.windowing.rows.membership import Membership, Memberships, Ranges, entered_rows, gathered, left_rows
+from wincli.windowing.rows.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 PLAIN = WindowContext()
 

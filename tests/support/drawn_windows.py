@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 
 import wincli
-from wincli.windowing.drawings.drawing import Drawing
+from wincli.windowing.drawings.draw import Drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 Pairs = Counter[tuple[str, int, int]]

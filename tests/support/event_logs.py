@@ -11,9 +11,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from support.in_memory_engine import MemorySource
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
+from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.segments.segment_scan import can_be_cut
+from wincli.windowing.scan.segment_scan import can_be_cut
 
 
 @st.composite

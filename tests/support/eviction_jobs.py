@@ -18,10 +18,10 @@ from wincli.windowing.kinds.eviction.key_lifetimes import Lifetimes, lifetimes
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.kinds.signals import Signals
 from wincli.windowing.language import spec
-from wincli.windowing.panes.membership import gathered
-from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
+from wincli.windowing.rows.marks import NO_FILE, Marks, in_order
+from wincli.windowing.rows.membership import gathered
+from wincli.windowing.rows.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 Evicting = spec.Tumbling | spec.Sliding
 

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from wincli.windowing.tables.iceberg.address import parse_address
-from wincli.windowing.tables.iceberg.catalog import find_table, open_catalog
-from wincli.windowing.tables.iceberg.commit import Replacement, held, planned_metadata
-from wincli.windowing.tables.iceberg.data_files import EntryMaker
-from wincli.windowing.tables.iceberg.partition import new_columns, partition_record, values_of
-from wincli.windowing.tables.iceberg.schema import check_columns, file_schema, stored_schema
+from wincli.windowing.tables.iceberg_catalog import find_table, open_catalog, parse_address
+from wincli.windowing.tables.iceberg_commit import EntryMaker, Replacement, held, planned_metadata
+from wincli.windowing.tables.iceberg_schema import (
+    check_columns,
+    file_schema,
+    new_columns,
+    partition_record,
+    stored_schema,
+    values_of,
+)
 from wincli.windowing.tables.statistics import statistics_of
 
 if TYPE_CHECKING:

@@ -14,19 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wincli.windowing.emit.partial_rows import merging_plan
-from wincli.windowing.engine.exchange.global_pass import run_global_pass
-from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds, slices_of
-from wincli.windowing.engine.presorted.single_pass import scan_in_one_pass
-from wincli.windowing.engine.presorted.two_pass import scan_in_two_passes
-from wincli.windowing.engine.run import outcome_of
-from wincli.windowing.engine.run_strategy import StrategyRun, exchange_and_scan
-from wincli.windowing.engine.scan.slice_scan import TaskReport, scan_directly
+from wincli.windowing.emit.aggregate_rows import merging_plan
+from wincli.windowing.engine.presorted import scan_in_one_pass, scan_in_two_passes
+from wincli.windowing.engine.range_cuts import PLACE, SliceBounds, slices_of
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.engine.run import StrategyRun, exchange_and_scan, outcome_of
+from wincli.windowing.engine.slice_scan import TaskReport, run_global_pass, scan_directly
+from wincli.windowing.engine.snapshot import RestorePoint, RunSnapshot
 from wincli.windowing.engine.strategy import Direct
-from wincli.windowing.engine.tasks.rejects import reject_schema
-from wincli.windowing.engine.tasks.sizing import Chunk
-from wincli.windowing.engine.tasks.snapshot import RestorePoint, RunSnapshot
-from wincli.windowing.engine.tasks.task import FILES, TaskContext, with_projection
+from wincli.windowing.engine.task import FILES, Chunk, TaskContext, with_projection
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, StreamInfo
@@ -226,7 +222,7 @@ def run_in_memory(
 ) -> Result:
     """Run the engine with a strategy, chunks and slices that are given. ``chunk_bounds``: splits that begin a chunk.
 
-    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.exchange.range_cuts.choose_bounds`
+    ``cuts``: the first keys of the slices after the first, or as `windowing.engine.range_cuts.choose_bounds`
     gives them; None for the short way of a single task. ``start``, ``carry``: what to go on from, and where to leave
     what is held. ``in_order``: how to scan the chunks of rows that stand in order, without an exchange. ``combine``:
     rows, for it.

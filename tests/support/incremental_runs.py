@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.event_logs import cut_up
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
-from wincli.windowing.engine.tasks.snapshot import restore
+from wincli.windowing.engine.snapshot import restore
 from wincli.windowing.planning.plan import Plan, stream_of
 from wincli.windowing.ports import StreamInfo
 

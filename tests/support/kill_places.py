@@ -24,7 +24,7 @@ from support.day_results import day, span
 from support.iceberg_catalog import Lake
 from support.processes import start, wincli
 from support.s3_server import S3Bucket
-from wincli.windowing.support.addresses.file_systems import file_system_of
+from wincli.windowing.support.file_systems import file_system_of
 
 DAYS = 6
 _ROWS = 20_000

@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from support.places_to_write import Lake
 from support.processes import Ran
-from wincli.windowing.tables.iceberg.catalog import open_catalog
+from wincli.windowing.tables.iceberg_catalog import open_catalog
 
 Way: TypeAlias = Literal["plain", "range", "redo", "late redo"]
 Form: TypeAlias = Literal["parquet", "delta", "iceberg"]

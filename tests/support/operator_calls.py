@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from support.operator_logs import Log
-from wincli.windowing.emit.operators.calls import operator_batches
-from wincli.windowing.emit.operators.outcome import OperatorRun, no_outcome
-from wincli.windowing.emit.stream_columns import stream_columns, stream_values
+from wincli.windowing.emit.operator_calls import operator_batches
+from wincli.windowing.emit.operator_scenes import OperatorRun, no_outcome
+from wincli.windowing.emit.result_columns import stream_columns, stream_values
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.kinds.signals import Signals, window_marks
@@ -22,11 +22,11 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import WindowSpec
 from wincli.windowing.operator import Operator, PaneInfo
-from wincli.windowing.panes.membership import edge_rows
-from wincli.windowing.panes.panes import CLOSED_BY, TIMING, Panes, reason
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.sequences.marks import NO_FILE, Marks, in_order
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
+from wincli.windowing.rows.marks import NO_FILE, Marks, in_order
+from wincli.windowing.rows.membership import edge_rows
+from wincli.windowing.rows.panes import CLOSED_BY, TIMING, Panes, reason
+from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 PLAIN = WindowContext()
 

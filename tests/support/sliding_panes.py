@@ -13,9 +13,9 @@ from support import strategies as my
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.sliding.panes import sliding_panes
 from wincli.windowing.language import spec
-from wincli.windowing.panes.membership import Ranges, gathered, sizes
-from wincli.windowing.panes.panes import AT_END, BY_TICK, CLOSED_BY, Panes
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
+from wincli.windowing.rows.membership import Ranges, gathered, sizes
+from wincli.windowing.rows.panes import AT_END, BY_TICK, CLOSED_BY, Panes
+from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 
 @dataclass(frozen=True, slots=True)

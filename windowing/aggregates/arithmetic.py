@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, take_or_null
-from ..panes.membership import sizes
+from ..rows.membership import sizes
 from ..support.jit import kernel
 from . import loops
 from .exact_moments import MEAN, SPREAD, WEIGHTED

@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, take_or_null
-from ..columns.conditions import truth
+from ..columns.arrays import Ints, take_or_null, truth
 from ..language.spec import Column
-from ..panes.membership import Membership, Memberships, Ranges, as_simplest, gathered, with_filter
+from ..rows.membership import Membership, Memberships, Ranges, as_simplest, gathered, with_filter
 from . import quotients as spread_parts
 from . import selection, sketches, user
 from . import selection as collection

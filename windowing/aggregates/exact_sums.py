@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
-from ..panes.membership import Membership
+from ..rows.membership import Membership
 from ..support.jit import kernel
 from . import loops, pane_deltas
 from .inputs import Dense, decimal_words, frozen, integers, is_disjoint, is_unsigned

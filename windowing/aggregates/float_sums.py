@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..columns.arrays import Ints
-from ..panes.membership import Membership, Memberships, batches, part, take
+from ..rows.membership import Membership, Memberships, batches, part, take
 from ..support.jit import kernel
 from .exact_sums import nearest_of, nearest_sums, whole_sums
 from .folds import SUM, fold, one_nan, picked, pivot_place, spans_of

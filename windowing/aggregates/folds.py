@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..columns.arrays import Ints, Mask
-from ..panes.membership import Memberships, edge_rows, memberships_of, sizes, take
+from ..rows.membership import Memberships, edge_rows, memberships_of, sizes, take
 from ..support.jit import kernel, njit
 from .exact_sums import nearest_of
 from .inputs import Ranked, frozen

@@ -11,13 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, Mask
-from ..columns.hash_kernels import Words, float_words
-from ..columns.numeric import INT64_DIGITS, is_measurable, measures
+from ..columns.arrays import INT64_DIGITS, Ints, Mask, is_measurable, measures
 from ..columns.sort_keys import sort_codes
+from ..columns.value_words import Words, float_words
 from ..errors import DataError
-from ..panes.membership import Membership, Memberships, Ranges, gathered, part, sizes
-from ..panes.membership_kernels import covered
+from ..rows.membership import Membership, Memberships, Ranges, covered, gathered, part, sizes
 from . import loops as equal_entries
 from .loops import Codes, EqualityKeys, Floats, Numbers
 

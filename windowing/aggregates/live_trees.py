@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrays import Ints
-from ..panes.membership import Memberships
+from ..rows.membership import Memberships
 from ..support.jit import kernel
 from .exact_sums import nearest_of
 from .inputs import frozen

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrays import Ints
-from ..columns.hash_kernels import Words
+from ..columns.value_words import Words
 from ..support.jit import fused, kernel
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrays import Ints
-from ..panes.membership import Membership, Ranges
+from ..rows.membership import Membership, Ranges
 from ..support.jit import kernel
 from .inputs import entries_of, frozen
 from .loops import Codes, Floats, longest

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.arrays import Ints
-from ..panes.membership import Membership, Ranges
+from ..rows.membership import Membership, Ranges
 from ..support.jit import kernel
 from .loops import LIMB, Codes, continues_previous
 

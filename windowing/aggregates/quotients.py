@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
-from ..panes.membership import Membership, Ranges, gathered, sizes, take
+from ..rows.membership import Membership, Ranges, gathered, sizes, take
 from ..support.jit import kernel
 from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
 from .exact_sums import LIMBS, add_to_limbs, is_whole, nearest_sums, parts_of, write_limbs

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, take_or_null
-from ..panes.membership import Memberships, Ranges, batches, gathered, part
+from ..rows.membership import Memberships, Ranges, batches, gathered, part
 from . import loops, order_statistics, pane_deltas
 from . import loops as equal_entries
 from .folds import SMALLEST, fold

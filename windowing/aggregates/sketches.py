@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints
 from ..errors import DataError
-from ..panes.membership import Ranges, sizes
+from ..rows.membership import Ranges, sizes
 from .inputs import Dense, Inputs, as_ranges, dense, filtered, floats, frozen, masked
 
 _FINEST_SHARE = 10**6

@@ -11,10 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from ..columns.sort_keys import is_sortable
-from ..errors import ConfigError, install_extra
+from ..errors import ConfigError, did_you_mean, install_extra
 from ..language.spec import AggregateCall, Column
 from ..language.tokens import decimal_text
-from ..support.suggest import did_you_mean
 from . import arithmetic, selection, sketches, user
 from . import selection as collection
 from .inputs import Inputs, plain_type

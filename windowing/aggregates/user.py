@@ -34,7 +34,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, take_or_null
 from ..errors import ConfigError
 from ..language.spec import AggregateCall, Column
-from ..support.user_modules import import_own
+from ..support.modules import import_own
 from .inputs import Dense, Inputs, PaneFailed, as_ranges, dense
 
 Function = Callable[..., Any]

@@ -2,13 +2,329 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import zoneinfo
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
-from ..columns.arrays import ClockValue, Measures
-from .calendar_grid import CalendarGrid
-from .right_closed import RightClosed
-from .tick_grid import Grid
-from .values import now_as_measure
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..columns.arrays import ClockValue, Ints, Mask, Measures, scale_of
+from ..errors import ConfigError, DataError, nearest
+from ..language.spec import Calendar
+from ..support.jit import kernel
+from .interval_grid import now_as_measure
+from .tick_grid import Grid, ticks_array
+
+# The grid of local days, weeks, months, quarters and years on the clock (semantics section 2, ``calendar``).
+#
+# A unit begins at the first instant at which the clocks of its zone show ``at`` or later on its first date. Where the
+# clocks jump over ``at``, this is the instant of the jump; where they show it twice, it is the first time. A date
+# that a zone leaves out begins at the same instant as the next date: its cell exists and holds no instant.
+#
+# The time zone is evaluated once for each unit from the first to the last instant of the data; values are then looked
+# up. Where years without a value lie in between, as before a row of the year 9999, their units may be left out as
+# one.
+
+
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SECOND = dt.timedelta(seconds=1)
+_DAY, _CYCLE = 86_400, 146_097 * 86_400  # seconds of a day, of 400 years
+_EDGE = 60 * 366 * _DAY  # longer than any unit, and than cron looks back
+_EPOCH = dt.datetime(1970, 1, 1)
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""The first and the last second of the years 1 to 9999 in UTC: windows with dates hold no other instants."""
+_NO_BEGINNINGS = (np.empty(0, np.int64), np.empty(0, np.bool_))
+_BEYOND = ("a calendar window reaches beyond the years 1 to 9999", "leave such rows out")
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarGrid:
+    """The units that hold the instants of some clock column.
+
+    ``type``: the type of the bounds.
+    ``first``: the cell of the earliest instant.
+    ``starts``: int64 or float64 (U+1,), the smallest measure of the clock column at or after the beginning of each
+        unit from ``first`` on, including the unit after the last.
+    ``begins``: int64 (U+1,), these beginnings in seconds.
+    ``exact``: bool (U+1,), which beginnings are measures of the clock column.
+
+    A cell is the number of a unit: days as `datetime.date.toordinal` counts them, weeks since the first week of the
+    year 1, months, quarters and years since the year 0. Behind units that are left out it is smaller by their number.
+    """
+
+    type: pa.DataType
+    first: int
+    starts: Measures
+    begins: Ints
+    exact: npt.NDArray[np.bool_]
+
+    def cells(self, values: Measures) -> Ints:
+        """Return for each value the cell of its unit, int64 of shape (n,).
+
+        ``values`` are measures of the clock column, between the two that the grid was made for.
+        """
+        return _places(self.starts, values.astype(self.starts.dtype, copy=False)) + self.first
+
+    def bounds(self, cells: Ints) -> pa.Array:
+        """Return the lower bounds of cells, up to the one after the last, in the grid's type."""
+        seconds = self.begins[cells - self.first]
+        if pa.types.is_floating(self.type):
+            return pa.array(seconds.astype(np.float64))
+        per_second = scale_of(self.type).per_second
+        assert per_second is not None
+        return ticks_array(seconds * np.int64(int(per_second)), self.type)
+
+    def on_bound(self, values: Measures, cells: Ints) -> npt.NDArray[np.bool_]:
+        """Return which values are the beginnings of their units, bool (n,)."""
+        places = cells - self.first
+        return np.asarray((values == self.starts[places]) & self.exact[places])
+
+    def first_cells(self, seconds: Ints) -> Ints:
+        """Return for each second the first cell that begins at or after it, at most the one after the last."""
+        return np.searchsorted(self.begins, seconds) + self.first
+
+    def lasting(self, cells: Ints) -> npt.NDArray[np.bool_]:
+        """Return which cells hold an instant at all: false for dates that the zone left out."""
+        return self.begins[cells - self.first] < self.begins[cells - self.first + 1]
+
+
+Beginnings: TypeAlias = Callable[[int, int], tuple[int, list[int]]]
+"""Returns the number of the unit that holds a second, and the beginnings of units in seconds, from that of this unit up
+to that of the unit after another second."""
+
+
+def calendar_beginnings(spec: Calendar) -> Beginnings:
+    """Return the beginnings of the units of a calendar. Raises `ConfigError` for an unknown zone."""
+    return partial(_beginnings, spec, zone_of(spec.tz))
+
+
+def make_calendar_grid(
+    dtype: pa.DataType,
+    beginnings: Beginnings,
+    low: ClockValue | None,
+    high: ClockValue | None,
+    holes: Sequence[tuple[ClockValue, ClockValue]] = (),
+) -> CalendarGrid:
+    """Make the grid of a clock column of type ``dtype`` that reaches from ``low`` to ``high``, both included.
+
+    ``low``, ``high``: measures of the column; None, None where it holds no value. ``holes``: ascending pairs of
+    measures between which it holds none; the units that lie between them are left out, and belong to the cell before.
+    Naive timestamps and dates are in UTC, plain numbers are seconds since the epoch. Raises `DataError` where a bound
+    is beyond the years 1 to 9999 or the 64 bits of the column's own ticks.
+    """
+    bound_type = calendar_type(dtype)
+    exact = not pa.types.is_floating(dtype)
+    if low is None or high is None:
+        return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), *_NO_BEGINNINGS)
+    try:
+        bounds = [_seconds(dtype, each) for each in (low, *(end for hole in holes for end in hole), high)]
+        first, begins = beginnings(*bounds[:2])
+        for begin, end in zip(bounds[2::2], bounds[3::2], strict=True):
+            begins += [each for each in beginnings(begin, end)[1] if each > begins[-1]]
+    except (OverflowError, ValueError):  # of datetime
+        raise DataError(*_BEYOND) from None
+    starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)
+    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64), _are_ticks(dtype, begins))
+
+
+def calendar_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of the bounds on a clock column: its own, with room for all bounds; timestamp[s] for dates.
+
+    Decimals coarser than a second get float64, as with ``time``.
+    """
+    types = pa.types
+    if types.is_date(dtype):
+        return pa.timestamp("s")
+    if types.is_timestamp(dtype) or types.is_duration(dtype):
+        return dtype
+    if types.is_floating(dtype) or (types.is_decimal(dtype) and dtype.scale < 0):
+        return pa.float64()
+    return pa.decimal128(38, dtype.scale) if types.is_decimal(dtype) else pa.int64()
+
+
+def zone_of(name: str) -> zoneinfo.ZoneInfo:
+    """Return a time zone. Raises `ConfigError` for one that is unknown."""
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        near = nearest(name, zoneinfo.available_timezones())
+        do = f"did you mean {near!r}?" if near else 'write it like "Europe/Paris"'
+        raise ConfigError(f"unknown time zone {name!r}", do) from None
+
+
+def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
+    """Return the whole second of a clock value. Raises `DataError` beyond the years 1 to 9999."""
+    per_second = scale_of(dtype).per_second
+    instant = float(value) if per_second is None else int(value) / per_second
+    if not FIRST <= instant < LAST + 1:
+        raise DataError(*_BEYOND)
+    return instant.__floor__()
+
+
+def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
+    """Return the first tick of a column at or after each second."""
+    per_second = scale_of(dtype).per_second
+    assert per_second is not None
+    ticks = [-(-second * per_second.numerator // per_second.denominator) for second in seconds]
+    if ticks[0] < -(2**63) or ticks[-1] >= 2**63:
+        raise DataError(f"the calendar does not reach from {ticks[0]} to {ticks[-1]} in 64 bit", "use a coarser unit")
+    return np.array(ticks, np.int64)
+
+
+def _are_ticks(dtype: pa.DataType, seconds: list[int]) -> npt.NDArray[np.bool_]:
+    """Return which seconds are ticks of a column."""
+    per_second = scale_of(dtype).per_second
+    if per_second is None:
+        return np.ones(len(seconds), np.bool_)
+    return np.array([(second * per_second).denominator == 1 for second in seconds], np.bool_)
+
+
+# --- where units begin ----------------------------------------------------------------------------------------------
+
+
+def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) -> tuple[int, list[int]]:
+    """Return the unit that holds second ``low``, and the beginnings from it up to that of the unit after ``high``."""
+    unit = _unit(spec, (_EPOCH + dt.timedelta(seconds=low)).date()) + 1  # where clocks are ahead of UTC
+    while (begin := _begin(zone, _first_reading(spec, unit))) > low:
+        unit -= 1
+    begins = [begin]
+    while begins[-1] <= high:
+        begins.append(_begin(zone, _first_reading(spec, unit + len(begins))))
+    return unit, begins
+
+
+def _unit(spec: Calendar, date: dt.date) -> int:
+    """Return the number of the unit that holds a date."""
+    match spec.unit:
+        case "day":
+            return date.toordinal()
+        case "week":
+            return (date.toordinal() - 1 - _WEEKDAYS.index(spec.start)) // 7  # day 1 is a Monday
+        case "month":
+            return date.year * 12 + date.month - 1
+        case "quarter":
+            return date.year * 4 + (date.month - 1) // 3
+    return date.year
+
+
+# A reading of the clocks is a number of seconds since they would have shown 1970: units begin and end in the years 0
+# and 10000, too, which `datetime` lacks.
+
+
+def _first_reading(spec: Calendar, unit: int) -> int:
+    """Return the reading at which a unit begins, if the clocks show it."""
+    match spec.unit:
+        case "day":
+            ordinal = unit
+        case "week":
+            ordinal = unit * 7 + 1 + _WEEKDAYS.index(spec.start)
+        case "month":
+            ordinal = _ordinal(unit // 12, unit % 12 + 1)
+        case "quarter":
+            ordinal = _ordinal(unit // 4, unit % 4 * 3 + 1)
+        case _:
+            ordinal = _ordinal(unit, 1)
+    at = dt.datetime.combine(_EPOCH, spec.at) - _EPOCH
+    return (ordinal - _EPOCH.toordinal()) * _DAY + at // _SECOND
+
+
+def _ordinal(year: int, month: int) -> int:
+    """Return the day on which a month begins, as `datetime.date.toordinal` counts them."""
+    cycles, rest = divmod(year - 1, 400)
+    return dt.date(rest + 1, month, 1).toordinal() + cycles * (_CYCLE // _DAY)
+
+
+def _begin(zone: zoneinfo.ZoneInfo, reading: int) -> int:
+    """Return the first instant at which the clocks of a zone show a reading or jump over it, in epoch seconds."""
+    before, after = _offsets(zone, reading)
+    instant = reading - before
+    if before >= after:
+        return instant  # shown once, or first in the offset before they were put back
+    early = reading - after  # the clocks jump between ``early`` and ``instant``
+    while instant - early > 1:
+        middle = (early + instant) // 2
+        early, instant = (middle, instant) if _shown(zone, middle) < reading else (early, middle)
+    if _shown(zone, early) // _DAY < reading // _DAY < _shown(zone, instant) // _DAY:
+        return _begin(zone, reading + _DAY)  # a date left out
+    return instant
+
+
+def _offsets(zone: zoneinfo.ZoneInfo, reading: int) -> tuple[int, int]:
+    """Return the offsets of a reading before and after the change that repeats or skips it; else its offset twice."""
+    shown = _EPOCH + dt.timedelta(seconds=reading + cycles_to(reading))
+    before, after = zone.utcoffset(shown), zone.utcoffset(shown.replace(fold=1))
+    assert before is not None
+    assert after is not None
+    return before // _SECOND, after // _SECOND
+
+
+def _shown(zone: zoneinfo.ZoneInfo, instant: int) -> int:
+    """Return what the clocks of a zone show at an instant."""
+    moved = cycles_to(instant)
+    utc = (_EPOCH + dt.timedelta(seconds=instant + moved)).replace(tzinfo=zone)
+    return (zone.fromutc(utc).replace(tzinfo=None, fold=0) - _EPOCH) // _SECOND - moved
+
+
+def cycles_to(second: int) -> int:
+    """Return how far a second of the first or the last years is from one with the same date and the same rules.
+
+    After 400 years dates have their weekdays again; no zone had changed in 1700, and no rule changes after 2200.
+    """
+    return _CYCLE if second < FIRST + _EDGE else -_CYCLE if second > LAST - _EDGE else 0
+
+
+@kernel
+def _places(starts: Measures, values: Measures) -> Ints:
+    """Return for each value the index of the last of ``starts`` that is at most as large, int64 (n,)."""
+    # Rows of a key are often in order of the clock, so most values lie in the unit of the value before: two
+    # comparisons instead of a bisection.
+    out = np.empty(len(values), np.int64)
+    if not len(values):
+        return out
+    place, low, high = 0, starts[0], starts[0]
+    for i in range(len(values)):
+        if not (low <= values[i] < high):
+            place = np.searchsorted(starts, values[i], side="right") - 1
+            low, high = starts[place], starts[place + 1]
+        out[i] = place
+    return out
+
+
+# A grid whose cells hold the instant that ends them, and not the one that begins them (semantics section 12).
+
+
+@dataclass(frozen=True, slots=True)
+class RightClosed:
+    """Cells ``(bound(k), bound(k + 1)]`` of a grid.
+
+    ``grid``: the grid whose cells are closed on the left; it must reach to before the first value.
+    """
+
+    grid: Grid | CalendarGrid
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of its bounds."""
+        return self.grid.type
+
+    def cells(self, values: Measures) -> Ints:
+        """Return for each value the k of its window, int64 (n,): that before it, where the value is a bound."""
+        cells = self.grid.cells(values)
+        return cells - self.grid.on_bound(values, cells)
+
+    def bounds(self, cells: Ints) -> pa.Array:
+        """Return the lower bounds of cells, in the grid's type."""
+        return self.grid.bounds(cells)
+
+    def lasting(self, cells: Ints) -> Mask:
+        """Return which cells hold an instant at all."""
+        return self.grid.lasting(cells)
+
 
 AnyGrid: TypeAlias = Grid | CalendarGrid | RightClosed
 

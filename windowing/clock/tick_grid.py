@@ -8,16 +8,16 @@ tick, and the rule is that a value lies in ``[bound(k), bound(k + 1))`` for the 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..columns.arrays import Ints, Measures
-from ..columns.numeric import scale_of
+from ..columns.arrays import Ints, Measures, scale_of
 from ..errors import ConfigError, DataError
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -222,3 +222,28 @@ def _with_unit(dtype: pa.DataType, unit: str) -> pa.DataType:
         return pa.duration(unit)
     tz: Any = dtype.tz if pa.types.is_timestamp(dtype) else None
     return pa.timestamp(unit, tz)
+
+
+# Numbers that count time since 1970: which unit they have, by how large they are.
+
+
+EpochUnit = Literal["s", "ms", "us", "ns"]
+DIGITS: Final[dict[EpochUnit, int]] = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""The units, each with the digits that it has below a second."""
+ENOUGH: Final = 0.5
+"""The share of values that must be of one kind to say what a column is."""
+
+_FIRST, _LAST = 631_152_000, 4_102_444_800  # seconds since 1970 that count as an instant: from 1990 to 2099
+
+
+def epoch_unit(numbers: Collection[float], among: int) -> EpochUnit | None:
+    """Return the unit in which numbers are instants from 1990 to 2099; None where too few of them are in any.
+
+    ``among``: how many values there are, with those that are no numbers.
+    """
+    values = np.fromiter(numbers, np.float64, len(numbers))
+    for unit, digits in DIGITS.items():
+        near = np.count_nonzero((values / 10.0**digits >= _FIRST) & (values / 10.0**digits < _LAST))
+        if near and near >= ENOUGH * among:
+            return unit
+    return None

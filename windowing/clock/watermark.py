@@ -14,11 +14,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue, Ints, Mask, Measures
-from ..columns.numeric import Scale
+from ..columns.arrays import ClockValue, Ints, Mask, Measures, Scale, combined
 from ..language.spec import TimeInterval
-from ..sequences.marks import NO_FILE, Marks
-from ..sequences.sequence import one_batch, order_of
+from ..rows.marks import NO_FILE, Marks
+from ..rows.sequence import one_batch, order_of
 from ..support.jit import kernel
 from .interval_grid import Intervals, make_intervals
 
@@ -274,3 +273,24 @@ def _announced_floats(readings: Measures, start: ClockValue, near: float, rest: 
             current = readings[i]
         out[i + 1] = current
     return out
+
+
+# Watermark advances as a table, for states.
+
+
+POS, LEVEL = "__pos", "__level"
+"""Columns after those that sort rows."""
+
+
+def advance_table(advances: Watermarks) -> pa.Table:
+    """Return advances as a table: the columns that sort rows, arrival positions, levels."""
+    rows = advances.marks.rows
+    columns = [*rows.columns, pa.array(advances.marks.pos), pa.array(advances.level)]
+    return pa.Table.from_arrays(columns, names=[*rows.schema.names, POS, LEVEL])
+
+
+def advances_of(table: pa.Table) -> Watermarks:
+    """Return the advances that `advance_table` describes."""
+    pos, level = (combined(table.column(name)).to_numpy() for name in (POS, LEVEL))
+    rows = one_batch(table.drop_columns([POS, LEVEL]))
+    return Watermarks(Marks(rows, pos, np.full(len(pos), NO_FILE)), level)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import DataError
+from ..support.jit import kernel
 
 Ints = npt.NDArray[np.int64]
 
@@ -69,3 +72,213 @@ def decimal_words(column: pa.Array) -> Ints:
 def latest_clock(clocks: Iterable[ClockValue | None]) -> ClockValue | None:
     """Return the latest of several clocks; None where none has begun."""
     return max((clock for clock in clocks if clock is not None), default=None)
+
+
+# Arrow columns as plain numbers, for distances and the clock. Sorting uses `sort_keys` instead.
+#
+# - `measures`: the values of a column as int64 ticks or as floats, for distances (``delta``, ``gap``); exact;
+# - `Scale`: how many ticks of a type make one second, or one unit for plain numbers.
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+INT64_DIGITS = 18  # decimals of at most so many digits always fit int64
+
+
+def is_instant(dtype: pa.DataType) -> bool:
+    """Whether a type is a point in time: a timestamp or a date."""
+    return pa.types.is_timestamp(dtype) or pa.types.is_date(dtype)
+
+
+def is_measurable(dtype: pa.DataType) -> bool:
+    """Whether distances of values of a type fit 64 bit or are floats, as ``delta`` and ``gap`` need."""
+    types = pa.types
+    return bool(
+        types.is_integer(dtype)
+        or types.is_floating(dtype)
+        or (types.is_decimal(dtype) and not types.is_decimal256(dtype))
+        or types.is_temporal(dtype)
+    ) and not types.is_interval(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit of a column's ticks. A plain number counts as seconds (semantics section 1, *clock*).
+
+    ``per_second``: how many ticks make one second; None for floats, which have no ticks.
+    """
+
+    per_second: Fraction | None
+
+    def floor(self, seconds: Fraction) -> int:
+        """Largest whole number of ticks that is at most ``seconds``."""
+        assert self.per_second is not None
+        return (seconds * self.per_second).__floor__()
+
+
+def scale_of(dtype: pa.DataType) -> Scale:
+    """Return the scale of a measurable type."""
+    types = pa.types
+    if types.is_floating(dtype):
+        return Scale(None)
+    if types.is_date32(dtype):
+        return Scale(Fraction(1, 86400))
+    if types.is_date64(dtype):
+        return Scale(Fraction(1000))
+    if types.is_decimal(dtype):
+        return Scale(Fraction(10) ** dtype.scale)
+    if types.is_temporal(dtype):
+        return Scale(Fraction(_PER_SECOND[dtype.unit]))
+    return Scale(Fraction(1))
+
+
+def measure_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of measures of a column: float64, or int64."""
+    return pa.float64() if scale_of(dtype).per_second is None else pa.int64()
+
+
+def measures(column: pa.Array) -> Measures:
+    """Return values as ticks (int64) or as floats in their own precision, of shape (n,).
+
+    Unsigned 64 bit values are shifted down by 2**63, which keeps order and differences. Values at nulls, and at places
+    where `overflows` is true, are arbitrary. Of floats, -0.0 and NaN stay.
+    """
+    dtype = column.type
+    types = pa.types
+    if types.is_null(dtype):
+        return np.zeros(len(column), np.int64)
+    if types.is_floating(dtype):
+        wide = column.cast(pa.float32()) if types.is_float16(dtype) else column
+        return view_of(wide, np.float32 if types.is_float32(wide.type) else np.float64)
+    if types.is_decimal(dtype):
+        return np.ascontiguousarray(decimal_words(column)[:, 0])
+    if types.is_uint64(dtype):
+        return (view_of(column, np.uint64) ^ SIGN_BIT).view(np.int64)
+    if types.is_date32(dtype) or types.is_time32(dtype):
+        return view_of(column, np.int32).astype(np.int64)
+    return view_of(column.cast(pa.int64()) if types.is_integer(dtype) else column, np.int64)
+
+
+def overflows(column: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Return which decimals do not fit 64 bit ticks (reason ``type_overflow``), (n,), or None if all fit."""
+    if not pa.types.is_decimal(column.type) or column.type.precision <= INT64_DIGITS:
+        return None
+    pairs = decimal_words(column)
+    over = pairs[:, 1] != (pairs[:, 0] >> 63)
+    return over if bool(over.any()) else None
+
+
+def has_nan(column: pa.Array) -> bool:
+    """Whether a column holds a NaN."""
+    return pa.types.is_floating(column.type) and bool(np.isnan(measures(column)).any())
+
+
+# Boolean columns as masks, in three-valued logic: null is not true (semantics section 12).
+
+
+def is_condition(dtype: pa.DataType) -> bool:
+    """Whether a column of a type may be a condition: booleans, and what has no type yet, since it has no value."""
+    return bool(pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
+
+
+def truth(rows: pa.Table | pa.RecordBatch, name: str) -> Mask:
+    """Return for which rows a column is true, bool (n,)."""
+    return is_true(combined(rows.column(name)))
+
+
+def is_true(values: pa.Array) -> Mask:
+    """Return where a condition is true, bool (n,): null is not true."""
+    if pa.types.is_null(values.type):
+        return np.zeros(len(values), np.bool_)
+    values = values.fill_null(False) if values.null_count else values
+    return np.array(values.to_numpy(zero_copy_only=False), np.bool_)
+
+
+# Dictionaries without the values that a column does not use.
+
+
+def with_used_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a column whose dictionary has only the values that occur in it, in their order."""
+    kind = column.type.index_type.to_pandas_dtype()
+    used = np.zeros(len(column.dictionary), np.bool_)
+    _mark(view_of(column.indices.drop_null(), kind), used)
+    if used.all():
+        return column
+    places = (np.cumsum(used) - 1).astype(kind)
+    if column.indices.null_count:
+        indices = pa.array(places).take(column.indices)
+    else:
+        indices = pa.array(_moved(view_of(column.indices, kind), places))
+    return pa.DictionaryArray.from_arrays(indices, column.dictionary.filter(pa.array(used)), safe=False)
+
+
+@kernel
+def _mark(codes: npt.NDArray[Any], used: Mask) -> None:
+    """Mark codes; to assign by an array of indices takes numpy ten times as long."""
+    for code in codes:
+        used[code] = True
+
+
+@kernel
+def _moved(codes: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    found = np.empty_like(codes)
+    for i in range(codes.size):
+        found[i] = places[codes[i]]
+    return found
+
+
+# Scalars of Arrow as texts, also those that have no value in Python.
+
+
+def plain_text(value: Any) -> str:
+    """Return a scalar of Arrow as text; bytes as hexadecimal digits."""
+    try:
+        found = value.as_py()
+    except (ValueError, OverflowError, pa.ArrowException):  # nanoseconds without pandas, years beyond 9999
+        return str(value)
+    return found.hex() if isinstance(found, bytes) else str(found)
+
+
+# Amounts that rows say, in the unit of the values that they are compared with (semantics section 13).
+
+
+_MOST = 2**64 - 1
+
+
+def is_amount(dtype: pa.DataType) -> bool:
+    """Whether values of a type may be amounts: numbers, of which decimals have up to 18 digits, and durations."""
+    types = pa.types
+    if types.is_decimal(dtype):
+        return bool(types.is_decimal128(dtype) and dtype.precision <= 18)
+    return bool(types.is_integer(dtype) or types.is_floating(dtype) or types.is_duration(dtype) or types.is_null(dtype))
+
+
+def is_negative(amounts: pa.Array) -> Mask:
+    """Return which amounts are below 0, bool (n,); arbitrary at nulls."""
+    if pa.types.is_unsigned_integer(amounts.type):
+        return np.zeros(len(amounts), np.bool_)
+    return np.asarray(measures(amounts) < 0)
+
+
+def amounts_in(dtype: pa.DataType, amounts: pa.Array) -> Any:
+    """Return amounts in the unit of a column of type ``dtype``, (n,): uint64 ticks, rounded down, or float64.
+
+    A plain number is seconds, where that is a time. A float amount
+    is multiplied as a float. An amount beyond 64 bits becomes the largest, which no distance exceeds. Amounts must
+    hold no null and nothing negative.
+    """
+    numbers, unit = measures(amounts), scale_of(amounts.type).per_second
+    if pa.types.is_uint64(amounts.type):
+        numbers = numbers.view(np.uint64) ^ np.uint64(2**63)
+    per_second = scale_of(dtype).per_second
+    if per_second is None:
+        return np.asarray(numbers / float(unit or 1), np.float64)
+    if unit is None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            ticks = np.floor(numbers.astype(np.float64) * float(per_second))
+        return np.where(ticks >= 2.0**64, np.uint64(_MOST), np.minimum(ticks, 2.0**64 - 2048).astype(np.uint64))
+    ratio = per_second / unit
+    most = (_MOST // ratio.numerator) if ratio.numerator > 1 else _MOST
+    exact = numbers.astype(np.uint64)
+    far = exact > np.uint64(most)
+    ticks = np.where(far, np.uint64(0), exact) * np.uint64(ratio.numerator) // np.uint64(ratio.denominator)
+    return np.where(far, np.uint64(_MOST), ticks)

@@ -15,10 +15,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from . import hash_kernels as kernels
+from . import value_words as kernels
 from .arrays import Ints, view_of
-from .hash_kernels import Flags, Words
-from .value_words import has_words, in_type, is_plain, salt_of, valid_of, words_of
+from .value_words import Flags, Words, has_words, in_type, is_plain, salt_of, valid_of, words_of
 
 ROWS = 1 << 15
 """Rows of a block: their sums stay in the cache while one column after the other is added."""

@@ -13,12 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .arrays import SIGN_BIT, Ints, Mask, combined, view_of
-from .numeric import is_measurable, measures, overflows
+from .arrays import SIGN_BIT, Ints, Mask, combined, is_measurable, measures, overflows, view_of
 from .radix_sort import ranks, sort_words
-from .texts.buffers import is_text
-from .texts.sort import ranked, sort_texts
-from .texts.take import take_column
+from .text_sort import is_text, ranked, sort_texts, take_column
 
 _SAMPLED = 4096  # sampled rows, by which `hardly_repeats` decides between sorting and hashing
 

@@ -2,29 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from inspect import signature
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, functions
-from pyspark.sql.types import DataType, StructType
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Window, functions
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
+from ..aggregates.inputs import plain_type
 from ..arguments import Clock
 from ..columns.arrays import ClockValue
 from ..errors import ConfigError
 from ..planning.identity import have_common_type
 from ..planning.plan import Plan
-from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE
-from ..state.read_table import check_columns
+from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, check_columns
 from ..streaming.kept_state import StateForm, check_arguments, form_of
-from ..streaming.restoring_scan import PART_OF, STATE_OF
+from ..streaming.keyed_scan import PART_OF, STATE_OF
 from ..support.column_types import common_type
-from .partition_scan import task_function
-from .partitions import keeps_sorts
-from .places import column
-from .schemas import arrow_schema, spark_schema
-from .state_scan import BEFORE, FOUND, IN_STRUCT, PART_IN, STATE_IN, FirstRegisters
+from .layout import Layout, bucket_of, column, first_code, sort_code, sort_keys
+from .partition_scan import BEFORE, FOUND, IN_STRUCT, PART_IN, STATE_IN, FirstRegisters, task_function
+
+# Types of Spark and of Arrow, each as the other: what a DataFrame holds, and what tasks see of it.
+
+
+_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
+"""What makes instants have UTC: PySpark 4.0 gives it to all."""
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the plain Arrow types of the columns of a DataFrame; instants are in UTC.
+
+    Raises `ConfigError` for types that Arrow does not have, and where two columns have one name.
+    """
+    names = schema.names
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"the DataFrame has two columns {name!r}", "rename one of them, as with toDF")
+    return pa.schema([pa.field(field.name, _arrow_type(field)) for field in schema])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the Spark types of a result. Raises `ConfigError` for a type that Spark does not have."""
+    return StructType([StructField(field.name, _spark_type(field)) for field in schema])
+
+
+def as_spark_has(schema: pa.Schema) -> pa.Schema:
+    """Return a schema as Spark reads it back from tasks: its own types, in Arrow."""
+    return arrow_schema(spark_schema(schema))
+
+
+def _arrow_type(field: StructField) -> pa.DataType:
+    try:
+        if _has_variant(field.dataType):
+            raise TypeError(field.dataType)
+        return plain_type(to_arrow_type(field.dataType, **_UTC))
+    except (PySparkException, TypeError):
+        text = f"column {field.name!r} is {field.dataType.simpleString()}, which Arrow does not have"
+        raise ConfigError(text, "drop or cast it before") from None
+
+
+def _has_variant(dtype: DataType) -> bool:
+    """Whether values of a type hold variants, which Spark passes to tasks in a form of its own."""
+    match dtype:
+        case VariantType():
+            return True
+        case ArrayType():
+            return _has_variant(dtype.elementType)
+        case MapType():
+            return _has_variant(dtype.keyType) or _has_variant(dtype.valueType)
+        case StructType():
+            return any(_has_variant(field.dataType) for field in dtype)
+    return False
+
+
+def _spark_type(field: pa.Field) -> DataType:
+    try:
+        return from_arrow_type(field.type, prefer_timestamp_ntz=True)
+    except (PySparkException, TypeError):
+        text = f"column {field.name!r} of the result is {field.type}, which Spark does not have"
+        raise ConfigError(text, "cast its argument with an expression") from None
+
+
+# Rows in their partitions and in the order in which tasks read them: by buckets of keys, or all in one partition.
+
+
+def partition(
+    rows: DataFrame, columns: Mapping[str, Column], layout: Layout, schema: pa.Schema, has_state: bool
+) -> DataFrame:
+    """Move rows to their partitions, and sort these, rows of a state first; with their codes, if keys are apart."""
+    by = [each for name in layout.order for each in sort_keys(columns[name], schema.field(name).type)[:1]]
+    by += [each for name in layout.ties for each in sort_keys(columns[name], schema.field(name).type)]
+    key = [columns[name] for name in layout.key]
+    code = functions.col("code")
+    if layout.by_key:
+        order = layout.order[0]
+        number = sort_code(key, columns[order], schema.field(order).type)
+        if has_state:
+            number = functions.when(functions.col(PART_IN).isNull(), number).otherwise(first_code(key))
+        rows = rows.withColumn("code", number)
+        by = [code] if layout.coarse else [code, *by]
+    elif has_state:
+        by = [functions.col(PART_IN).asc_nulls_last(), *by]
+    if not keeps_sorts(rows):
+        return _numbered(rows, bucket_of(code) if layout.by_key else functions.lit(1), by)
+    moved = rows.repartition(*key) if layout.by_key else rows.repartition(1)
+    return moved.sortWithinPartitions(*by)
+
+
+def keeps_sorts(rows: DataFrame) -> bool:
+    """Whether partitions that are sorted reach ``mapInArrow`` as they are: Spark does so, and has a master.
+
+    Sail leaves out a sort that no other operator asks for. It has no master, and neither has what hides its settings.
+    """
+    return rows.sparkSession.conf.get("spark.master", None) is not None
+
+
+def _numbered(rows: DataFrame, partition: Column, by: list[Column]) -> DataFrame:
+    """Move and sort rows by numbering them in each partition: whoever numbers them must sort them."""
+    frame = Window.partitionBy(partition).orderBy(*by).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    number = functions.row_number().over(frame)
+    return rows.withColumn("number", number)
+
 
 StateFrame: TypeAlias = DataFrame | Literal["new"]
 """A state that windows go on from: the DataFrame that the call before returned, or ``"new"`` for the first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -18,13 +19,37 @@ from ..language.spec import WindowSpec
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..planning.row_order import OrderBy
-from ..streaming.batch_rows import Progress, read_batch
-from ..streaming.batch_signals import GivenSignals
+from ..streaming.batch_rows import GivenSignals, Progress, read_batch
 from ..streaming.row_rejects import RowRejects
-from .drawing import Drawing
-from .lanes import PlacedRows, make_picture
-from .result_panes import OwnColumns
-from .selection import BITS, choose, with_bits
+from .lanes import BITS, OwnColumns, PlacedRows, choose, make_picture, with_bits
+from .picture import Picture
+from .svg import picture_svg
+from .text import picture_text
+
+# A drawing of windows: a value that prints as text and shows as SVG in notebooks.
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing:
+    """Windows over rows, drawn.
+
+    ``picture``: what is drawn. ``str()`` is a text of at most 100 characters a line, `svg` an image.
+    """
+
+    picture: Picture
+
+    def __str__(self) -> str:
+        return picture_text(self.picture)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def svg(self) -> str:
+        """Return the drawing as an SVG document, which needs no other file and suits light and dark pages."""
+        return picture_svg(self.picture)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
 
 def draw(

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import pyarrow as pa
+
+from ..columns.arrays import plain_text
+from ..errors import shown
 
 Measure = int | float | Fraction
 """A value of the axis as a number, in one unit for all of an axis."""
@@ -105,3 +113,91 @@ class Picture:
     axis: Axis
     lanes: tuple[Lane, ...]
     notes: tuple[str, ...]
+
+
+# Values as short texts, and as numbers of an axis.
+
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_DAY = 86_400 * 10**9
+_LONGEST = 28
+_DATE = len("2026-11-01")
+_WHOLE_MINUTE = re.compile(r"\d\d:\d\d:00$")
+
+
+def cut(text: str, most: int = _LONGEST) -> str:
+    """Return a text of at most ``most`` characters, with an ellipsis where some are left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def texts_of(values: pa.Array) -> list[str]:
+    """Return each value as a short text of one line; null is ``-``."""
+    if pa.types.is_temporal(values.type):
+        return _instants(values)
+    return [_text(value) for value in values]
+
+
+def without_date(name: str, texts: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the name of an axis and its texts; a date that all texts begin with is told once, with the name."""
+    dates = {text[:_DATE] for text in texts}
+    if len(dates) != 1 or any(len(text) < _DATE + 6 or text[_DATE] != " " for text in texts):
+        return name, list(texts)
+    return f"{name}, {dates.pop()}", [text[_DATE + 1 :] for text in texts]
+
+
+def after(start: str, end: str) -> str:
+    """Return the text of an end without the date that it shares with its start."""
+    is_shared = len(end) > _DATE and start[: _DATE + 1] == end[: _DATE + 1] and end[_DATE] == " "
+    return end[_DATE + 1 :] if is_shared else end
+
+
+def measure_of(value: pa.Scalar) -> Measure | None:
+    """Return a value as an exact number, times in nanoseconds; None where it has no place on an axis."""
+    types, dtype = pa.types, value.type
+    if not value.is_valid:
+        return None
+    if types.is_temporal(dtype):
+        return None if types.is_interval(dtype) else int(value.value) * _nanoseconds(dtype)
+    if types.is_integer(dtype):
+        return int(value.as_py())
+    if types.is_decimal(dtype):
+        return Fraction(value.as_py())
+    number = float(value.as_py()) if types.is_floating(dtype) else math.nan
+    return number if math.isfinite(number) else None
+
+
+def _nanoseconds(dtype: pa.DataType) -> int:
+    """Return how long a unit of a type of times is."""
+    if pa.types.is_date32(dtype):
+        return _DAY
+    return _NANOSECONDS["ms" if pa.types.is_date64(dtype) else dtype.unit]
+
+
+def _instants(values: pa.Array) -> list[str]:
+    try:
+        texts = values.cast(pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, and instants that have no calendar date
+        texts = pa.array([_text(value) for value in values], pa.string())
+    return _without_zeros([text or "-" for text in texts.to_pylist()])
+
+
+def _without_zeros(texts: list[str]) -> list[str]:
+    """Leave out digits of a second that are zero in all texts, and seconds that are."""
+    while texts and all(_has_zero(text) for text in texts):
+        texts = [text[:-2] + "Z" if text.endswith("Z") else text[:-1] for text in texts]
+    texts = [text.removesuffix("Z").removesuffix(".") for text in texts]
+    has_seconds = any(text != "-" and not _WHOLE_MINUTE.search(text) for text in texts)
+    return texts if has_seconds else [text.removesuffix(":00") for text in texts]
+
+
+def _has_zero(text: str) -> bool:
+    digits = text.removesuffix("Z")
+    return text == "-" or ("." in digits and digits.endswith("0"))
+
+
+def _text(value: pa.Scalar) -> str:
+    if not value.is_valid:
+        return "-"
+    if pa.types.is_floating(value.type):
+        return f"{value.as_py():.6g}"
+    return cut(shown(plain_text(value)))

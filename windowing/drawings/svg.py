@@ -2,14 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
 
-from .axis import Scale, scale
-from .labels import cut
-from .picture import Lane, Measure, Pane, Picture
-from .svg_parts import COLOURS, STYLE, Element, add, as_text, explain, vertical, write
-from .text import lane_notes, picture_text, row_count
-from .tracks import Extent, best_captions
+from ..errors import shown
+from .picture import Lane, Measure, Pane, Picture, cut
+from .text import Scale, lane_notes, picture_text, row_count, scale
+
+# What SVG drawings are made of: elements, whose text is always escaped, and one style for light and dark pages.
+
+
+Element = ElementTree.Element
+_LIGHT = ("#2f6fd6", "#0f8a6d", "#b4580e", "#7a4fc9")
+_DARK = ("#7eb0ff", "#4fd1ae", "#f0a35e", "#bb9bf7")
+_PALE = ("#e3edfc", "#dcf3ec", "#fbe9d9", "#ece4fa")
+_DEEP = ("#1c2f4d", "#14382f", "#422a15", "#2f2549")
+COLOURS = len(_LIGHT)
+
+
+def _colours(strong: tuple[str, ...], soft: tuple[str, ...]) -> str:
+    return "".join(
+        f".wd-bar.wd-{i}{{fill:{pale};stroke:{line}}}.wd-in.wd-{i}{{fill:{line}}}"
+        for i, (line, pale) in enumerate(zip(strong, soft, strict=True))
+    )
+
+
+def _page(card: str, edge: str, text: str, faint: str, guide: str, mark: str) -> str:
+    return (
+        f".wd-card{{fill:{card};stroke:{edge}}}.wd-text{{fill:{text}}}.wd-faint{{fill:{faint}}}"
+        f".wd-axis{{stroke:{faint}}}.wd-guide{{stroke:{guide}}}.wd-tick{{stroke:{faint}}}"
+        f".wd-mark{{stroke:{mark}}}.wd-mark-text{{fill:{mark}}}"
+        f".wd-row{{fill:{text};stroke:{text}}}.wd-row.wd-out{{fill:{card}}}"
+    )
+
+
+STYLE = (
+    ".wd text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;font-size:11px}"
+    ".wd text.wd-title{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+    "font-size:15px;font-weight:600}"
+    ".wd text.wd-key{font-size:13px;font-weight:600}"
+    ".wd-guide,.wd-axis{stroke-width:1}.wd-tick{stroke-width:1;stroke-dasharray:1 3}"
+    ".wd-mark{stroke-width:1.5;stroke-dasharray:5 3}.wd-row,.wd-bar{stroke-width:1.25}"
+    ".wd-bar.wd-open{stroke-dasharray:4 3}"
+    + _page("#ffffff", "#d5dbe3", "#1d2733", "#5c6b7c", "#e9edf2", "#b3264a")
+    + _colours(_LIGHT, _PALE)
+    + "@media (prefers-color-scheme:dark){"
+    + _page("#12171e", "#303a46", "#e6ebf1", "#98a6b5", "#232b35", "#ff7d9c")
+    + _colours(_DARK, _DEEP)
+    + "}"
+)
+"""Colours of text are at least 4.5 times as light or dark as what is behind them, in both schemes."""
+
+
+def add(parent: Element, tag: str, classes: str = "", **attributes: float | str) -> Element:
+    """Add an element; underscores in names of attributes are dashes."""
+    named = {name.replace("_", "-"): number(value) for name, value in attributes.items()}
+    return ElementTree.SubElement(parent, tag, {**({"class": classes} if classes else {}), **named})
+
+
+def write(parent: Element, x: float, y: float, words: str, classes: str, **attributes: float | str) -> Element:
+    """Add a line of text that begins at ``x``, and stands on ``y``."""
+    line = add(parent, "text", classes, x=x, y=y, **attributes)
+    line.text = shown(words)
+    return line
+
+
+def explain(parent: Element, words: str) -> None:
+    """Add a title, which browsers show where the pointer is, and readers read aloud."""
+    add(parent, "title").text = shown(words)
+
+
+def vertical(parent: Element, x: float, top: float, bottom: float, classes: str) -> Element:
+    """Add a vertical line."""
+    return add(parent, "line", classes, x1=x, y1=top, x2=x, y2=bottom)
+
+
+def number(value: float | str) -> str:
+    """Return an attribute as text, pixels with at most one digit behind the point."""
+    return value if isinstance(value, str) else f"{round(value, 1):g}"
+
+
+def as_text(root: Element) -> str:
+    """Return a document as text."""
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+# Bars with captions on tracks: no two on one track touch, and captions are as long as the room allows.
+
+
+_MOST_TRACKS = 4
+"""With more, captions are shortened where that needs fewer tracks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """From where to where something reaches, in pixels: ``left``, ``right``."""
+
+    left: float
+    right: float
+
+
+def pack(extents: Sequence[Extent], apart: float) -> list[int]:
+    """Return the track of each extent, from 0: the first on which it is ``apart`` from those before it."""
+    ends: list[float] = []
+    tracks = []
+    for extent in extents:
+        track = next((i for i, end in enumerate(ends) if extent.left >= end + apart), len(ends))
+        ends[track:] = [extent.right, *ends[track + 1 :]]
+        tracks.append(track)
+    return tracks
+
+
+def best_captions(
+    bars: Sequence[Extent], widths: Sequence[Sequence[float]], within: Extent, apart: float
+) -> tuple[list[int], int, list[Extent]]:
+    """Choose one of several forms of all captions, the longest that needs few tracks.
+
+    ``bars``: the bars, in the order in which they are placed. ``widths``: of each form, the longest first, how wide the
+    caption of each bar is. ``within``: captions stay inside. Returns the track of each bar, the number of the form, and
+    where captions stand.
+    """
+    found: tuple[list[int], int, list[Extent]] | None = None
+    for form, wide in enumerate(widths):
+        captions = [_caption(bar, width, within) for bar, width in zip(bars, wide, strict=True)]
+        whole = [
+            Extent(min(bar.left, caption.left), max(bar.right, caption.right))
+            for bar, caption in zip(bars, captions, strict=True)
+        ]
+        tracks = pack(whole, apart)
+        if found is None or max(tracks, default=0) < max(found[0]):
+            found = tracks, form, captions
+        if max(tracks, default=0) < _MOST_TRACKS:
+            break
+    assert found is not None
+    return found
+
+
+def _caption(bar: Extent, width: float, within: Extent) -> Extent:
+    """A caption begins with its bar, and ends where the drawing does."""
+    left = max(min(bar.left, within.right - width), within.left)
+    return Extent(left, left + width)
+
 
 _WIDTH = 960
 _SIDE = 24

@@ -9,19 +9,184 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute
+from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute, in_two_phases, is_mergeable, split
 from ..columns.arrays import Ints, combined
-from ..columns.pair_order import ascend, pair_order
+from ..columns.radix_sort import ascend, pair_order
+from ..columns.sort_keys import sort_keys
 from ..errors import DataError
-from ..panes.membership import Membership, Ranges, as_simplest, batches, part, take
-from ..panes.membership_kernels import different_ranges
-from ..panes.panes import Panes
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
-from ..sequences.sequence import Sequences, group_codes
-from .groups import grouped
-from .key_text import key_text
-from .stream_columns import constant
+from ..rows.membership import (
+    Membership,
+    Memberships,
+    Ranges,
+    as_simplest,
+    batches,
+    different_ranges,
+    memberships_of,
+    part,
+    take,
+)
+from ..rows.panes import Panes
+from ..rows.sequence import Sequences, group_codes, take_rows
+from ..support.jit import kernel
+from .result_columns import constant
+
+# Groups inside panes (semantics section 4, ``groupBy``): each pane is divided into one pane for each group it shows.
+#
+# The rows of one group of a key are a sequence of their own, and the panes of a group are those that show one of its
+# rows. So groups cost as much as their rows and their output, and every aggregate treats them like whole panes.
+#
+# Where panes overlap, the association of the floats of a group depends on which of its rows are present, from its
+# first row on. One run over the whole input gives the same bits however it is cut; incremental runs may differ from
+# it in the last bit of a float sum, mean, variance or product by group. All other aggregates are exact, and so are
+# the groups of panes that do not overlap.
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Q panes of groups, in the order of ``membership``.
+
+    ``pane``: int64 (Q,), the pane of the window that each belongs to.
+    ``group``: int64 (Q,), the code of its group.
+    ``membership``: the rows that each shows.
+    """
+
+    pane: Ints
+    group: Ints
+    membership: Membership
+
+
+def grouped(contents: Membership, codes: Ints, touched: bool) -> Grouped:
+    """Divide panes by the group ``codes`` of all rows, int64 (n,).
+
+    ``touched``: whether a pane has only the groups of rows that it is the first to show or the first to show no more,
+    including groups that are now empty (semantics section 6); else it has every group of which it shows a row.
+    """
+    if isinstance(contents, Ranges) and contents.disjoint:
+        return _apart(contents, codes)
+    lives = memberships_of(contents)
+    sequence = np.repeat(np.arange(len(lives.first_entry) - 1), np.diff(lives.first_entry))
+    group = codes[lives.row]
+    order = np.lexsort([group, sequence])
+    starts = _starts(sequence[order], group[order])
+    enter, leave, bounds = lives.enter[order], lives.leave[order], np.append(starts, len(order))
+    if touched:
+        ends = lives.first_pane[1:][sequence[order][starts]]
+        pane, first_pane = _touched(enter, leave, bounds, ends)
+    else:
+        pane, first_pane = _shown(enter, leave, bounds)
+    own_enter, own_leave = _renumbered(enter, leave, bounds, pane, first_pane)
+    of_group = np.repeat(group[order][starts], np.diff(first_pane))
+    return Grouped(pane, of_group, Memberships(lives.row[order], own_enter, own_leave, bounds, first_pane))
+
+
+def _apart(contents: Ranges, codes: Ints) -> Grouped:
+    """Divide panes that share no row: their rows only need to be sorted by group."""
+    counts = contents.hi - contents.lo
+    before = np.cumsum(counts) - counts
+    entries = np.repeat(contents.lo - before, counts) + np.arange(counts.sum())
+    row = entries if contents.row is None else contents.row[entries]
+    pane = np.repeat(np.arange(len(contents)), counts)
+    order = np.lexsort([codes[row], pane])
+    row, pane = row[order], pane[order]
+    starts = _starts(pane, codes[row])
+    ranges = Ranges(starts, np.append(starts, len(row))[1:], starts, True, row)
+    return Grouped(pane[starts], codes[row][starts], ranges)
+
+
+def _starts(major: Ints, minor: Ints) -> Ints:
+    """Return the places where a new pair begins among sorted pairs."""
+    new = np.ones(len(major), np.bool_)
+    new[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
+    return np.flatnonzero(new)
+
+
+def _shown(enter: Ints, leave: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    """Return the panes that show some entry, group after group, and the bounds of each group's panes."""
+    by_enter = np.lexsort([enter, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))])
+    count, first_pane = _count_shown(enter, leave, bounds, by_enter)
+    return _fill_shown(enter, leave, bounds, by_enter, count), first_pane
+
+
+def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Return the panes at which some entry enters or leaves, group after group, and the bounds of each group's."""
+    group = np.repeat(np.arange(len(ends)), np.diff(bounds))
+    goes = leave < ends[group]
+    groups, panes = np.concatenate([group, group[goes]]), np.concatenate([enter, leave[goes]])
+    order = np.lexsort([panes, groups])
+    groups, panes = groups[order], panes[order]
+    kept = _starts(groups, panes)
+    first_pane = np.concatenate([[0], np.cumsum(np.bincount(groups[kept], minlength=len(ends)))]).astype(np.int64)
+    return panes[kept], first_pane
+
+
+@kernel
+def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tuple[int, Ints]:
+    """Return how many panes `_fill_shown` writes, and the bounds of each group's."""
+    # Two passes, first the count and then the panes: rows times panes is never written down.
+    first_pane = np.zeros(len(bounds), np.int64)
+    count = 0
+    for g in range(len(bounds) - 1):
+        # invariant: the entries so far, by ascending ``enter``, show no pane from ``reached`` on
+        reached = 0
+        for i in range(bounds[g], bounds[g + 1]):
+            begin, end = enter[by_enter[i]], leave[by_enter[i]]
+            count += max(0, end - max(begin, reached))
+            reached = max(reached, end)
+        first_pane[g + 1] = count
+    return count, first_pane
+
+
+@kernel
+def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: int) -> Ints:
+    """Return the panes that the entries of each group show, ascending in each group, each once."""
+    out = np.empty(count, np.int64)
+    place = 0
+    for g in range(len(bounds) - 1):
+        reached = 0
+        for i in range(bounds[g], bounds[g + 1]):
+            begin, end = enter[by_enter[i]], leave[by_enter[i]]
+            for p in range(max(begin, reached), end):
+                out[place] = p
+                place += 1
+            reached = max(reached, end)
+    return out
+
+
+@kernel
+def _renumbered(enter: Ints, leave: Ints, bounds: Ints, pane: Ints, first_pane: Ints) -> tuple[Ints, Ints]:
+    """Return enter and leave as places among the panes of the entry's own group."""
+    own_enter = np.empty(len(enter), np.int64)
+    own_leave = np.empty(len(leave), np.int64)
+    for g in range(len(bounds) - 1):
+        low, high = first_pane[g], first_pane[g + 1]
+        for i in range(bounds[g], bounds[g + 1]):
+            own_enter[i] = low + np.searchsorted(pane[low:high], enter[i])
+            own_leave[i] = low + np.searchsorted(pane[low:high], leave[i])
+    return own_enter, own_leave
+
+
+# A key as messages name it.
+
+
+def key_text(sequences: Sequences, key: int) -> str:
+    """Return `` of key `` and the cells of a key, by its number; nothing where there is no key."""
+    if sequences.keys is None:
+        return ""
+    cells = zip(sequences.keys.column_names, sequences.keys.slice(key, 1).columns, strict=True)
+    return " of key " + ", ".join(f"{name}={_cell_text(combined(column))}" for name, column in cells)
+
+
+def _cell_text(cell: pa.Array) -> str:
+    """Return the text of the only value of an array, of any type that can be a key."""
+    if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
+        return repr(cell[0].as_py())
+    try:
+        return str(cell.cast(pa.string())[0].as_py())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return str(sort_keys(cell)[0])
+
 
 _LONG = {"collect", "collect_distinct", "string_join", "approx_count_distinct", "hll_sketch", "kll_sketch"}
 
@@ -222,3 +387,71 @@ def _aggregate(
             pa.scalar(nothing, pa.int64()).cast(values.type)
         )  # semantics section 9: batched sum is 0
     return values
+
+
+# Partial aggregates as rows: each stands for some rows of one window, and the second phase of aggregates reads it.
+#
+# Map tasks combine rows before an exchange (`windowing.scan.scan`), and segments combine those of the window
+# that is open at their end (`windowing.scan.segment_scan`).
+
+
+def can_combine(plan: Plan, schema: pa.Schema, are_neighbours: bool) -> bool:
+    """Whether rows of one window of an input with this schema can be combined: each aggregate has two phases.
+
+    ``are_neighbours``: whether rows are combined that follow one another, and are merged in their order.
+    """
+    if plan.emits_rows or plan.weight is not None:
+        return False
+    return all(is_mergeable(bound, schema, are_neighbours) for bound in plan.aggregates)
+
+
+def calls_over_all_rows(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
+    """Return what needs all rows of a window at once, as users wrote it; none where its rows can be combined."""
+    if plan.emits_rows:
+        return (f"--emit {plan.options.emit}" if plan.options.operator is None else "the operator",)
+    return tuple(bound.text for bound in plan.aggregates if not is_mergeable(bound, schema, are_neighbours=True))
+
+
+def merging_plan(plan: Plan) -> Plan:
+    """Return the plan that scans combined rows: its aggregates take their second phase."""
+    prefix = "__of"
+    while any(name.startswith(prefix) for name in plan.columns):
+        prefix = f"_{prefix}"
+    aggregates = tuple(in_two_phases(bound, f"{prefix}_{i}") for i, bound in enumerate(plan.aggregates))
+    return replace(plan, aggregates=aggregates, weight=f"{prefix}_rows")
+
+
+def combine(plan: Plan, merging: Plan, rows: pa.RecordBatch, cells: Ranges) -> pa.RecordBatch:
+    """Combine the rows of each cell, all of one window, into a row of ``merging``, the `merging_plan`.
+
+    A combined row has the other values of the first row of its cell. ``cells``: disjoint, none of them empty.
+    """
+    begins = cells.lo if cells.row is None else cells.row[cells.lo]
+    first = [name for name in merging.values if name in rows.schema.names]
+    columns = dict(zip(first, take_rows(rows.select(first), begins).columns, strict=True))
+    for bound, final in zip(plan.aggregates, merging.aggregates, strict=True):
+        columns |= zip(final.columns, split(bound, rows, cells), strict=True)
+    columns[str(merging.weight)] = pa.array(np.asarray(cells.hi - cells.lo))
+    names = list(merging.values)
+    return pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
+
+
+def combine_window(plan: Plan, sequences: Sequences, first: int, stop: int, window: int) -> pa.RecordBatch:
+    """Combine the rows ``[first, stop)``, all of one window, into one row for each group; none where there are none.
+
+    ``sequences``: one sequence. ``window``: the number of the window, for messages. Raises `DataError` where a user
+    function fails.
+    """
+    rows = sequences.rows
+    lo, hi = (np.array([edge] if first < stop else [], np.int64) for edge in (first, stop))
+    cells = Ranges(lo, hi, lo, True)
+    if plan.options.group_by and first < stop:
+        codes, _ = group_codes([combined(rows.column(name)) for name in plan.options.group_by])
+        of_groups = grouped(cells, codes.astype(np.int64), touched=False).membership
+        assert isinstance(of_groups, Ranges)
+        cells = of_groups
+    try:
+        return combine(plan, merging_plan(plan), rows, cells)
+    except PaneFailed as failed:
+        where = f"window {window}{key_text(sequences, 0)}"
+        raise DataError(f"{failed.call} failed in {where}: {failed.reason}") from failed

@@ -9,23 +9,178 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, combined, take_or_null
-from ..columns.texts.take import take_column
-from ..panes.membership import edge_rows, entered_rows, left_rows
-from ..panes.panes import CLOSED_BY, TIMING, Panes
+from ..columns.radix_sort import ascend
+from ..columns.sort_keys import sort_keys
+from ..columns.text_sort import take_column
+from ..errors import DataError
+from ..language.options import SortKey
 from ..planning.plan import Plan
-from ..planning.result_schema import FIXED, OUTPUTS, POS, TURN
-from ..sequences.marks import Marks
-from ..sequences.sequence import Sequences
+from ..planning.result_schema import FIXED, MARK, OUTPUTS, POS, ROW, TURN
+from ..rows.marks import Marks
+from ..rows.membership import Ranges, batches, edge_rows, entered_rows, gathered, left_rows, sizes
+from ..rows.panes import CLOSED_BY, TIMING, Panes
+from ..rows.sequence import Sequences, concatenate
 from ..state.window_state import WindowState
-from .aggregate_rows import aggregate_rows
-from .continued_rows import continued_rows
-from .operators.calls import finishing_batches, operator_batches
-from .operators.outcome import OperatorRun
-from .pane_batches import pane_batches
-from .pane_rows import row_batches
-from .result_values import HiddenPanes, with_result_values
-from .row_counts import check_panes
-from .stream_columns import mark_columns, only_marks, stream_columns, stream_values
+from .aggregate_rows import aggregate_rows, combine_window, merging_plan
+from .operator_calls import finishing_batches, operator_batches
+from .operator_scenes import OperatorRun
+from .result_columns import HiddenPanes, mark_columns, only_marks, stream_columns, stream_values, with_result_values
+
+# Panes in batches: what the result says of disjoint panes is made a bounded number of panes at a time.
+#
+# The columns of a batch are written before those of the next one are made, so they lie in memory that is used again,
+# and a task holds the columns of one batch rather than those of all panes of its slice (docs/decisions/068).
+
+
+_PANES = 1 << 20  # the rows of a row group of Parquet, so that row groups do not depend on batches
+
+
+def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tuple[Sequences, Panes]]:
+    """Yield panes in their order, some at a time, with the keys and rows that they need.
+
+    Keys and rows of the panes are numbered as in the sequences yielded with them; their causes are those of ``panes``.
+    Panes that share rows, have groups or are not in the order of the result come in one batch.
+    """
+    contents = panes.membership
+    if len(panes) <= _PANES or not isinstance(contents, Ranges) or not _can_be_divided(plan, contents, panes):
+        yield sequences, panes
+        return
+    for first in range(0, len(panes), _PANES):
+        yield _over_own_rows(sequences, panes.part(first, first + _PANES))
+
+
+def _can_be_divided(plan: Plan, contents: Ranges, panes: Panes) -> bool:
+    has_own_rows = contents.disjoint and contents.row is None
+    return has_own_rows and not plan.options.group_by and ascend(panes.key, panes.number)
+
+
+def _over_own_rows(sequences: Sequences, panes: Panes) -> tuple[Sequences, Panes]:
+    """Return sequences without the rows before the first sequence of some panes and behind the last pane."""
+    contents = panes.membership
+    assert isinstance(contents, Ranges)
+    low, high = int(contents.base.min()), int(contents.hi.max())
+    key, stop = int(panes.key[0]), int(panes.key[-1]) + 1
+    own = replace(
+        sequences,
+        keys=None if sequences.keys is None else sequences.keys.slice(key, stop - key),
+        bounds=np.clip(sequences.bounds[key : stop + 1], low, high) - low,
+        rows=sequences.rows.slice(low, high - low),
+        pos=sequences.pos[low:high],
+        rank=None if sequences.rank is None else sequences.rank[low:high],
+    )
+    rows = Ranges(contents.lo - low, contents.hi - low, contents.base - low, contents.disjoint)
+    return own, replace(panes, key=panes.key - key, membership=rows)
+
+
+# Result rows that are the rows of panes, pane by pane, sorted with ``--sort-by`` (``--emit``; SPL's Sort).
+
+
+def row_batches(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of all panes, a bounded number at a time: ``pane_columns`` of the pane, then the row's columns.
+
+    The last row of a pane has its mark; a pane without rows is a mark-only row, unless the result is plain.
+    """
+    plain = plan.options.plain
+    sort_words = [_sort_words(sequences, key) for key in plan.sort_rows]
+    for first, stop in batches(panes.membership):
+        rows, bounds = gathered(panes.membership, first, stop)
+        counts = np.diff(bounds)
+        pane = np.repeat(np.arange(first, stop), counts)
+        if sort_words:
+            rows = rows[np.lexsort([*(key[rows] for keys in reversed(sort_words) for key in keys), pane])]
+        if not plain:
+            rows = np.insert(rows, bounds[:-1][counts == 0], -1)
+            counts = np.maximum(counts, 1)
+            pane = np.repeat(np.arange(first, stop), counts)
+        table = pane_columns.take(pa.array(pane))
+        there = pa.array(rows, mask=rows < 0)
+        for name in plan.rows:
+            table = table.append_column(name, sequences.rows.column(name).take(there))
+        yield table if plain else _with_marks(table, rows, counts)
+
+
+def _sort_words(sequences: Sequences, key: SortKey) -> list[Ints]:
+    """Return keys for lexsort, the least significant first: nulls are last in both directions."""
+    column = combined(sequences.rows.column(key.name))
+    ascending = sort_keys(column)
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    return [~ascending if key.descending else ascending, null]
+
+
+def _with_marks(table: pa.Table, rows: Ints, counts: Ints) -> pa.Table:
+    """Add the number of each row in its pane, and the marks: at the last row, or alone where the row is -1."""
+    ends = np.cumsum(counts)
+    none = rows < 0
+    place = np.arange(len(rows)) - np.repeat(ends - counts, counts)
+    word = np.where(none, np.int8(1), np.int8(0))
+    last = np.zeros(len(rows), np.bool_)
+    last[ends - 1] = True
+    marks = pa.DictionaryArray.from_arrays(pa.array(word, mask=~last), pa.array(["window", "only"]))
+    return table.append_column(ROW, pa.array(place, mask=none)).append_column(MARK, marks)
+
+
+# Result rows of panes whose first pane goes on from earlier segments: its partial aggregates are merged.
+
+
+def continued_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa.Table) -> Iterator[pa.Table]:
+    """Yield what `aggregate_rows` yields; ``panes`` have a window that is `Panes.continued`."""
+    contents, continued = panes.membership, panes.continued
+    assert isinstance(contents, Ranges)
+    assert continued is not None
+    own = combine_window(plan, sequences, int(contents.lo[0]) + 1, int(contents.hi[0]), int(panes.number[0]))
+    rows = concatenate([pa.Table.from_batches([part]) for part in (continued.partials, own)])
+    edges = np.array([0, rows.num_rows])
+    whole = Ranges(edges[:1], edges[1:], edges[:1], True)
+    first = replace(panes.take(np.zeros(1, np.int64)), membership=whole)
+    merged = replace(sequences, bounds=edges, rows=rows, pos=np.zeros(rows.num_rows, np.int64))
+    yield from aggregate_rows(merging_plan(plan), merged, first, pane_columns.slice(0, 1))
+    if len(panes) > 1:
+        yield from aggregate_rows(plan, sequences, panes.take(np.arange(1, len(panes))), pane_columns.slice(1))
+
+
+# How many rows ``--emit rows`` writes: where windows overlap, far more than the input has.
+
+
+def may_multiply(plan: Plan) -> bool:
+    """Return whether the result may contain a row several times."""
+    return plan.options.emit == "rows" and plan.kind.overlaps
+
+
+def rows_out(plan: Plan, rows: int) -> int | None:
+    """Return how many rows the result has for ``rows`` valid rows; None where that depends on their values."""
+    return plan.kind.rows_out(rows, plan.context) if may_multiply(plan) and not plan.key else None
+
+
+def check_rows(plan: Plan, rows: int) -> None:
+    """Raise `DataError` where the result of ``rows`` rows is known to exceed the limit."""
+    found = rows_out(plan, rows)
+    if found is not None and _is_too_many(plan, found):
+        raise _error(plan, f"would write {found:,} rows, made of {rows:,}")
+
+
+def check_panes(plan: Plan, panes: Panes) -> None:
+    """Raise `DataError` where the rows of panes exceed the limit."""
+    if plan.options.max_rows is not None and may_multiply(plan):
+        found = int(sizes(panes.membership).sum())
+        if _is_too_many(plan, found):
+            raise _error(plan, f"would write {found:,} rows and more")
+
+
+def check_written(plan: Plan, rows: int) -> None:
+    """Raise `DataError` where the rows that all tasks have written exceed the limit."""
+    if may_multiply(plan) and _is_too_many(plan, rows):
+        raise _error(plan, f"would write {rows:,} rows")
+
+
+def _is_too_many(plan: Plan, rows: int) -> bool:
+    return plan.options.max_rows is not None and rows > plan.options.max_rows
+
+
+def _error(plan: Plan, what: str) -> DataError:
+    allowed = f"more than the {plan.options.max_rows:,} allowed; nothing was written"
+    do = "ask for aggregates, or allow more with --max-rows-out"
+    return DataError(f"{plan.spec} with --emit rows {what}, {allowed}", do)
+
 
 _REPEATS = 8
 """Rows a key: with fewer, plain text is written faster than a dictionary (four times at 1 row), and is smaller."""

@@ -8,17 +8,100 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from functools import partial
+from typing import ClassVar, TypeAlias, TypeVar
 
-from ..emit.partial_rows import merging_plan
+import numpy as np
+import pyarrow as pa
+
+from ..columns.arrays import combined
+from ..emit.aggregate_rows import calls_over_all_rows, merging_plan
 from ..planning.plan import Plan
-from ..ports import Executor
-from ..segments.segment_scan import can_be_cut
-from .exchange.range_cuts import Samples, SliceBounds, choose_bounds, no_samples
-from .exchange.sampling import reduction_factor, samples_of, with_state_keys
-from .presorted.sorted_input import KEYED, OUT_OF_ORDER, obstacle_of
-from .tasks.sizing import Chunk, Sizes, group, pack, result_size, row_width, slice_count
-from .tasks.task import TaskContext
+from ..ports import Executor, Split
+from ..rows.sequence import build, group_codes, one_batch
+from ..scan.scan import can_preaggregate
+from ..scan.segment_scan import can_be_cut
+from .blocks import sampled_keys
+from .map_side import rows_per_cell, sample_rows
+from .presorted import KEYED, OUT_OF_ORDER, obstacle_of
+from .range_cuts import PLACE, Samples, SliceBounds, choose_bounds, no_samples
+from .task import Chunk, Sizes, TaskContext, group, pack, result_size, row_width, slice_count
+
+# Samples of a few rows, to choose slice bounds and whether partial aggregation pays. They change no result.
+
+
+T = TypeVar("T")
+SAMPLED_SPLITS = 16
+"""At most so many splits are sampled."""
+_SAMPLED_ROWS = 4000  # of a split, at least
+_FEW_BYTES = 2 << 20  # of a local file, which the driver reads sooner than Spark starts a task
+_ROWS_OF_SLICE = 200  # else the largest of thousands of slices has twice the rows of the mean
+
+
+def samples_of(work: TaskContext, executor: Executor, with_order: bool, slices: int = 1) -> Samples:
+    """Sample evenly spaced rows of evenly spaced splits; no rows where there is neither a key nor an order to cut.
+
+    ``slices``: about how many there will be at least. The driver reads the rows itself where the format can read a few
+    columns alone, which it does while Spark starts, or where they are few bytes of local files.
+    """
+    splits = work.source.splits
+    filled = [at for at, split in enumerate(splits) if split.rows]
+    if not (work.plan.key or with_order) or not filled:
+        return no_samples()
+    sample = partial(sample_rows, work, rows_of_split(slices), with_order)
+    picked = [splits[at] for at in _spread(filled)]
+    is_quick = work.source.columnar or all(_has_few_bytes(work, split) for split in picked)
+    per_split = [sample(split) for split in picked] if is_quick else executor.map("sample", sample, picked)
+    rows = pa.concat_tables(per_split)
+    return Samples(rows, np.ones(rows.num_rows))
+
+
+def _has_few_bytes(work: TaskContext, split: Split) -> bool:
+    return work.source.is_local(split) and sum(look.nbytes for look in work.source.looks_of(split)) <= _FEW_BYTES
+
+
+def rows_of_split(slices: int) -> int:
+    """Return how many rows of a split are sampled: thousands of slices need more than a few to be of one size."""
+    return max(_SAMPLED_ROWS, _ROWS_OF_SLICE * slices // SAMPLED_SPLITS)
+
+
+def reduction_factor(work: TaskContext, executor: Executor) -> float:
+    """Estimate the rows per cell of partial aggregation, rather low than high; 1 where rows cannot be combined."""
+    if (
+        work.restore_point is not None
+        or work.state_files is not None
+        or not can_preaggregate(work.plan, work.source.schema)
+    ):
+        return 1.0
+    filled = [at for at, split in enumerate(work.source.splits) if split.rows]
+    middle = work.source.splits[filled[len(filled) // 2]]
+    if work.source.columnar:
+        return rows_per_cell(work, middle)
+    (per_split,) = executor.map("sample", partial(rows_per_cell, work), [middle])
+    return per_split
+
+
+def with_state_keys(work: TaskContext, samples: Samples, rows: int) -> Samples:
+    """Add the keys of evenly spaced parts of the restored state.
+
+    A restored row weighs as much as a row of the input, of which ``rows`` are ``samples``.
+    """
+    if work.restore_point is None or not work.plan.key:
+        return samples
+    parts = [part for part in work.restore_point.parts if part.rows is not None]
+    picked = _spread(parts)
+    weight = samples.rows.num_rows / rows if rows else 1.0
+    weight *= len(parts) / len(picked) if picked else 1
+    per_split = [sampled_keys(work, part, weight) for part in picked]
+    tables = [samples.rows, *(keys for keys, _ in per_split)]
+    weights = [samples.weights, *(weights for _, weights in per_split)]
+    return Samples(pa.concat_tables(table for table in tables if table.num_columns), np.concatenate(weights))
+
+
+def _spread(items: Sequence[T]) -> list[T]:
+    picks = np.unique(np.linspace(0, len(items) - 1, min(len(items), SAMPLED_SPLITS)).astype(int))
+    return [items[i] for i in picks]
+
 
 _MIN_REDUCTION = 4.0  # rows per cell below which partial aggregation costs more than it saves
 _MIB = 1 << 20
@@ -179,3 +262,59 @@ def _exchange(work: TaskContext, sample: Sample, obstacle: str) -> Exchange:
 
 def _with_reduction(work: TaskContext, executor: Executor, sample: Sample) -> Sample:
     return replace(sample, reduction=reduction_factor(work, executor))
+
+
+# How much memory the largest window may take whose rows cannot be combined: an estimate by the sample of a run.
+#
+# Where all aggregates of a tumbling window merge, a task holds no more of it than a segment. Else one task holds all
+# of its rows: this says before the run what that may come to (docs/decisions/061).
+
+
+_COPIES = 3  # measured: 20 M rows of 32 bytes take 1.8 GiB
+_GRANTED = 4  # times the size of a slice: what any task may need
+
+
+@dataclass(frozen=True, slots=True)
+class LargestWindow:
+    """The largest window of a run, as far as a sample knows it.
+
+    ``calls``: why one task holds all its rows: the aggregates that need them, in words.
+    ``rows``: about how many rows it has, at most.
+    ``nbytes``: about how much memory a task needs for them.
+    """
+
+    calls: tuple[str, ...]
+    rows: int
+    nbytes: int
+
+
+def largest_window(work: TaskContext, sample: Sample) -> LargestWindow | None:
+    """Return the largest tumbling window, where one task holds all its rows and needs more memory than for a slice."""
+    plan, rows = work.plan, sample.rows
+    if sample.is_small or plan.kind.overlaps:
+        return None
+    calls = calls_over_all_rows(plan, work.source.schema)
+    if not calls:
+        return None
+    if sample.keys.rows.num_rows:
+        rows = min(_rows_of_heaviest_key(work, sample), _rows_by_policy(work, sample))
+    nbytes = _COPIES * rows * row_width(work.source.schema, work.source.splits, work.columns)
+    return LargestWindow(calls, rows, nbytes) if nbytes > _GRANTED * sample.sizes.slice else None
+
+
+def _rows_of_heaviest_key(work: TaskContext, sample: Sample) -> int:
+    if not work.plan.key:
+        return sample.rows
+    codes, _ = group_codes([combined(sample.keys.rows.column(name)) for name in work.plan.key])
+    weights = np.bincount(codes, sample.keys.weights)
+    return int(sample.rows * weights.max() / weights.sum())
+
+
+def _rows_by_policy(work: TaskContext, sample: Sample) -> int:
+    """Return how many rows a window has at most where its policy or the order of the sampled rows says it."""
+    plan, rows = work.plan, one_batch(sample.keys.rows)
+    if PLACE not in rows.schema.names:
+        return sample.rows
+    sampled = build(rows, combined(rows.column(PLACE)).to_numpy(), plan.key, plan.sort, rows.schema.names)
+    most = plan.kind.most_rows(sampled, sample.rows / len(sampled), plan.context)
+    return sample.rows if most is None else most

@@ -10,19 +10,26 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
-from ..emit.partial_rows import merging_plan
+from ..emit.aggregate_rows import merging_plan
 from ..kinds.delta.chains import DeltaTransitions
 from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..planning.plan import Plan, panes_only
+from ..rows.marks import no_marks
+from ..rows.merge import merge
+from ..rows.sequence import Sequences, build
 from ..scan.lag_rows import with_lag_columns
-from ..scan.lateness import assess, merged_watermarks
-from ..scan.preaggregate import can_preaggregate, preaggregate
-from ..scan.scan import RunExtent, scan
-from ..segments.open_windows import continued_before, sends_partials, window_part
-from ..segments.segment_scan import can_be_cut, entry_states, exit_through, scan_segment, summarise
-from ..sequences.marks import no_marks
-from ..sequences.merge import merge
-from ..sequences.sequence import Sequences, build
+from ..scan.row_validation import assess, merged_watermarks
+from ..scan.scan import RunExtent, can_preaggregate, preaggregate, scan
+from ..scan.segment_scan import (
+    can_be_cut,
+    continued_before,
+    entry_states,
+    exit_through,
+    scan_segment,
+    sends_partials,
+    summarise,
+    window_part,
+)
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:

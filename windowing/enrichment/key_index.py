@@ -6,13 +6,103 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, Mask
-from ..columns.numeric import INT64_DIGITS, is_measurable
+from ..columns.arrays import INT64_DIGITS, Ints, Mask, Measures, is_measurable, view_of
 from ..columns.sort_keys import as_values, sort_keys
-from .kernels import Slots, hash_slots, places_of
+from ..support.jit import kernel
+
+# Compiled loops of enrichment: a hash table of 64 bit words, and the search of the newest row at or before another.
+
+
+Slots = npt.NDArray[np.int32]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def _slot(word: int, shift: int) -> int:
+    """The first slot of a word in a table of ``2**(64 - shift)`` slots: Fibonacci hashing of its mixed bits."""
+    bits = np.uint64(word)
+    bits ^= bits >> np.uint64(32)
+    return np.int64((bits * _GOLDEN) >> np.uint64(shift))  # type: ignore[return-value]
+
+
+@kernel
+def hash_slots(words: Ints, shift: int) -> Slots:
+    """Return a table of ``2**(64 - shift)`` slots with the place of each of the distinct ``words``; -1 is empty."""
+    slots = np.full(1 << (64 - shift), -1, np.int32)
+    mask = len(slots) - 1
+    for i in range(len(words)):
+        at = _slot(words[i], shift)
+        while slots[at] >= 0:
+            at = (at + 1) & mask
+        slots[at] = i
+    return slots
+
+
+@kernel
+def places_of(wanted: Ints, words: Ints, slots: Slots, shift: int) -> Ints:
+    """Return the place of each wanted word among ``words``, -1 if it is none: int64 (n,)."""
+    out = np.empty(len(wanted), np.int64)
+    mask = len(slots) - 1
+    for i in range(len(wanted)):
+        at = _slot(wanted[i], shift)
+        place = np.int64(slots[at])
+        # Invariant: at least half of the slots are empty, so that each chain ends.
+        while place >= 0 and words[place] != wanted[i]:
+            at = (at + 1) & mask
+            place = np.int64(slots[at])
+        out[i] = place
+    return out
+
+
+@kernel
+def _is_before(order: float, value: float, strict: bool) -> bool:
+    return order < value or (order == value and not strict)
+
+
+@kernel
+def newest_before(codes: Ints, at: Measures, starts: Ints, order: Measures, strict: bool) -> Ints:
+    """Return, for each row, the last row of its code whose order is at most ``at`` (``strict``: less): int64 (n,).
+
+    ``codes``: int64 (n,), -1 for a key that is none. ``starts``: int64 (codes + 1,), where the ascending ``order`` of
+    each code begins. The result is -1 where there is no such row, and where ``at`` is NaN.
+    """
+    out = np.full(len(codes), -1, np.int64)
+    near = starts[:-1].copy()
+    # Logs ascend in time, so each search begins where the last one of its key ended, and doubles its steps: it costs as
+    # much as the distance has digits, not as the key has rows.
+    for i in range(len(codes)):
+        code = codes[i]
+        if code < 0:
+            continue
+        first, end, value = starts[code], starts[code + 1], at[i]
+        lo, hi, step = near[code], near[code], 1
+        # Invariant: no row after hi - 1 is before the value once the steps upwards end, and all rows before lo are once
+        # those downwards end.
+        if hi < end and _is_before(order[hi], value, strict):
+            while hi < end and _is_before(order[hi], value, strict):
+                lo = hi + 1
+                hi = min(end, lo + step)
+                step *= 2
+        else:
+            while lo > first and not _is_before(order[lo - 1], value, strict):
+                hi = lo - 1
+                lo = max(first, hi - step)
+                step *= 2
+        while lo < hi:
+            middle = (lo + hi) >> 1
+            if _is_before(order[middle], value, strict):
+                lo = middle + 1
+            else:
+                hi = middle
+        near[code] = lo
+        if lo > first:
+            out[i] = lo - 1
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +258,45 @@ def as_dictionary(column: pa.Array) -> pa.DictionaryArray:
 
 def _length(known: Words | pa.Array) -> int:
     return len(known.words) if isinstance(known, Words) else len(known)
+
+
+# Hashes of keys, the same in every process: rows of one key meet in one partition, whatever types they come in.
+
+
+_PRIME = np.uint64(0x100000001B3)
+_BASIS = np.uint64(0xCBF29CE484222325)
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def partitions_of(keys: Sequence[pa.Array], count: int) -> Ints:
+    """Return the partition of each key, in ``[0, count)``; arbitrary at nulls: int64 (n,)."""
+    hashes = np.zeros(len(keys[0]), np.uint64)
+    for column in keys:
+        hashes = (hashes ^ _hashes(column)) * _MIX
+        hashes ^= hashes >> np.uint64(31)
+    return (hashes % np.uint64(count)).astype(np.int64)
+
+
+def _hashes(column: pa.Array) -> npt.NDArray[np.uint64]:
+    if has_words(column.type):
+        return words_of(column).view(np.uint64) * _PRIME
+    encoded = as_dictionary(column)
+    values = encoded.dictionary.cast(pa.large_binary())
+    _, ends, data = values.buffers()
+    offsets = pa.Array.from_buffers(pa.int64(), len(values) + 1, [None, ends], offset=values.offset)
+    letters = pa.Array.from_buffers(pa.uint8(), data.size if data else 0, [None, data])
+    hashes = hash_texts(view_of(offsets, np.int64), view_of(letters, np.uint8))
+    indices = encoded.indices.fill_null(len(values)) if encoded.indices.null_count else encoded.indices
+    return np.append(hashes, np.uint64(0))[indices.to_numpy()]
+
+
+@kernel
+def hash_texts(offsets: Ints, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Return the FNV-1a hash of each text: uint64 (n,). ``offsets``: int64 (n + 1,), where its bytes begin."""
+    out = np.empty(len(offsets) - 1, np.uint64)
+    for i in range(len(out)):
+        found = _BASIS
+        for at in range(offsets[i], offsets[i + 1]):
+            found = (found ^ np.uint64(data[at])) * _PRIME
+        out[i] = found
+    return out

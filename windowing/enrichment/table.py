@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import uuid
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, Mask, Measures, combined
-from ..columns.numeric import measures
-from ..errors import DataError
-from ..sequences.kernels import bounds_of
-from ..sequences.sequence import arrange
+from ..columns.arrays import Ints, Mask, Measures, combined, measures, view_of
+from ..errors import DataError, InputError
+from ..ports import Sink, Source, Split
+from ..rows.sequence import arrange, bounds_of
 from .binding import BoundEnrichment, ComparedPair
-from .kernels import newest_before
-from .key_index import KeyIndex, index_keys, is_key
+from .key_index import KeyIndex, Words, index_keys, is_key, newest_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +160,168 @@ def _check_unique(bound: BoundEnrichment, starts: Ints, keys: Sequence[pa.Array]
 
 def _plain(value: pa.Scalar) -> object:
     return pc.cast(value, pa.string()).as_py() if pa.types.is_temporal(value.type) else value.as_py()
+
+
+# The rows of an enrich table, read whole or split by split; a row that cannot be read is an error, never a gap.
+
+
+def read_rows(bound: BoundEnrichment, source: Source, split: Split) -> tuple[pa.Table, Ints]:
+    """Read the columns of an enrich table that are needed, and the arrival positions, from one split.
+
+    Raises `InputError` naming the first row that cannot be read.
+    """
+    batch = source.read(split, bound.right)
+    if batch.rejects is not None and batch.rejects.num_rows:
+        bad: dict[str, Any] = batch.rejects.slice(0, 1).to_pylist()[0]
+        why = bad["_detail"] or bad["_reason"]
+        what = f"--enrich {bound.enrichment.name}: row {bad['_row']} of {bad['_file']} cannot be read: {why}"
+        raise InputError(what, "correct it, for rows that look something up there would silently get nothing")
+    return batch.rows, batch.pos
+
+
+def read_all(bound: BoundEnrichment, source: Source, before: pa.Table | None) -> tuple[pa.Table, Ints]:
+    """Read a whole enrich table: its rows, and their arrival positions, int64 (n,).
+
+    ``before``: rows that earlier runs have seen, which come before all others, at -1; or None. Raises as `read_rows`.
+    """
+    schema = pa.schema([source.schema.field(name) for name in bound.right])
+    found = [read_rows(bound, source, split) for split in source.splits]
+    if before is not None:
+        found.insert(0, (as_seen(bound, before, schema), np.full(before.num_rows, -1, np.int64)))
+    rows = pa.concat_tables([schema.empty_table(), *(rows for rows, _ in found)])
+    return rows, np.concatenate([np.empty(0, np.int64), *(pos for _, pos in found)])
+
+
+def as_seen(bound: BoundEnrichment, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows that earlier runs have seen in the types of now. Raises `DataError` where these cannot hold them."""
+    try:
+        return rows.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError) as error:
+        what = f"--enrich {bound.enrichment.name}: its table has other columns or types than in the run before: {error}"
+        raise DataError(
+            what, "give the columns of the table the types that they had, as --schema does for text"
+        ) from error
+
+
+def read_table(bound: BoundEnrichment, source: Source) -> EnrichTable:
+    """Read a whole enrich table into memory.
+
+    Raises what `read_rows` raises, and `DataError` for a key that a lookup table has twice, with both places.
+    """
+    return table_of(bound, source, *read_all(bound, source, None))
+
+
+def table_of(bound: BoundEnrichment, source: Source, rows: pa.Table, pos: Ints) -> EnrichTable:
+    """Sort what `read_all` has read. Raises `DataError` for a key that a lookup table has twice, with both places."""
+    try:
+        return enrich_table(bound, rows, pos)
+    except DuplicateKeyError as error:
+        raise located(error, source) from None
+
+
+def located(error: DuplicateKeyError, source: Source) -> DataError:
+    """Return the error of a key that is there twice with the places of both rows."""
+    one, other = (_place(source, position) for position in error.positions)
+    return DataError(f"{error.what}: in {one} and in {other}", error.do)
+
+
+def _place(source: Source, position: int) -> str:
+    splits: Sequence[Split] = source.splits
+    split = splits[bisect_right([each.base for each in splits], position) - 1]
+    line = source.line_numbers(split, np.array([position]))[0]
+    return f"{source.files[split.file].path} (row {line})"
+
+
+# A small enrich table that every task looks rows up in: written once, mapped or read by each process once.
+
+
+_WORDS, _ORDER, _ROW = "words", "__order", "__row"
+_PROCESS_KEEPS = 8  # tables; a range runs unit after unit in one process
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTable:
+    """`Matches` over an `EnrichTable` in scratch files. It pickles, and a process reads the files once.
+
+    ``token``: the beginning of their names, which no other table has.
+    ``bound``: the enrichment.
+    ``sink``: where the files are.
+    """
+
+    token: str
+    bound: BoundEnrichment = field(compare=False)
+    sink: Sink = field(compare=False)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of the input that a look-up needs."""
+        return self.bound.left
+
+    def values(
+        self,
+        split: Split,  # noqa: ARG002 - as `Matches` has it
+        rows: pa.Table,
+        pos: npt.NDArray[np.int64],  # noqa: ARG002
+        columns: Sequence[str],
+        encoded: Sequence[str],
+    ) -> list[pa.Array]:
+        """Look rows up, as `Matches.values` says."""
+        loaded = _load(self)
+        found = loaded.table.match(rows)
+        return [taken_by(loaded.column(name, name in encoded), found) for name in columns]
+
+
+def store(table: EnrichTable, sink: Sink) -> StoredTable:
+    """Write a table for the tasks of a run. Raises `OutputError` as the sink does."""
+    token = f"enrich-{uuid.uuid4().hex}"
+    order = [] if table.order is None else [(_ORDER, pa.array(table.order))]
+    columns = [(f"{i}", column) for i, column in enumerate(table.columns)]
+    _write(sink, f"{token}-rows", [*columns, (_ROW, pa.array(table.row)), *order])
+    _write(sink, f"{token}-starts", [("starts", pa.array(table.starts))])
+    for at, known in enumerate([*table.index.columns, *([table.index.tuples] if table.index.tuples else [])]):
+        named = (_WORDS, pa.array(known.words)) if isinstance(known, Words) else ("values", known)
+        _write(sink, f"{token}-{at}", [named])
+    return StoredTable(token, table.bound, sink)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A table in this process, and those of its columns that were dictionary encoded, by name."""
+
+    table: EnrichTable
+    dictionaries: dict[str, pa.Array]
+
+    def column(self, name: str, is_encoded: bool) -> pa.Array:
+        column = self.table.columns[self.table.bound.taken.index(name)]
+        if not is_encoded:
+            return column
+        if name not in self.dictionaries:
+            self.dictionaries[name] = column.dictionary_encode()
+        return self.dictionaries[name]
+
+
+@lru_cache(maxsize=_PROCESS_KEEPS)
+def _load(stored: StoredTable) -> _Loaded:
+    sink, token, bound = stored.sink, stored.token, stored.bound
+    rows = sink.read_scratch(f"{token}-rows")
+    count = len(bound.keys)
+    known = [_known(sink.read_scratch(f"{token}-{at}")) for at in range(count + (count > 1))]
+    tuples = known[count] if count > 1 else None
+    assert tuples is None or isinstance(tuples, Words)
+    starts = view_of(sink.read_scratch(f"{token}-starts").column(0), np.int64)
+    order = None
+    if bound.asof is not None:
+        order = view_of(rows.column(_ORDER), rows.column(_ORDER).type.to_pandas_dtype())
+    columns = tuple(rows.column(f"{i}") for i in range(len(bound.taken)))
+    row = view_of(rows.column(_ROW), np.int64)
+    return _Loaded(EnrichTable(bound, KeyIndex(tuple(known[:count]), tuples), starts, order, columns, row), {})
+
+
+def _known(batch: pa.RecordBatch) -> Words | pa.Array:
+    column = batch.column(0)
+    return Words.of(view_of(column, np.int64)) if batch.schema.names[0] == _WORDS else column
+
+
+def _write(sink: Sink, name: str, columns: Sequence[tuple[str, pa.Array]]) -> None:
+    arrays = [combined(column) for _, column in columns]
+    sink.write_scratch(name, pa.RecordBatch.from_arrays(arrays, names=[each for each, _ in columns]))

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.types as t
 
-from ..support.suggest import did_you_mean
+from ..errors import did_you_mean
 from . import functions, logic, operators, texts
 from . import functions as times
 from . import operators as branches

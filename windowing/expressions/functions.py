@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as t
 
-from ..support.suggest import did_you_mean
+from ..errors import did_you_mean
 from . import numbers, texts, times
 from . import texts as hashes
 from . import times as layouts

@@ -9,8 +9,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.types as t
 
-from ..errors import SpecError
-from ..support.suggest import did_you_mean, nearest
+from ..errors import SpecError, did_you_mean, nearest
 from .casts import cast, is_castable
 from .logic import nulls
 from .nodes import Node

@@ -19,10 +19,10 @@ from ..columns.arrays import Ints, Mask
 from ..expressions.syntax import Expression
 from ..language.conditions import Operand, operand_column
 from ..language.spec import PartitionEviction
-from ..panes.membership import Memberships
-from ..panes.panes import Panes
-from ..sequences.marks import Marks
-from ..sequences.sequence import Sequences
+from ..rows.marks import Marks
+from ..rows.membership import Memberships
+from ..rows.panes import Panes
+from ..rows.sequence import Sequences
 from ..state.window_state import RestoredState
 from .context import WindowContext
 from .delta.chains import Exit

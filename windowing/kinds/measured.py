@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..columns.numeric import is_measurable
+from ..columns.arrays import is_measurable
 from ..errors import ClockError
 from ..language.spec import Policy
 from .contract import Explain

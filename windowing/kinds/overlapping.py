@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..columns.arrays import Ints
-from ..sequences.attribute_distance import have_risen
-from ..sequences.marks import epochs
-from ..sequences.sequence import Sequences
+from ..rows.marks import epochs
+from ..rows.sequence import Sequences, have_risen
 from .context import WindowContext
 from .contract import WindowKind
 from .segment_summary import (

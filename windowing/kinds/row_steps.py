@@ -1,6 +1,6 @@
 """When rows enter and leave a window, as each kind says.
 
-`windowing.emit.operators.timetable` makes calls of operators of them.
+`windowing.emit.operator_timetable` makes calls of operators of them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..columns.arrays import Ints, Mask
-from ..panes.membership import Ranges, edge_rows
-from ..panes.panes import Panes
+from ..rows.membership import Ranges, edge_rows
+from ..rows.panes import Panes
 
 NEVER = -1
 

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from ..clock.values import clock_values
+from ..clock.interval_grid import clock_values
 from ..columns.arrays import ClockValue, combined
-from ..sequences.sequence import Sequences
+from ..rows.sequence import Sequences
 from .delta.chains import DeltaTransitions, Exit, exit_for
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from ..clock.watermark import Watermarks
 from ..kinds.eviction.evictions import Evictions
-from ..sequences.marks import Marks
+from ..rows.marks import Marks
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
     """Signals in their total order.
 
-    ``marks``: their places in the order; `windowing.panes.panes.Panes.cause` numbers them after the rows.
+    ``marks``: their places in the order; `windowing.rows.panes.Panes.cause` numbers them after the rows.
     ``watermarks``: the advances, where the signals are watermark advances; None: they are window marks.
     ``evictions``: partition evictions; None where there are none, or `windowing.scan.scan.scan` is to compute them
         because it has the rows of all keys.

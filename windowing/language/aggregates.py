@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from ..errors import Span, SpecError
+from ..errors import Span, SpecError, did_you_mean
 from ..expressions.nodes import moved
 from ..expressions.syntax import Expression, expression_of, parse_expression
-from ..support.suggest import did_you_mean
 from . import spec
 from .calls import Argument, read_arguments
 from .tokens import PLAIN, Cursor, Token, quoted

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..errors import Span
-from ..support.suggest import did_you_mean, nearest
+from ..errors import Span, did_you_mean, nearest
 from .calls import Call, Distance, Form, Policy, Rule
 from .tokens import Cursor, Token, decimal_text, quoted
 

@@ -35,9 +35,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final, TypeVar
 
-from ..errors import Span, SpecError
+from ..errors import Span, SpecError, nearest
 from ..expressions.syntax import Expression, parse_expression
-from ..support.suggest import nearest
 from . import spec
 from .aggregates import AGGREGATES, ALIASES, read_item
 from .calls import Call, Form, Policy, Rule, read_call

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from ..errors import ConfigError, Span, SpecError
-from ..support.suggest import did_you_mean
+from ..errors import ConfigError, Span, SpecError, did_you_mean
 
 # The canonical text of names, numbers and quoted texts in the window language.
 

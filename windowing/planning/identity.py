@@ -16,8 +16,8 @@ from ..errors import ConfigError
 from ..language.options import WINDOW_OPTIONS, Options
 from ..language.spec import HIDDEN
 from ..operator import check_saves, load
-from ..projection.lag_columns import inputs_of
-from ..projection.projection import VIRTUAL
+from ..rows.lag_columns import inputs_of
+from ..rows.projection import VIRTUAL
 from ..state.state_tables import BASELINE, NEWEST
 from ..state.state_types import StateTypes
 from ..support.column_types import common_type, how_to_keep, type_of_text

@@ -2,28 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
 import pyarrow as pa
 
 from ..aggregates import Bound, bind, columns_of
+from ..errors import Span, naming_option
+from ..expressions.binding import bind as bind_expression
+from ..expressions.binding import bind_condition
+from ..expressions.lags import check_no_lag
+from ..expressions.nodes import Node, moved, walk
+from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..kinds.context import WindowContext
 from ..kinds.contract import Causes, Explain, WindowKind
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
-from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, WindowSpec
+from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column, WindowSpec
+from ..language.tokens import column_text
 from ..operator import load, output_fields
 from ..ports import StreamInfo
-from ..projection.lag_columns import LagColumn, among, inputs_of
-from ..projection.projection import ComputedColumn, Projection, RowExpressions, make_projection
-from .lowering import LoweredAggregates, lower
+from ..rows.lag_columns import LagColumn, among, inputs_of
+from ..rows.projection import ComputedColumn, Projection, RowExpressions, make_projection
 from .result_schema import FIXED, MARK, OUTPUTS, POS, ROW, STEP, TURN, head_fields, numbered, result_schema
-from .result_values import condition_of, result_columns, value_fields
 from .row_order import Order, OrderBy, choose_event_time, choose_order, time_columns
-from .units import Look, check_units, no_look
-from .validation import check_options, check_order_known, check_window, field_of
+from .validation import Look, check_options, check_order_known, check_units, check_window, field_of, no_look
+
+# Lowering: aggregates with expressions become plain calls over columns, and expressions over their results.
+#
+# An argument that is an expression becomes a hidden column of the input. A filter becomes part of the arguments: all
+# built-in aggregates skip nulls, so they look at the rows where it is true (section 11). A user function looks at all
+# rows that it is given, so for it the filter stays, as a column.
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredAggregates:
+    """Aggregates as plain calls.
+
+    ``calls``: the calls, each once; their arguments are columns and literals.
+    ``filters``: the column of the filter of a user function, by the name of the call.
+    ``columns``: the hidden columns of the input that they read, by name.
+    ``results``: the columns of the result in order, each with its expression over the calls; None: it is a call.
+    """
+
+    calls: tuple[AggregateCall, ...] = ()
+    filters: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, Expression] = field(default_factory=dict)
+    results: tuple[tuple[str, Expression | None], ...] = ()
+
+
+def lower(items: Sequence[AggregateCall | AggregateExpression], names: Iterable[str]) -> LoweredAggregates:
+    """Lower aggregates; ``names``: the columns of the input, and those of ``--let``."""
+    known = frozenset(names)
+    lowered = LoweredAggregates()
+    calls: dict[str, AggregateCall] = {}
+    results: list[tuple[str, Expression | None]] = []
+    for item in items:
+        results.append((item.name, item.expression if isinstance(item, AggregateExpression) else None))
+        for call in item.calls:
+            calls.setdefault(str(call), _lower(call, known, lowered))
+    return replace(lowered, calls=tuple(calls.values()), results=tuple(results))
+
+
+def _lower(call: AggregateCall, known: frozenset[str], lowered: LoweredAggregates) -> AggregateCall:
+    arguments = call.arguments
+    if call.where is not None and ":" in call.function:
+        lowered.filters[call.name] = _column(call.where, lowered).name
+    elif call.where is not None:
+        arguments = tuple(_where_true(each, call.where) for each in arguments or (parse_expression("TRUE"),))
+    return AggregateCall(call.name, call.function, tuple(_argument(each, known, lowered) for each in arguments))
+
+
+def _where_true(argument: Argument, where: Expression) -> Argument:
+    """Return an argument that is null where the filter is not true; a literal stays."""
+    if not isinstance(argument, Column | Expression):
+        return argument
+    source = where.source
+    if isinstance(argument, Expression) and argument.source == source:
+        value = argument.root
+    else:
+        value = _elsewhere(str(argument), source)
+    return expression_of(Node("case", ("", ""), (where.root, value), Span(0, len(source))), source)
+
+
+def _elsewhere(text: str, source: str) -> Node:
+    """Return the tree of a text that has no place in a source: a mistake in it shows the source as a whole."""
+    return moved(parse_expression(text).root, lambda at: at and len(source))
+
+
+def _argument(argument: Argument, known: frozenset[str], lowered: LoweredAggregates) -> Argument:
+    if isinstance(argument, Expression):
+        return _column(argument, lowered)
+    if isinstance(argument, Column) and argument.name not in known and argument.name.partition(".")[0] in known:
+        return _column(parse_expression(argument.name), lowered)  # a field of a column
+    return argument
+
+
+def _column(expression: Expression, lowered: LoweredAggregates) -> Column:
+    name = HIDDEN + str(expression)
+    lowered.columns[name] = expression
+    return Column(name)
+
+
+# The values of a result that expressions compute: arithmetic over aggregates, and the condition of ``--having``.
+
+
+def result_columns(lowered: LoweredAggregates, aggregates: Sequence[Bound]) -> tuple[ComputedColumn, ...]:
+    """Bind the expressions over aggregates. Raises `ConfigError` or `SpecError` where types do not fit."""
+    schema = pa.schema([(bound.name, bound.type) for bound in aggregates])
+    computed = [(name, each) for name, each in lowered.results if each is not None]
+    for name, each in computed:
+        check_no_lag(each, f"--agg {name}")
+        _check_columns(each, schema)
+    return tuple(ComputedColumn(name, bind_expression(each, schema), f"--agg {name}") for name, each in computed)
+
+
+def value_fields(
+    lowered: LoweredAggregates, aggregates: Sequence[Bound], computed: Sequence[ComputedColumn]
+) -> tuple[pa.Field, ...]:
+    """Return the value columns of the result, in the order in which they were requested."""
+    types = {bound.name: bound.type for bound in aggregates} | {each.name: each.value.type for each in computed}
+    return tuple(pa.field(name, types[name]) for name, _ in lowered.results)
+
+
+def condition_of(condition: Expression | None, schema: pa.Schema) -> ComputedColumn | None:
+    """Bind ``--having`` to the columns of a result. Raises `ConfigError` or `SpecError` where it does not fit them."""
+    if condition is None:
+        return None
+    check_no_lag(condition, "--having")
+    with naming_option("--having"):
+        return ComputedColumn("--having", bind_condition(condition, schema), "--having")
+
+
+def _check_columns(expression: Expression, schema: pa.Schema) -> None:
+    for node in walk(expression.root):
+        if node.kind == "column" and node.value[0] not in schema.names:
+            name = node.value[0]
+            what = f"{name!r} is in no aggregate, and here each column must be in one"
+            raise expression.error(what, node.span, f"write for example last({column_text(name)})")
+
 
 _MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates would make too many slices
 

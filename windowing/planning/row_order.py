@@ -9,12 +9,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from ..columns.numeric import is_instant, is_measurable
+from ..columns.arrays import is_instant, is_measurable
 from ..columns.sort_keys import is_sortable
-from ..errors import ClockError, ConfigError
+from ..errors import ClockError, ConfigError, did_you_mean
 from ..kinds.registry import kind_of
 from ..language.spec import WindowSpec
-from ..support.suggest import did_you_mean
 
 _STAMP = re.compile(r"_(at|tie)(_\d+)?")  # of a result: when its panes came out
 OrderBy = Sequence[str] | Literal["arrival"] | None

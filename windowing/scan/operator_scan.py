@@ -12,17 +12,243 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..clock.interval_grid import instants_at
 from ..columns.arrays import Ints, Mask
-from ..emit.operators.outcome import OperatorOutcome
+from ..emit.operator_scenes import OperatorOutcome
 from ..kinds.context import WindowContext
+from ..kinds.contract import WindowKind
+from ..kinds.eviction.key_lifetimes import Lifetimes, lifetimes
 from ..kinds.signals import Signals
-from ..panes.membership import shown
-from ..panes.panes import Panes, reason
 from ..planning.plan import Plan
-from ..sequences.sequence import Sequences, take_rows
-from ..state.window_state import KeyState, RestoredState, RowState, WindowState, merge, no_row_state, with_row_counts
-from .emitted_panes import already_emitted
-from .retained_rows import Emission, nothing_restored, snapshot
+from ..rows.membership import Memberships, memberships_of, shown
+from ..rows.panes import BY_TICK, MarkOnly, Panes, reason
+from ..rows.sequence import Sequences, take_rows
+from ..state.window_state import (
+    KeyState,
+    RestoredState,
+    RowState,
+    WindowState,
+    fresh,
+    merge,
+    no_row_state,
+    take_state_rows,
+    with_row_counts,
+)
+
+# Panes of an incremental run: leave out those that an earlier run emitted, and number the others on from them.
+#
+# Restored rows bring their panes out once more, and of such a pane only the cause is right. A new pane shows the
+# right rows. What it shows and the pane before it did not is computed from the rows that the state recorded as shown
+# last.
+
+
+def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequences: Sequences) -> Mask:
+    """Return which panes an earlier run emitted, bool (P,).
+
+    Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
+    windows come out with the next row of their key, so they are new.
+    """
+    return kind.already_emitted(panes, _caused_before(kind, panes.cause, panes.at, context, sequences))
+
+
+def marks_already_emitted(kind: WindowKind, marks_only: MarkOnly, context: WindowContext, sequences: Sequences) -> Mask:
+    """Return which mark-only entries an earlier run emitted, bool, in the shape of ``marks_only.cause``."""
+    return _caused_before(kind, marks_only.cause, marks_only.at, context, sequences)
+
+
+def renumbered(panes: Panes, first: Ints) -> Panes:
+    """Return panes numbered on from ``first``, int64 (K,)."""
+    return replace(panes, number=panes.number + first[panes.key])
+
+
+def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
+    """Put before the panes of each key the last pane of the earlier run, of which only the rows it showed are known.
+
+    ``last``: bool (n,), these rows. The added panes have numbers below 0. Keys without panes get none.
+    """
+    memberships = memberships_of(panes.membership)
+    key = panes.key[np.minimum(memberships.first_pane[:-1], max(len(panes) - 1, 0))] if len(panes) else panes.key[:0]
+    is_there = np.diff(memberships.first_pane) > 0
+    key = np.where(is_there, key, -1) if len(panes) else np.full(len(is_there), -1)
+    per_entry = np.repeat(np.arange(len(key)), np.diff(memberships.first_entry))
+    shift = np.cumsum(is_there)  # each key with panes gets one more in front, which shifts all panes after it
+    enter, leave = memberships.enter + shift[per_entry], memberships.leave + shift[per_entry]
+    first_pane = np.append(0, np.cumsum(np.diff(memberships.first_pane) + is_there))
+    row, enter, leave, first_entry = _with_rows(memberships, enter, leave, per_entry, first_pane, key, last, sequences)
+    begins, firsts = memberships.first_pane[:-1][is_there], first_pane[:-1][is_there]
+    source = np.insert(np.arange(len(panes)), begins, begins)
+    number = panes.number[source]
+    number[firsts] = -1
+    start, end, at = (None if a is None else a.take(pa.array(source)) for a in (panes.start, panes.end, panes.at))
+    return replace(
+        panes,
+        key=panes.key[source],
+        number=number,
+        membership=Memberships(row, enter, leave, first_entry, first_pane),
+        cause=panes.cause[source],
+        closed_by=panes.closed_by[source],
+        start=start,
+        end=end,
+        at=at,
+    )
+
+
+def _with_rows(
+    memberships: Memberships,
+    enter: Ints,
+    leave: Ints,
+    per_entry: Ints,
+    first_pane: Ints,
+    key: Ints,
+    last: Mask,
+    sequences: Sequences,
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return membership entries in which the first pane of each sequence also shows its rows among ``last``."""
+    of_key = np.full(len(sequences.bounds) - 1, -1)
+    of_key[key[key >= 0]] = np.flatnonzero(key >= 0)
+    rows = np.flatnonzero(last)
+    sequence = np.repeat(of_key, np.diff(sequences.bounds))[rows]
+    rows, sequence = rows[sequence >= 0], sequence[sequence >= 0]
+    first_of_key = first_pane[:-1]
+    # A row of the earlier pane that the first new pane still shows keeps one entry, which begins a pane earlier. Other
+    # rows of the earlier pane get an entry of that pane alone.
+    is_continued = last[memberships.row] & (enter == first_of_key[per_entry] + 1)
+    enter = enter - is_continued
+    only_last = ~np.isin(rows, memberships.row[is_continued])
+    rows, sequence = rows[only_last], sequence[only_last]
+    every = np.concatenate([per_entry, sequence])
+    row = np.concatenate([memberships.row, rows])
+    enter = np.concatenate([enter, first_of_key[sequence]])
+    leave = np.concatenate([leave, first_of_key[sequence] + 1])
+    ascending = np.lexsort([enter, row, every])
+    first_entry = np.searchsorted(every[ascending], np.arange(len(key) + 1))
+    return row[ascending], enter[ascending], leave[ascending], first_entry
+
+
+def _caused_before(
+    kind: WindowKind, cause: Ints, at: pa.Array | None, context: WindowContext, sequences: Sequences
+) -> Mask:
+    restored = context.restored
+    assert restored is not None
+    rows = len(sequences)
+    is_restored = np.append(~restored.is_new(sequences.bounds), False)
+    out = is_restored[np.where((cause >= 0) & (cause < rows), cause, rows)]
+    out |= (cause >= rows) & (cause < rows + restored.signals)
+    if at is None or restored.since is None:
+        return out
+    by_tick = cause == BY_TICK
+    clock_before = instants_at(restored.since, sequences, at.type)
+    # more rows may have come at the instant of an ``every`` tick, so the earlier run did not emit that tick
+    compare = pc.less if kind.waits_at_ticks(context) else pc.less_equal
+    return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))
+
+
+# Rows and key state that windows keep at the end of a run, for the next run (semantics section 7).
+#
+# For each kind of window this says which rows are still of use: rows that a pane to come may show, and rows that
+# decide how rows in the window are counted. A run that ends with ``flush`` or ``drop`` retains no rows: its windows
+# begin anew, and only their numbers go on.
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """What came out of a run over n rows of K keys, as far as the next run depends on it.
+
+    ``shown``: bool (n,), the rows that a pane has shown.
+    ``last``: bool (n,), the rows that the next run must know one by one, as `RowState.last` says.
+    ``windows``: int64 (K,), how many panes came out.
+    ``operator``: array (K,), as in `KeyState`.
+    """
+
+    shown: Mask
+    last: Mask
+    windows: Ints
+    operator: pa.Array
+
+
+def emission_of(looks_back: bool, sequences: Sequences, context: WindowContext, panes: Panes, picks: Ints) -> Emission:
+    """Return what came out where there is no operator.
+
+    ``looks_back``: whether the next pane of a key depends on what its last pane showed. ``panes``: all panes.
+    ``picks``: int64, ascending, which of them came out.
+    """
+    keys = len(sequences.bounds) - 1
+    last = _last_shown(panes, picks, context.restored, sequences) if looks_back else np.zeros(len(sequences), np.bool_)
+    windows = np.bincount(panes.key[picks], minlength=keys)
+    return Emission(shown(panes.take(picks).membership, len(sequences)), last, windows, pa.nulls(keys))
+
+
+def snapshot(
+    kind: WindowKind,
+    sequences: Sequences,
+    signals: Signals,
+    context: WindowContext,
+    panes: Panes,
+    emission: Emission,
+    last_closed: int,
+) -> WindowState:
+    """Return the window state for the next run.
+
+    ``panes``: all panes. ``last_closed``: the last event-time pane that no row can enter any more.
+    """
+    restored = context.restored or nothing_restored(kind, sequences)
+    key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
+    is_retained = np.zeros(len(sequences), np.bool_)
+    if context.hold:
+        is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | emission.last
+    settled = kind.settled_rows(sequences, panes, is_retained)
+    key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
+    key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
+    row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
+    state = take_state_rows(WindowState(sequences, key_state, row_state), np.flatnonzero(is_retained))
+    # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
+    return state if kind.overlaps else with_row_counts(state)
+
+
+def nothing_restored(kind: WindowKind, sequences: Sequences) -> RestoredState:
+    """Return the restored state of a first run."""
+    keys = len(sequences.bounds) - 1
+    key_state = fresh(kind.baseline_attribute, sequences.rows, keys)
+    return RestoredState(np.zeros(keys, np.int64), key_state, no_row_state(len(sequences)))
+
+
+def _key_state(
+    kind: WindowKind,
+    sequences: Sequences,
+    context: WindowContext,
+    restored: RestoredState,
+    key_lifetimes: Lifetimes | None,
+) -> KeyState:
+    """Return the key state at the end of the run, without the numbers of windows."""
+    bounds = sequences.bounds
+    new = fresh(kind.baseline_attribute, sequences.rows, len(bounds) - 1)
+    rows = restored.key_state.rows + np.diff(bounds) - restored.restored_rows
+    if not context.hold:
+        return replace(new, rows=rows, begin=rows)
+    begin, per_lifetime, lifetime_of_key = restored.key_state.begin, sequences, np.arange(len(bounds) - 1)
+    if key_lifetimes is not None:
+        per_lifetime = replace(sequences, bounds=key_lifetimes.bounds)
+        restored = key_lifetimes.restored(restored)
+        lives = np.flatnonzero(key_lifetimes.lives)
+        lifetime_of_key = np.full(len(bounds) - 1, -1)
+        lifetime_of_key[key_lifetimes.key[lives]] = lives
+        size = np.where(lifetime_of_key < 0, 0, np.diff(key_lifetimes.bounds)[lifetime_of_key])
+        is_cut = (lifetime_of_key < 0) | ~key_lifetimes.is_first[lifetime_of_key]
+        begin = np.where(is_cut, rows - size, begin)
+    full, baseline = kind.full_and_baseline(per_lifetime, restored)
+    full, baseline = np.append(full, False), pa.concat_arrays([baseline, pa.nulls(1, baseline.type)])
+    picked = baseline.take(pa.array(lifetime_of_key % len(full)))
+    return KeyState(rows, begin, new.windows, full[lifetime_of_key], picked, new.operator)
+
+
+def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState | None, sequences: Sequences) -> Mask:
+    """Return which rows the last pane of each key showed, of panes that came out in this run or before."""
+    newest = emitted[np.append(panes.key[emitted][1:] != panes.key[emitted][:-1], True)[: len(emitted)]]
+    out = np.zeros(len(sequences), np.bool_) if restored is None else restored.row_state.last.copy()
+    has_emitted = np.zeros(len(sequences.bounds) - 1, np.bool_)
+    has_emitted[panes.key[newest]] = True
+    out &= ~np.repeat(has_emitted, np.diff(sequences.bounds))
+    return out | shown(panes.take(newest).membership, len(sequences))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 
@@ -10,26 +10,72 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..clock.values import clock_values
-from ..clock.watermark import NO_LEVEL, highest
-from ..columns.arrays import ClockValue, Ints, Mask, combined
-from ..columns.numeric import measures
-from ..emit.operators.outcome import OperatorRun, no_outcome
-from ..emit.result_tables import emitted_panes, mark_rows, pane_columns, result_tables, tick_rows
-from ..emit.result_values import HiddenPanes
+from ..clock.interval_grid import clock_values
+from ..clock.watermark import NO_LEVEL, Watermarks, highest
+from ..columns.arrays import ClockValue, Ints, Mask, combined, measures
+from ..emit.aggregate_rows import can_combine, combine
+from ..emit.operator_scenes import OperatorRun, no_outcome
+from ..emit.result_columns import HiddenPanes
+from ..emit.result_tables import emitted_panes, finishing_tables, mark_rows, pane_columns, result_tables, tick_rows
 from ..kinds.context import WindowContext
 from ..kinds.signals import Signals
-from ..panes.membership import Membership, shown, take
-from ..panes.panes import AT_END, MarkOnly, Panes, reason
-from ..panes.rejects import NO_REJECTS, ScanRejects
+from ..kinds.tumbling.boundaries import change_starts, ranges
 from ..planning.plan import Plan
-from ..sequences.marks import Marks, unoccupied
-from ..sequences.sequence import Sequences
-from ..state.window_state import RestoredState, WindowState
-from .emitted_panes import already_emitted, marks_already_emitted, renumbered, with_previous_pane
-from .operator_scan import OperatorScan, Settled, settle
-from .retained_rows import emission_of, snapshot
-from .row_weights import row_weights
+from ..rows.marks import Marks, epochs, unoccupied
+from ..rows.membership import Membership, Ranges, shown, take
+from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, ScanRejects, reason
+from ..rows.sequence import Sequences
+from ..state.window_state import RestoredState, WindowState, restore
+from .operator_scan import (
+    OperatorScan,
+    Settled,
+    already_emitted,
+    emission_of,
+    marks_already_emitted,
+    renumbered,
+    settle,
+    snapshot,
+    with_previous_pane,
+)
+from .row_validation import is_ordered_by_time, is_read_in_order
+
+# Row weights: how many rows of the input a row of a scan stands for. It is 1 unless rows have been combined.
+
+
+@dataclass(frozen=True, slots=True)
+class RowWeights:
+    """The weights of the rows of a scan.
+
+    ``rows``: number of rows.
+    ``each``: int64 (n,), how many rows of the input each stands for; None: each for itself.
+    """
+
+    rows: int
+    each: Ints | None
+
+    @property
+    def total(self) -> int:
+        """Number of rows of the input that all rows stand for."""
+        return self.rows if self.each is None else int(self.each.sum())
+
+    def of(self, some: Mask) -> int:
+        """Return how many rows of the input some rows stand for. ``some``: bool (n,)."""
+        return int(np.count_nonzero(some) if self.each is None else self.each[some].sum())
+
+    def shown(self, membership: Membership) -> int:
+        """Return how many rows of the input those rows stand for that at least one pane shows."""
+        if isinstance(membership, Ranges) and membership.disjoint and self.each is None:
+            return int((membership.hi - membership.lo).sum())
+        return self.of(shown(membership, self.rows))
+
+
+def row_weights(plan: Plan, sequences: Sequences, continued: ContinuedWindow | None = None) -> RowWeights:
+    """Return the weights of the rows of some sequences. ``continued``: what the first row stands for, if for others."""
+    each = None if plan.weight is None else combined(sequences.rows.column(plan.weight)).to_numpy()
+    if continued is not None:
+        each = np.ones(len(sequences), np.int64)
+        each[0] = continued.rows
+    return RowWeights(len(sequences), each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,3 +331,83 @@ def falls_of(plan: Plan, sequences: Sequences) -> int:
     starts = sequences.bounds[1:-1]
     falls[starts - 1] = False
     return int(np.count_nonzero(falls))
+
+
+# Rows that a state retains before new rows of the same keys, and keys that have no rows any more.
+
+
+def restore_rows(
+    plan: Plan,
+    state: WindowState | None,
+    new: Sequences,
+    signals: Signals,
+    earlier_advances: Watermarks | None,
+    since: int | float | None,
+) -> tuple[Sequences, RestoredState | None, WindowState | None]:
+    """Put restored rows before new rows of the same keys; also return the state of keys that have no rows at all.
+
+    ``earlier_advances``: the advances among ``signals`` that were restored.
+    """
+    if state is None:
+        return new, None, None
+    sequences, restored, idle = restore(plan.kind.baseline_attribute, state, new)
+    earlier_signals = 0
+    if signals.watermarks is not None and earlier_advances is not None:
+        earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))
+    return sequences, replace(restored, signals=earlier_signals, since=since), idle
+
+
+def finish_operators(
+    plan: Plan, idle: WindowState | None, hidden: HiddenPanes
+) -> tuple[Iterable[pa.Table], WindowState | None]:
+    """Where windows do not go on, return the last rows of operators whose keys have no rows, and these keys without."""
+    if idle is None or plan.options.operator is None or plan.options.at_end == "hold":
+        return (), idle
+    nothing = pa.nulls(len(idle.key_state.rows), pa.string())
+    rest = replace(idle, key_state=replace(idle.key_state, operator=nothing))
+    return (finishing_tables(plan, idle, hidden) if plan.options.at_end == "flush" else ()), rest
+
+
+# Map-side partial aggregation: rows of one key and cell are combined in the map task, before the exchange.
+#
+# A cell is the set of rows that are in the same panes of a window on a grid. Where rows may be late, those of a cell
+# are combined that have the same watermark behind them, for an event-time pane comes out again with late rows. Rows
+# are combined only where no aggregate depends on which of them came first. The scan treats combined rows as rows,
+# with a plan whose aggregates do their final step; row accounting counts what each row stands for. Which rows were
+# combined changes no bit of any result.
+
+
+def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
+    """Whether rows of an input with this schema may be combined.
+
+    They may for windows that the clock ends, and for ``timeInterval``, with aggregates that have a partial and a final
+    step, look at no rows before, and without groups. Not where a global pass decides which rows are late.
+    """
+    if plan.lag_columns or plan.options.group_by:
+        return False
+    if plan.kind.has_watermark and not (is_ordered_by_time(plan) or is_read_in_order(plan)):
+        return False
+    return can_combine(plan, schema, are_neighbours=False) and plan.kind.has_cells(plan.context)
+
+
+def preaggregate(plan: Plan, scan_plan: Plan, sequences: Sequences, marks: Marks) -> Sequences:
+    """Combine rows that were read for ``plan`` into rows of ``scan_plan``, its `merging_plan`.
+
+    A combined row takes the place in the order of the first of its rows. ``marks``: as in `cell_boundaries`.
+    """
+    starts = cell_boundaries(plan, sequences, marks)
+    cells = ranges(starts, np.append(starts[1:], len(sequences)) if len(starts) else starts)
+    rows = combine(plan, scan_plan, sequences.rows, cells)
+    return replace(sequences, bounds=np.searchsorted(starts, sequences.bounds), rows=rows, pos=sequences.pos[starts])
+
+
+def cell_boundaries(plan: Plan, sequences: Sequences, marks: Marks) -> Ints:
+    """Return the rows that are in other panes than the row before them of their key: int64, ascending.
+
+    ``marks``: the advances of the watermark among the rows, in order, where there is one. Between two of them all rows
+    of a cell are late for the same panes, and come out with the same advances.
+    """
+    starts = change_starts(sequences.bounds, plan.kind.cells(sequences, plan.context))
+    if not plan.kind.has_watermark or is_ordered_by_time(plan):
+        return starts
+    return np.union1d(starts, change_starts(sequences.bounds, epochs(sequences, marks)))

@@ -17,20 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import SparkError
-from ..support.module_path import working_folder
-from .background import Background
+from ..support.modules import working_folder
 from .class_archive import archive_of, make_later
+from .code_archive import FOLDER, ship
+from .daemon import preload
+from .fork_server import NO_PANDAS, PACKED, PACKED_PYTHON, ForkServer, start_fork_server
 from .java import CLASS_PATH, Gateway, find_java, launch
-from .open_files import allow_open_files
-from .session import PendingExecutor, Progress, SparkExecutor
-from .setup import Setup, fork_server_socket, java_environment, make_setup, remove, worker_environment
-from .shutdown import reset_pyspark, why_ended
+from .session import Background, PendingExecutor, Progress, SparkExecutor, reset_pyspark, why_ended
+from .setup import Setup, allow_open_files, fork_server_socket, java_environment, make_setup, remove, worker_environment
 from .task_errors import SparkTraceError, guarded, to_wincli_error
-from .workers.code_archive import FOLDER, ship
-from .workers.daemon import preload
-from .workers.environment import PACKED, PACKED_PYTHON
-from .workers.fork_server import ForkServer, start_fork_server
-from .workers.no_pandas import NO_PANDAS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..support.module_path import FOLDER
+from ..support.modules import FOLDER
 from ..support.trusted_folders import planted, way_in
 from .java import CLASS_PATH, CONF_FOLDERS, Java, spark_home
 

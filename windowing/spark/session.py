@@ -3,30 +3,131 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
+import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .background import Background
+from ..errors import SparkError
 from .java import Gateway
-from .masters import AUTHENTICATE
-from .setup import Setup, remove
-from .shutdown import kill, reset_pyspark, stop, why_ended
+from .setup import AUTHENTICATE, Setup, remove
 from .task_errors import SparkTraceError, guarded, to_wincli_error
+from .temporary_folders import CHILDREN
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from ..ports import Broadcast, Executor  # loads pyarrow, before which the environment of workers must be set
+    from ..ports import Broadcast, Executor
+
+
+# The end of a Spark: shut down by us without leftovers, or dead by itself with a reason.
+
+
+_PATIENCE = 2.0
+_OUT_OF_MEMORY = (52, 3, -9)  # Spark's exit code for it, Java's, and the kernel's kill
+
+
+def why_ended(gateway: Gateway, seconds: float) -> SparkError | None:
+    """Return the error to raise if Java has ended or ends within ``seconds``, else None."""
+    deadline = time.monotonic() + seconds
+    while gateway.process.poll() is None:
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.02)
+    log = gateway.log
+    if "OutOfMemoryError" in log or gateway.process.returncode in _OUT_OF_MEMORY:
+        return SparkError(
+            "Java was ended because memory ran out",
+            "let fewer tasks run at once, each with more memory: --master 'local[1]'",
+        )
+    return SparkError(f"Java ended unexpectedly (exit code {gateway.process.returncode})", "see all with -vv")
+
+
+def kill(context: SparkContext, gateway: Gateway) -> None:
+    """Kill Java. An orderly stop takes a second more, and all results are on disk or in this process."""
+    server = context._accumulatorServer
+    server.server_shutdown = True
+    gateway.kill()
+    threading.Thread(target=server.shutdown, daemon=True).start()
+    _wait_for_workers(gateway.folder / CHILDREN)
+
+
+def _wait_for_workers(lock: Path) -> None:
+    """Wait until the last worker is gone. Workers die some milliseconds after Java closes their daemon's stdin."""
+    deadline = time.monotonic() + _PATIENCE
+    with lock.open("a") as handle:
+        while time.monotonic() < deadline:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(0.005)
+
+
+def stop(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:
+    """Stop Spark on its cluster, then Java, killing it after ``patience`` seconds; return Java's exit code."""
+    context.stop()
+    if gateway.process.stdin is not None:
+        gateway.process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        gateway.process.wait(patience)
+    gateway.kill()
+    return gateway.process.returncode
+
+
+def reset_pyspark() -> None:
+    """Reset pyspark, so that it can start anew in this process."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+# Calls in threads of their own, so that the main thread stays free for signals.
+
 
 T = TypeVar("T")
+
+
+class Background(Generic[T]):
+    """A call that runs in a thread of its own.
+
+    ``error``: the exception that it raised, or None.
+    """
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self.error: BaseException | None = None
+        self._results: list[T] = []
+        self._done = threading.Event()
+        threading.Thread(target=self._work, args=(call,), daemon=True).start()
+
+    def _work(self, call: Callable[[], T]) -> None:
+        try:
+            self._results.append(call())
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._done.set()
+
+    def finished(self, seconds: float | None) -> bool:
+        """Wait at most ``seconds``, or forever if None; return whether the call is over."""
+        # Not Thread.join: when a signal interrupts it, Python up to 3.12 takes the thread for ended.
+        return self._done.wait(seconds)
+
+    def result(self) -> T:
+        """Return the result of a call that is over and raised nothing."""
+        return self._results[0]
+
+
 R = TypeVar("R")
 _POLL = 0.2
-_PATIENCE = 2.0
 _PARTITIONS_PER_CORE = 8
 
 

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import ClockValue, combined
-from ..columns.numeric import scale_of
+from ..columns.arrays import ClockValue, combined, scale_of
 from ..errors import ConfigError
 from ..support.column_types import how_to_keep, plain, type_of_text
 

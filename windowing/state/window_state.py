@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask, combined
-from ..panes.continued import ContinuedWindow
-from ..sequences.key_search import places_among
-from ..sequences.merge import append
-from ..sequences.sequence import Sequences, group_codes, one_batch, take_rows
+from ..rows.merge import append
+from ..rows.panes import ContinuedWindow
+from ..rows.sequence import Sequences, group_codes, one_batch, places_among, take_rows
 
 
 @dataclass(frozen=True, slots=True)

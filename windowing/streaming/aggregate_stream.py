@@ -13,11 +13,9 @@ from ..errors import ConfigError
 from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.row_order import OrderBy
-from ..planning.units import check_units, look_at
-from ..planning.validation import check_marks
+from ..planning.validation import check_marks, check_units, look_at
+from .batch_rows import GivenSignals, gather
 from .batch_scan import BatchScan
-from .batch_signals import GivenSignals
-from .batches import gather
 from .kept_state import KeptState, PriorState, check_arguments, form_of, kept_before, with_known_columns
 from .row_rejects import Rejected
 

@@ -9,17 +9,31 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from ..arguments import Clock, Rows, as_table, clock_measure
-from ..clock.advance_table import LEVEL, POS, advance_table, advances_of
-from ..columns.arrays import combined
-from ..columns.numeric import measure_type
+from ..clock.watermark import LEVEL, POS, advance_table, advances_of
+from ..columns.arrays import combined, measure_type
 from ..errors import ConfigError
 from ..planning.identity import check_goes_on, check_types, differences, identity_of, known_columns, state_types
 from ..planning.plan import Plan
-from ..projection.lag_columns import inputs_of
+from ..rows.lag_columns import inputs_of
 from ..scan.lag_rows import NO_INPUT
-from ..scan.lateness import clock_column, retyped_watermark
-from ..state.one_table import NEXT, OF_STATE, PART, PARTS, REGISTERS, ROWS, STATE, Registers, conform, state_table
-from ..state.read_table import check_columns, job_of, keys_and_rows, no_registers, registers_of
+from ..scan.row_validation import clock_column, retyped_watermark
+from ..state.one_table import (
+    NEXT,
+    OF_STATE,
+    PART,
+    PARTS,
+    REGISTERS,
+    ROWS,
+    STATE,
+    Registers,
+    check_columns,
+    conform,
+    job_of,
+    keys_and_rows,
+    no_registers,
+    registers_of,
+    state_table,
+)
 from ..state.state_tables import LAST, RANK, SHOWN, read_state
 from ..state.state_types import StateTypes
 from ..state.window_state import WindowState

@@ -13,12 +13,12 @@ import pyarrow as pa
 from ..columns.arrays import Ints, combined
 from ..errors import ConfigError, DataError
 from ..language.spec import HIDDEN
-from ..panes.rejects import ScanRejects
 from ..planning.plan import Plan
-from ..planning.result_stream import REJECTED
+from ..planning.result_schema import REJECTED
 from ..ports import Failures
+from ..rows.panes import ScanRejects
+from ..rows.sequence import Sequences
 from ..scan.row_validation import FAILED, Reasons
-from ..sequences.sequence import Sequences
 from ..state.window_state import WindowState
 
 Rejected = Literal["error", "drop", "column"]

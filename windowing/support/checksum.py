@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from .addresses.commit_object import FENCE
+from .file_systems import FENCE
 
 CHECKSUM = "checksum"
 """The key of a sealed JSON object whose value is the checksum of all other keys."""

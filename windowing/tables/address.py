@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
+import pyarrow as pa
+from pyarrow import fs
+
 from ..errors import ConfigError, shown
-from ..support.addresses.redaction import redacted_path
+from ..support.redaction import redacted_path
 
 _HIVE = {ord(letter): f"%{ord(letter):02X}" for letter in "\x7f\"#%'*/:=?\\{[]^" + "".join(map(chr, range(32)))}
 _NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -83,3 +88,136 @@ def folder_path(values: Iterable[tuple[str, str | None]]) -> str:
 def _value(folder: str) -> tuple[str, str | None]:
     name, _, value = folder.partition("=")
     return unquote(name), None if value in ("", _NULL) else unquote(value)
+
+
+# One version of a table as readers see it: its columns, and its data files in order of arrival (semantics 1).
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A data file of a table.
+
+    ``path``: its path in the file system of the table.
+    ``shown``: its path as the user would write it.
+    ``size``: its size in bytes.
+    ``rows``: its number of rows; None where the table does not say.
+    ``mtime``: when it was added, ISO 8601 in UTC; None where it is unknown.
+    ``values``: the partition columns, whose values its rows have in common; the file need not hold them.
+    ``folders``: the same as the folders of the file write them, where these are folders of partitions; else empty.
+    """
+
+    path: str
+    shown: str
+    size: int
+    rows: int | None
+    mtime: str | None
+    values: Values
+    folders: Values = ()
+
+    @property
+    def below(self) -> str:
+        """Its path relative to the table, as if each partition were a folder, whatever the folder of the file is."""
+        name = self.path.rpartition("/")[2]
+        return f"{folder_path(self.folders or self.values)}/{name}" if self.values else name
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """One version of a table, or of a partition of it.
+
+    ``title``: the kind of the table, for messages.
+    ``shown``: the table as the user wrote it.
+    ``fs``: its file system.
+    ``root``: its path in that.
+    ``version``: the version, as the kind counts them.
+    ``schema``: its columns, those of partitions among them.
+    ``partitions``: the names of its partition columns.
+    ``files``: its data files, by path: rows arrive by file, and by row within a file.
+    ``columns``: the columns that files have, with the field ids by which the table knows them; None where it knows
+        them by name.
+    """
+
+    title: str
+    shown: str
+    fs: fs.FileSystem
+    root: str
+    version: str
+    schema: pa.Schema
+    partitions: tuple[str, ...]
+    files: tuple[TableFile, ...]
+    columns: pa.Schema | None = None
+
+    def where(self, values: Values) -> TableVersion:
+        """Return the files whose partition columns have these values; those of another column have none."""
+        wanted = dict(values)
+        kept = [file for file in self.files if wanted.items() <= dict(file.values).items()]
+        order = [*wanted, *(name for name in self.partitions if name not in wanted)]
+        return replace(self, files=tuple(_in_order(file, order) for file in kept))
+
+    @property
+    def in_files(self) -> pa.Schema:
+        """The columns that files have: all but those of partitions."""
+        return pa.schema([field for field in self.schema if field.name not in self.partitions])
+
+    def folders(self) -> tuple[str, ...]:
+        """Return the sorted names ``NAME=VALUE`` of its partitions, of each partition column."""
+        return tuple(sorted({folder_path([value]) for file in self.files for value in file.values}))
+
+
+def _in_order(file: TableFile, names: list[str]) -> TableFile:
+    return replace(file, values=_sorted(file.values, names), folders=_sorted(file.folders, names))
+
+
+def _sorted(values: Values, names: list[str]) -> Values:
+    found = dict(values)
+    return tuple((name, found[name]) for name in names if name in found)
+
+
+class TableKind(Protocol):
+    """A kind of table: Delta, Iceberg. Its methods import its library."""
+
+    @property
+    def name(self) -> str:
+        """Its name in options."""
+
+    @property
+    def title(self) -> str:
+        """Its name in messages."""
+
+    def takes(self, path: str) -> bool:
+        """Whether a path or URI names a table of this kind, or a partition of one, that is there or may be made."""
+
+    def at_version(self, path: str, version: str | None = None) -> TableVersion:
+        """Return a version of the table at a path, or of the partition that the path names; None: the newest.
+
+        ``version``: a number, or a time in ISO 8601, which is UTC where it has no zone. Raises `InputError` where there
+        is no such table or version, or where it cannot be read rightly; `ConfigError` where its library is missing.
+        """
+
+
+# The kinds of table that there are. The next one is a module with a `TableKind`, and a line here.
+
+
+_MODULES = ("delta.kind", "iceberg.kind")
+"""Modules of this package; each has a value ``KIND``. They import their libraries only inside functions."""
+
+
+def kinds() -> tuple[TableKind, ...]:
+    """Return all kinds."""
+    return tuple(_kind(name) for name in _MODULES)
+
+
+def kind_of(path: str) -> TableKind | None:
+    """Return the kind of the table that a path names, or whose partition it names; None where it is no table."""
+    return next((kind for kind in kinds() if kind.takes(path)), None)
+
+
+def table_version(path: str, version: str | None = None) -> TableVersion | None:
+    """Return a version of the table at a path; None where the path is no table. Raises as `TableKind.at_version`."""
+    kind = kind_of(path)
+    return None if kind is None else kind.at_version(path, version)
+
+
+def _kind(name: str) -> TableKind:
+    module: Any = import_module(f"{__package__}.{name}")
+    return cast(TableKind, module.KIND)

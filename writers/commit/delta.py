@@ -16,21 +16,22 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 
 from ...windowing.errors import ConfigError
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.support.redaction import redacted_path
 from ...windowing.tables.address import TablePath, Values
-from ...windowing.tables.delta.columns import (
+from ...windowing.tables.delta import (
+    KIND,
+    PREFIX,
     canonical,
     canonical_in,
     columns_of_partition,
     fit_columns,
+    path_of,
     schema_of,
     stored_schema,
 )
-from ...windowing.tables.delta.kind import KIND, PREFIX, path_of
-from ...windowing.tables.delta.library import LOG, import_library
-from ...windowing.tables.delta.library import locate as locate_table
-from ...windowing.tables.delta.statistics import statistics_json
-from ...windowing.tables.delta.transaction import (
+from ...windowing.tables.delta_library import LOG, import_library
+from ...windowing.tables.delta_library import locate as locate_table
+from ...windowing.tables.delta_transaction import (
     AddedFile,
     Replacement,
     check_writable,
@@ -41,6 +42,7 @@ from ...windowing.tables.delta.transaction import (
     publish,
     published,
     put_fence,
+    statistics_json,
 )
 from ...windowing.tables.statistics import FileStatistics
 from ..places import files as atomic_swap

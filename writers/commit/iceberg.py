@@ -13,15 +13,30 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 
 from ...windowing.errors import DataError, OutputError
-from ...windowing.support.addresses.file_systems import STORES, scheme_of
-from ...windowing.tables.iceberg.address import TableAddress, is_address, parse_address
-from ...windowing.tables.iceberg.catalog import catalog_errors, find_table, open_catalog
-from ...windowing.tables.iceberg.commit import Replacement, held, planned_metadata, publish, put_fence
-from ...windowing.tables.iceberg.data_files import EntryMaker
-from ...windowing.tables.iceberg.partition import check_written, new_columns, partition_record, values_of
-from ...windowing.tables.iceberg.schema import arrow_schema, check_columns, file_schema, stored_schema
-from ...windowing.tables.iceberg.snapshots import TOKEN, files_of, only_rewritten, property_of, published, untouched
-from ...windowing.tables.iceberg.storage import file_system, has_keys, storage_of
+from ...windowing.support.file_systems import STORES, scheme_of
+from ...windowing.tables.iceberg import TOKEN, files_of, only_rewritten, property_of, published, untouched
+from ...windowing.tables.iceberg_catalog import (
+    TableAddress,
+    catalog_errors,
+    file_system,
+    find_table,
+    has_keys,
+    is_address,
+    open_catalog,
+    parse_address,
+    storage_of,
+)
+from ...windowing.tables.iceberg_commit import EntryMaker, Replacement, held, planned_metadata, publish, put_fence
+from ...windowing.tables.iceberg_schema import (
+    arrow_schema,
+    check_columns,
+    check_written,
+    file_schema,
+    new_columns,
+    partition_record,
+    stored_schema,
+    values_of,
+)
 from ...windowing.tables.statistics import FileStatistics
 from ..places.conditional import ConditionalStore
 from ..places.files import list_files

@@ -17,8 +17,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from ...windowing.support.addresses.commit_object import begun
 from ...windowing.support.checksum import read_object, seal
+from ...windowing.support.file_systems import begun
 from ..places.conditional import ConditionFailedError, UnconditionalStore, Version, hold_lease, keeps_conditions
 from ..places.lock import Owner
 from ..places.os_errors import output_errors

@@ -11,9 +11,8 @@ from typing import Any
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from ...windowing.support.addresses.commit_object import begun, is_begun, with_fence
-from ...windowing.support.addresses.file_systems import STORES, StoreAddress, scheme_of
 from ...windowing.support.checksum import read_object, unseal
+from ...windowing.support.file_systems import STORES, StoreAddress, begun, is_begun, scheme_of, with_fence
 from ..places.conditional import ConditionalStore, Object, UnconditionalStore, Version, holder_of, lost_to
 from ..places.lock import Owner
 from ..places.open import abort_uploads, open_store

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import WincliError
-from ...windowing.support.addresses.file_systems import reach
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.support.file_systems import reach
+from ...windowing.support.redaction import redacted_path
 from ..places import files as atomic_swap
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors

@@ -50,8 +50,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ...windowing.columns.arrays import combined
-from ...windowing.columns.dictionaries import with_used_values
+from ...windowing.columns.arrays import combined, with_used_values
 from ...windowing.planning.result_schema import LABELS
 from ...windowing.tables.statistics import FileStatistics, statistics_of
 from .encoder import Encoder, Write, is_bytes, is_integral, join_tables, plain

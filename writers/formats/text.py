@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...windowing.errors import DataError
-from ...windowing.support.surrogates import readable
+from ...windowing.support.plain_values import readable
 from .encoder import is_list
 
 _BATCH_ROWS = 1 << 16  # a dozen columns of so many rows fit the cache

@@ -16,7 +16,7 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.support.checksum import PLACE
 from ...windowing.support.formats import INTERMEDIATE, Format
-from ...windowing.tables.iceberg.address import is_address
+from ...windowing.tables.iceberg_catalog import is_address
 from ..commit.contract import Content, Table, TableCommit
 from ..commit.delta import DeltaTable
 from ..commit.tables import FolderTable, table_of

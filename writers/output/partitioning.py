@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...windowing.errors import ConfigError, DataError
-from ...windowing.support.suggest import did_you_mean
+from ...windowing.errors import ConfigError, DataError, did_you_mean
 from ..formats.encoder import Write, is_bytes, plain
 
 if TYPE_CHECKING:

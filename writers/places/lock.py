@@ -16,7 +16,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from ...windowing.support.addresses.file_systems import read_file
+from ...windowing.support.file_systems import read_file
 from .os_errors import output_errors
 from .place import Place
 

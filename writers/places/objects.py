@@ -15,8 +15,8 @@ import obstore
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from ...windowing.support.addresses.file_systems import StoreAddress, azure_account, endpoint, google_emulator
-from ...windowing.support.addresses.redaction import redacted
+from ...windowing.support.file_systems import StoreAddress, azure_account, endpoint, google_emulator
+from ...windowing.support.redaction import redacted
 from .conditional import ConditionFailedError, Object, Version
 
 _AT_ONCE = 1000  # objects that one request deletes

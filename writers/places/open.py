@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...windowing.errors import ConfigError, install_extra
-from ...windowing.support.addresses.file_systems import StoreAddress, endpoint
+from ...windowing.support.file_systems import StoreAddress, endpoint
 from .conditional import ConditionalStore
 
 EXTRA = install_extra("cloud")

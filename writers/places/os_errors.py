@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...windowing.errors import OutputError
-from ...windowing.support.addresses.store_errors import store_trouble
+from ...windowing.support.store_errors import store_trouble
 
 _REMEDIES = {
     errno.ENOSPC: "free some space there, or write to another disk",

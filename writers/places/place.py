@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, printable
-from ...windowing.support.addresses.file_systems import file_system_of
-from ...windowing.support.addresses.redaction import MASK, redacted_path, with_secrets_of
+from ...windowing.support.file_systems import file_system_of
+from ...windowing.support.redaction import MASK, redacted_path, with_secrets_of
 from .os_errors import output_errors
 
 MANIFEST = "_wincli/manifest.json"

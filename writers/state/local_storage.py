@@ -17,7 +17,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, DamagedError, OutputError
-from ...windowing.support.addresses.file_systems import read_file
+from ...windowing.support.file_systems import read_file
 from ..commit.contract import Progress
 from ..places import files as atomic_swap
 from ..places.files import is_attempt, writing

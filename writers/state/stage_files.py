@@ -17,12 +17,11 @@ from pyarrow import fs, parquet
 from ...windowing.columns.arrays import combined
 from ...windowing.errors import DamagedError, InputError
 from ...windowing.ports import Part
-from ...windowing.state.equality import DecidingNumbers, window_numbers
-from ...windowing.state.state_tables import POS
+from ...windowing.state.state_tables import POS, DecidingNumbers, window_numbers
 from ...windowing.state.state_types import exactly
-from ...windowing.support.addresses.file_systems import file_system_of, read_file
-from ...windowing.support.addresses.store_errors import store_trouble
 from ...windowing.support.checksum import Checked, checksum
+from ...windowing.support.file_systems import file_system_of, read_file
+from ...windowing.support.store_errors import store_trouble
 from ..formats.encoder import is_bytes
 from ..places.files import attempt_at, writing
 from ..places.os_errors import output_errors, reason

@@ -20,8 +20,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError, printable
-from ...windowing.support.addresses.file_systems import StoreAddress, reach, scheme_of
-from ...windowing.support.addresses.redaction import redacted_path
+from ...windowing.support.file_systems import StoreAddress, reach, scheme_of
+from ...windowing.support.redaction import redacted_path
 from ..commit.contract import Progress
 from ..places.conditional import Object, hold_lease, holder_of, refuses_stale_puts
 from ..places.lock import Owner

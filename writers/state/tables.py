@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from ...windowing.arguments import Rows, as_table
 from ...windowing.columns.arrays import Ints, combined
-from ...windowing.errors import ConfigError
+from ...windowing.errors import ConfigError, did_you_mean
 from ...windowing.ports import Counts, Part
-from ...windowing.sequences.sequence import group_codes
+from ...windowing.rows.sequence import group_codes
 from ...windowing.state.one_table import (
     HIDDEN,
     NEXT,
@@ -28,15 +28,19 @@ from ...windowing.state.one_table import (
     ROWS,
     STATE,
     Registers,
+    StateRows,
+    check_columns,
+    job_of,
+    keys_and_rows,
+    no_registers,
+    registers_of,
     state_table,
 )
-from ...windowing.state.read_table import StateRows, check_columns, job_of, keys_and_rows, no_registers, registers_of
 from ...windowing.state.state_tables import BASELINE, BEGIN, FULL, LAST, POS, RANK, SHOWN, WINDOWS
 from ...windowing.state.state_tables import ROWS as ROWS_TABLE
 from ...windowing.state.state_tables import read_state as window_state
 from ...windowing.streaming.kept_state import FORMAT, no_such_format
 from ...windowing.support.column_types import type_of_text
-from ...windowing.support.suggest import did_you_mean
 from ..output.manifest import versions
 from ..places.lock import Owner
 from .journal import StateStaging, commit_together

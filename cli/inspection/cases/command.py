@@ -9,10 +9,9 @@ from xml.etree import ElementTree
 
 from ....conf.job_file import given_variables, read_job_file
 from ....conf.yaml_nodes import as_error
-from ....windowing.errors import ConfigError, shown
-from ....windowing.support.addresses.redaction import redacted
-from ....windowing.support.suggest import few
-from ....windowing.support.user_modules import search
+from ....windowing.errors import ConfigError, few, shown
+from ....windowing.support.modules import search
+from ....windowing.support.redaction import redacted
 from ...console.amounts import count_of
 from ...console.messages import OK, UNEXPECTED
 from ...console.side_file import SideFile, check_side_files, write_side_file

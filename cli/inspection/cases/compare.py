@@ -17,9 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.errors import ConfigError, SpecError
+from ....windowing.errors import ConfigError, SpecError, did_you_mean
 from ....windowing.language.parser import parse_duration
-from ....windowing.support.suggest import did_you_mean
 from .case import Case, Scalar, Value
 
 # One value that is expected and one that is found: whether they are the same, and both as texts.

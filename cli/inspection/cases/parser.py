@@ -13,9 +13,8 @@ import yaml
 from ....conf.job_file import read_keys
 from ....conf.yaml_nodes import as_error, describe, kind_of, read_root
 from ....readers.files.file import COMPRESSIONS
-from ....windowing.errors import ConfigError
+from ....windowing.errors import ConfigError, did_you_mean, short
 from ....windowing.support.formats import SUFFIXES
-from ....windowing.support.suggest import did_you_mean, short
 from .case import Case, CaseFile, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value, float_of
 
 T = TypeVar("T")

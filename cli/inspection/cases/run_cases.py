@@ -21,11 +21,10 @@ from ....readers.options import parse_schema
 from ....readers.source import FileSource
 from ....readers.values.kinds import kind_of_texts, type_of
 from ....windowing.drawings.draw import draw
-from ....windowing.errors import ConfigError, WincliError
+from ....windowing.errors import ConfigError, WincliError, did_you_mean
 from ....windowing.language.enrichment import parse_enrichment, with_path
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.result_schema import MARK
-from ....windowing.support.suggest import did_you_mean
 from ...console.messages import Messages
 from ...planning.request import JobRequest, StageRequest, request_of
 from ...run.run_modes import local_context, run_request

@@ -16,9 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ....windowing.columns.arrays import combined
-from ....windowing.columns.hash_kernels import Words
 from ....windowing.columns.row_hashes import RowHasher
-from ....windowing.columns.value_words import words_of
+from ....windowing.columns.value_words import Words, words_of
 from ...console.table import is_number
 
 # The rows of two results that are not in both: equal rows cancel each other as both are read, side by side.

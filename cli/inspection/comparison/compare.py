@@ -14,13 +14,12 @@ from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST, ListedFile
 from ....readers.values.types import arrow_type
 from ....windowing.columns.row_hashes import RowHasher
-from ....windowing.errors import ConfigError, DamagedError, InputError
+from ....windowing.errors import ConfigError, DamagedError, InputError, did_you_mean
 from ....windowing.kinds.registry import kind_of
 from ....windowing.language.parser import parse_window
 from ....windowing.language.spec import HIDDEN
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS, ROW, STEP
 from ....windowing.ports import Split
-from ....windowing.support.suggest import did_you_mean
 from ....windowing.support.value_table import value_table
 from ....writers.state.layout import is_state
 from ...console.table import is_number

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ....windowing.errors import shown
-from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....windowing.support.redaction import redacted, redacted_path
 from ...console.amounts import count_of
 from ...console.messages import DATA, OK
 from ...console.streams import json_text, say

@@ -13,9 +13,9 @@ from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
 from ....windowing.errors import DamagedError, InputError, WincliError, shown
-from ....windowing.support.addresses.file_systems import check_file
-from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
+from ....windowing.support.file_systems import check_file
+from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.contract import Table
 from ....writers.commit.store_objects import run_of
 from ....writers.commit.tables import is_by_version, table_of

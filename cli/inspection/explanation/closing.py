@@ -10,9 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.columns.amounts import amounts_in
-from ....windowing.columns.arrays import Ints
-from ....windowing.columns.numeric import scale_of
+from ....windowing.columns.arrays import Ints, amounts_in, scale_of
 from ....windowing.language.calls import Policy
 from ....windowing.language.conditions import From, Operand, Reaches, When, While, operand_column
 from ....windowing.language.parser import POLICIES

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ....windowing.columns.arrays import Ints
 from ....windowing.errors import shown
-from ....windowing.support.addresses.redaction import redacted
+from ....windowing.support.redaction import redacted
 from ...console.amounts import count_of
 from ...console.streams import bold
 from ...console.table import head_line, lay_out, row_lines, texts_of

@@ -9,15 +9,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from ....windowing.columns.arrays import combined
-from ....windowing.columns.numeric import measures
+from ....windowing.columns.arrays import combined, measures
 from ....windowing.language.calls import Policy
 from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import OPENERS, AnyOf, From, When, While
 from ....windowing.language.row_policies import Count, Delta
 from ....windowing.language.spec import Batched, Sliding, SlidingPolicy, TimeInterval, Tumbling
-from ....windowing.panes.panes import BY_TICK
-from ....windowing.sequences.attribute_distance import have_risen, measures_and_amount
+from ....windowing.rows.panes import BY_TICK
+from ....windowing.rows.sequence import have_risen, measures_and_amount
 from ...console.amounts import count_of
 from .closing import Fact, closing_fact, closing_policy, near_facts
 from .panes_of_key import BEFORE, CLOCK, Amount, KeyPane, amount_text, exact_text, pane_at

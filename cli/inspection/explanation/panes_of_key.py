@@ -13,29 +13,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.columns.arrays import ClockValue, Ints, Mask, combined
-from ....windowing.columns.numeric import measures, scale_of
+from ....windowing.columns.arrays import ClockValue, Ints, Mask, combined, measures, scale_of
 from ....windowing.emit.result_tables import emitted_panes, pane_columns
-from ....windowing.engine.exchange.global_pass import run_global_pass
-from ....windowing.engine.exchange.map_side import MappedChunk, read_assessed
-from ....windowing.engine.exchange.read_chunk import ChunkRows, no_sequences, sequences_of
-from ....windowing.engine.scan.slice_scan import signals_of
-from ....windowing.engine.tasks.sizing import Chunk, pack, row_width
-from ....windowing.engine.tasks.task import TaskContext, with_projection
+from ....windowing.engine.map_side import ChunkRows, MappedChunk, no_sequences, read_assessed, sequences_of
+from ....windowing.engine.slice_scan import run_global_pass, signals_of
+from ....windowing.engine.task import Chunk, TaskContext, pack, row_width, with_projection
 from ....windowing.expressions.pruning import bounds_of
 from ....windowing.kinds.signals import Signals
 from ....windowing.language.tokens import decimal_text
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.panes.membership import gathered
-from ....windowing.panes.panes import CLOSED_BY, Panes, reason
 from ....windowing.planning.plan import Plan, panes_only
 from ....windowing.ports import ChunkAccount, ColumnRange, Source, Split
+from ....windowing.rows.marks import Marks
+from ....windowing.rows.membership import gathered
+from ....windowing.rows.merge import merge
+from ....windowing.rows.panes import CLOSED_BY, Panes, reason
+from ....windowing.rows.sequence import Sequences, take_rows
 from ....windowing.scan.lag_rows import with_lag_columns
 from ....windowing.scan.row_validation import split_by_reason
 from ....windowing.scan.scan import latest
-from ....windowing.sequences.marks import Marks
-from ....windowing.sequences.merge import merge
-from ....windowing.sequences.sequence import Sequences, take_rows
 from ...console.table import texts_of
 
 # The rows of one key, read from the files and row groups that may hold them, as the run would have read them.
@@ -377,7 +373,7 @@ class KeyPane:
 
     @property
     def cause(self) -> int:
-        """What brought it out, as `windowing.panes.panes.Panes.cause` numbers it."""
+        """What brought it out, as `windowing.rows.panes.Panes.cause` numbers it."""
         return int(self.panes.panes.cause[self.at])
 
     @property

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.clock.values import clock_values
+from ....windowing.clock.interval_grid import clock_values
 from ....windowing.columns.arrays import ClockValue, combined
 from ....windowing.columns.sort_keys import sort_keys
-from ....windowing.errors import ConfigError, InputError
+from ....windowing.errors import ConfigError, InputError, did_you_mean
 from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import When
 from ....windowing.language.parser import looks_at_window_before
@@ -21,8 +21,7 @@ from ....windowing.language.row_policies import Count
 from ....windowing.language.spec import Batched, Sliding, Tumbling
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import MARK, POS
-from ....windowing.sequences.sequence import Sequences
-from ....windowing.support.suggest import did_you_mean
+from ....windowing.rows.sequence import Sequences
 from ..results.result import StoredRows
 from ..results.shown_rows import value_of
 from .panes_of_key import (

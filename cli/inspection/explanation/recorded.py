@@ -20,14 +20,13 @@ from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....readers.source import FileSource, MergedSource, SourceRange, merge
 from ....windowing.columns.sort_keys import last_in_order
-from ....windowing.engine.exchange.read_chunk import read_rows
-from ....windowing.engine.tasks.sizing import Chunk
-from ....windowing.engine.tasks.task import FILES, TaskContext, with_projection
+from ....windowing.engine.map_side import read_rows
+from ....windowing.engine.task import FILES, Chunk, TaskContext, with_projection
 from ....windowing.errors import ConfigError, InputError, WincliError
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.ports import InputFile, Source, Split
 from ....windowing.scan.row_validation import split_by_reason
-from ....windowing.support.user_modules import search
+from ....windowing.support.modules import search
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord

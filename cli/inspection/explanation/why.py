@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from ....windowing.columns.arrays import Ints
 from ....windowing.errors import ConfigError
-from ....windowing.panes.membership import shown, take
 from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source, Split
-from ....windowing.projection.source import ProjectionSource
-from ....windowing.spark.workers.no_pandas import block_pandas
+from ....windowing.rows.membership import shown, take
+from ....windowing.rows.projection import ProjectionSource
+from ....windowing.spark.fork_server import block_pandas
 from ...console.amounts import WORDS
 from ...console.messages import Messages
 from ...console.streams import json_text, print_lines, terminal_width

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from ....conf.job import secrets_of
 from ....windowing.engine.enrich import SMALL_TABLE, load_tables
-from ....windowing.engine.exchange.range_cuts import slices_of
+from ....windowing.engine.range_cuts import slices_of
 from ....windowing.engine.run import prepare_window
-from ....windowing.engine.strategy import Exchange
-from ....windowing.engine.window_memory import largest_window
+from ....windowing.engine.strategy import Exchange, largest_window
 from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.errors import ConfigError, WincliError
 from ....windowing.spark.boot import Progress
-from ....windowing.spark.workers.no_pandas import block_pandas
-from ....windowing.support.addresses.redaction import redacted
-from ....windowing.support.user_modules import search
+from ....windowing.spark.fork_server import block_pandas
+from ....windowing.support.modules import search
+from ....windowing.support.redaction import redacted
 from ....writers.state.stage_files import ParquetStateFiles
 from ...arguments import strange_variables
 from ...console.messages import OK, Messages, Stopped, exit_code

@@ -13,14 +13,13 @@ import pyarrow.compute as pc
 from ....readers.source import FileSource
 from ....windowing.drawings.draw import draw_with
 from ....windowing.drawings.text import picture_text
-from ....windowing.engine.tasks.task import FILES, STREAM
+from ....windowing.engine.task import FILES, STREAM
 from ....windowing.enrichment.source import EnrichedSource
-from ....windowing.errors import ConfigError, WincliError, shown
+from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.expressions.syntax import Expression
 from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.language.spec import AggregateCall, AggregateExpression, Column
 from ....windowing.ports import Source, Split
-from ....windowing.support.suggest import did_you_mean
 from ...console.amounts import count_of
 from ...planning.open_input import AnySource
 from ...planning.stage_plans import StagePlan

@@ -14,8 +14,8 @@ from ....conf.job import PIPE, Job
 from ....conf.ranges import Unit
 from ....conf.spark import usable_cores
 from ....readers.source import FileSource
-from ....windowing.columns.numeric import is_instant
-from ....windowing.engine.tasks.task import FILES, NONE, STREAM
+from ....windowing.columns.arrays import is_instant
+from ....windowing.engine.task import FILES, NONE, STREAM
 from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.language.sentences import sentences_of
 from ....windowing.language.spec import AggregateCall
@@ -23,9 +23,9 @@ from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
 from ....windowing.spark.boot import Progress
-from ....windowing.spark.masters import is_local
-from ....windowing.support.addresses.redaction import redacted_path
+from ....windowing.spark.setup import is_local
 from ....windowing.support.formats import FORMATS, Format
+from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import Output, output_to_plan
 from ....writers.state.state import State
 from ...console.progress import Show

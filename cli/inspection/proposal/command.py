@@ -22,7 +22,7 @@ from ....readers.open import open_source
 from ....readers.options import ReadOptions
 from ....windowing.errors import ConfigError, InputError, printable, shown
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.support.addresses.redaction import redacted
+from ....windowing.support.redaction import redacted
 from ...console.messages import OK
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import say, terminal_width

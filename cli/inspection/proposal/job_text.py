@@ -13,7 +13,7 @@ import yaml
 from ....readers.time_hints import advise
 from ....windowing.errors import shown
 from ....windowing.language.tokens import column_text
-from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....windowing.support.redaction import redacted, redacted_path
 from ...console.amounts import count_of
 from .proposal import FILE, Proposal, SessionGap
 from .times import in_words, spec_text, type_word

@@ -13,9 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.errors import ConfigError, InputError
+from ....windowing.errors import ConfigError, InputError, did_you_mean
 from ....windowing.language.tokens import column_text
-from ....windowing.support.suggest import did_you_mean
 from .sample import Sample
 from .times import (
     GRID,

@@ -12,7 +12,7 @@ from ....conf.ranges import Kind, kind_of, unit_at, unit_of
 from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.errors import InputError, WincliError
-from ....windowing.support.addresses.redaction import MASK
+from ....windowing.support.redaction import MASK
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
 from ....writers.state.unit_record import UnitRecord

@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 from ....conf.job import Job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ....conf.ranges import as_glob
-from ....windowing.errors import WincliError
+from ....windowing.errors import WincliError, few
 from ....windowing.language.sentences import sentences_of
-from ....windowing.support.addresses.redaction import redacted, redacted_path
 from ....windowing.support.option import Option
-from ....windowing.support.suggest import few
+from ....windowing.support.redaction import redacted, redacted_path
 from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file

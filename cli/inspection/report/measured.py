@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.errors import ConfigError
-from ....windowing.support.suggest import nearest
+from ....windowing.errors import ConfigError, nearest
 from ..results.result import ResultFolder
 from ..results.shown_rows import OpenWindowRows, value_of
 from .panes import LaneBars, PaneColumns, Panes, add_held, add_panes, pane_columns, panes_of

@@ -20,8 +20,7 @@ from ....windowing.errors import DamagedError, InputError
 from ....windowing.expressions.syntax import Expression
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.ports import Split
-from ....windowing.projection.projection import Projection, RowExpressions, make_projection, project
-from ....windowing.projection.skipping import stored_condition
+from ....windowing.rows.projection import Projection, RowExpressions, make_projection, project, stored_condition
 from ....writers.places.place import REJECTED
 
 

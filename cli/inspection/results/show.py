@@ -13,12 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....windowing.columns.arrays import combined
-from ....windowing.columns.numeric import measures
-from ....windowing.errors import ConfigError, shown
+from ....windowing.columns.arrays import combined, measures
+from ....windowing.errors import ConfigError, did_you_mean, shown
 from ....windowing.expressions.syntax import Expression
-from ....windowing.spark.workers.no_pandas import block_pandas
-from ....windowing.support.suggest import did_you_mean
+from ....windowing.spark.fork_server import block_pandas
 from ....writers.formats.encoder import encoder_of
 from ...console.amounts import count_of
 from ...console.messages import Messages

@@ -12,11 +12,10 @@ from ....conf.ranges import instant_of
 from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST, ListedFile
-from ....windowing.errors import ConfigError, InputError
+from ....windowing.errors import ConfigError, InputError, did_you_mean, few
 from ....windowing.expressions.syntax import Expression, parse_expression
-from ....windowing.projection.projection import RowExpressions, make_projection, project
+from ....windowing.rows.projection import RowExpressions, make_projection, project
 from ....windowing.state.state_tables import POS, WINDOWS
-from ....windowing.support.suggest import did_you_mean, few
 from ....writers.state.layout import is_state
 from ....writers.state.stage_files import ParquetStateFiles
 from ....writers.state.state import read_state

@@ -13,7 +13,7 @@ from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST, ListedFile
 from ....windowing.errors import DamagedError, InputError, shown
-from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.result_files import missing_file
 from ....writers.places.lock import Owner, is_dead
 from ....writers.places.place import Place

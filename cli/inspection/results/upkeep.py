@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ....conf.ranges import compact
 from ....windowing.errors import ConfigError, OutputError, shown
-from ....windowing.support.addresses.redaction import redacted, redacted_path
+from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.places.lock import is_dead
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, open_state, read_state, state_without_lock

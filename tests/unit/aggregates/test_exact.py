@@ -20,7 +20,7 @@ from wincli.windowing.aggregates.exact_sums import parts_of
 from wincli.windowing.aggregates.float_sums import float_sums
 from wincli.windowing.aggregates.inputs import frozen
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Membership, Memberships, Ranges
+from wincli.windowing.rows.membership import Membership, Memberships, Ranges
 
 MAX = 2**63 - 1
 MIN = -(2**63)

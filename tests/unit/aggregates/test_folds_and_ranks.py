@@ -27,7 +27,7 @@ from wincli.windowing.aggregates.inputs import Ranked, entries_of, frozen
 from wincli.windowing.aggregates.loops import Floats
 from wincli.windowing.columns.arrays import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import (
+from wincli.windowing.rows.membership import (
     Membership,
     Memberships,
     Ranges,

@@ -31,7 +31,7 @@ from wincli.windowing.aggregates import (
 from wincli.windowing.aggregates import arithmetic as quantile_loops
 from wincli.windowing.aggregates import loops as equal_entries
 from wincli.windowing.language.spec import Column
-from wincli.windowing.panes.membership import Membership, Memberships, Ranges
+from wincli.windowing.rows.membership import Membership, Memberships, Ranges
 
 
 def apart(*panes: tuple[int, int]) -> Ranges:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.strategies import examples
 from wincli.windowing.aggregates.inputs import entries_of
 from wincli.windowing.aggregates.live_trees import live_extremes, live_sums
-from wincli.windowing.panes.membership import Memberships, gathered
+from wincli.windowing.rows.membership import Memberships, gathered
 
 MANY = examples(60, deadline=None)
 

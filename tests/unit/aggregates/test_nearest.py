@@ -19,7 +19,7 @@ from references.aggregates import REFERENCE
 from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute, quotients
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Membership, Memberships, Ranges, gathered
+from wincli.windowing.rows.membership import Membership, Memberships, Ranges, gathered
 
 SOME = examples(30, deadline=None)
 DEVIATIONS = ("var", "var_pop", "stddev", "stddev_pop")

@@ -26,7 +26,7 @@ from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute, folds
 from wincli.windowing.aggregates import folds as fold_states
 from wincli.windowing.aggregates.inputs import Ranked, entries_of, halves
-from wincli.windowing.panes.membership import Membership, Memberships, Ranges, memberships_of
+from wincli.windowing.rows.membership import Membership, Memberships, Ranges, memberships_of
 
 MANY = examples(40, deadline=None)
 SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])

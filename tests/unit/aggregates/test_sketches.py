@@ -20,7 +20,7 @@ from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, call, run
 from wincli.windowing.aggregates import bind
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.language.spec import Column
-from wincli.windowing.panes.membership import Ranges
+from wincli.windowing.rows.membership import Ranges
 
 HASHABLE = [
     "int32", "int64", "uint16", "uint64", "float64", "float32", "bool", "date32", "date64", "timestamp",

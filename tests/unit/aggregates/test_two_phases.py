@@ -16,7 +16,7 @@ from support.strategies import examples
 from wincli.windowing.aggregates import PaneOverflow, bind, compute, in_two_phases, is_mergeable, split
 from wincli.windowing.aggregates.compute import STEPS
 from wincli.windowing.language.parser import parse_aggregate
-from wincli.windowing.panes.membership import Ranges
+from wincli.windowing.rows.membership import Ranges
 
 HUGE = 2**62
 FLOATS = [0.1, 1e16, -1e16, 1e300, -1e300, 5e-324, 1e-200, 3e-160, 0.0, -0.0, 1.5, 12.25, 3e7, None]

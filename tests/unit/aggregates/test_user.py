@@ -18,7 +18,7 @@ import pytest
 from wincli.windowing.aggregates import PaneFailed, bind, compute, in_two_phases, is_mergeable, split, warm
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.panes.membership import Ranges
+from wincli.windowing.rows.membership import Ranges
 
 MODULE = """
     from __future__ import annotations

@@ -20,8 +20,8 @@ from support.processes import Ran, tree
 from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, Together
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import DataError
-from wincli.windowing.spark.background import Background
 from wincli.windowing.spark.boot import Progress
+from wincli.windowing.spark.session import Background
 
 DAYS = 6
 JOB = (

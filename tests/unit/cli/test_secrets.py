@@ -19,8 +19,8 @@ from support.in_process import wincli_here
 from support.processes import Ran, rejected, write
 from wincli.readers.files import listing
 from wincli.readers.files.file import Located
-from wincli.windowing.support.addresses.redaction import redacted_path
-from wincli.windowing.tables.delta import kind
+from wincli.windowing.support.redaction import redacted_path
+from wincli.windowing.tables import delta as kind
 from wincli.writers.commit import store_objects, tables
 from wincli.writers.output import output as overlap
 from wincli.writers.places import place

@@ -18,7 +18,7 @@ from support.processes import WINCLI, environment
 from wincli.cli.console.table import cell_width, head_line, lay_out, row_lines
 from wincli.cli.inspection.explanation.panes_of_key import is_of_key
 from wincli.cli.inspection.results.shown_rows import condition_of, parse_only
-from wincli.windowing.projection.projection import RowExpressions, make_projection, project
+from wincli.windowing.rows.projection import RowExpressions, make_projection, project
 
 LOG = """ts,user,amount
 2026-11-01T10:00:00,ann,5

@@ -12,8 +12,8 @@ from support.s3_server import S3Bucket, S3Server
 from wincli.cli.inspection.explanation import recorded as recorded_input
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
-from wincli.windowing.support.addresses import file_systems
-from wincli.windowing.tables.delta import kind
+from wincli.windowing.support import file_systems
+from wincli.windowing.tables import delta as kind
 from wincli.writers.places import open as stores
 
 RUN = ("run", "-w", "count(3)", "-a", "sum(n)")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from references import calendar as reference_calendar
 from references import tumbling as reference
-from wincli.windowing.clock.calendar_grid import (
+from wincli.windowing.clock.grids import (
     FIRST,
     LAST,
     CalendarGrid,
@@ -28,7 +28,7 @@ from wincli.windowing.clock.calendar_grid import (
     calendar_type,
     make_calendar_grid,
 )
-from wincli.windowing.clock.values import clock_values
+from wincli.windowing.clock.interval_grid import clock_values
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import Calendar
 

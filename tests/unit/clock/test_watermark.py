@@ -29,7 +29,7 @@ from wincli.windowing.clock.watermark import (
 )
 from wincli.windowing.columns.arrays import Ints, Measures
 from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.sequences.marks import NO_FILE, Marks
+from wincli.windowing.rows.marks import NO_FILE, Marks
 
 EMPTY = pa.RecordBatch.from_arrays([], names=[])
 TENS = TimeInterval(Fraction(10), Fraction(10))

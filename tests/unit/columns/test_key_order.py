@@ -19,12 +19,10 @@ from wincli.windowing.columns import sort_keys
 from wincli.windowing.columns.arrays import combined
 from wincli.windowing.columns.radix_sort import radix_order, ranked_words
 from wincli.windowing.columns.sort_keys import distinct
-from wincli.windowing.columns.texts.sort import merge_runs, ranked
-from wincli.windowing.columns.texts.take import take_column
-from wincli.windowing.sequences import sequence
-from wincli.windowing.sequences.key_search import lower_bounds
-from wincli.windowing.sequences.merge import merge
-from wincli.windowing.sequences.sequence import Sequences, build, concatenate, group_codes, order_of
+from wincli.windowing.columns.text_sort import merge_runs, ranked, take_column
+from wincli.windowing.rows import sequence
+from wincli.windowing.rows.merge import merge
+from wincli.windowing.rows.sequence import Sequences, build, concatenate, group_codes, lower_bounds, order_of
 
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 KINDS = [kind for kind in my.SORTABLE if not pa.types.is_decimal256(kind)]

@@ -6,7 +6,7 @@ import gc
 
 import pyarrow as pa
 
-from wincli.windowing.sequences.marks import no_marks
+from wincli.windowing.rows.marks import no_marks
 
 
 def test_no_marks_keep_no_rows_in_memory() -> None:

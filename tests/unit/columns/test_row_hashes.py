@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns.dictionaries import with_used_values
+from wincli.windowing.columns.arrays import with_used_values
 from wincli.windowing.columns.row_hashes import ROWS, RowDigest, RowHasher, hasher_of
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -21,25 +21,25 @@ from support.stream_cases import in_order, is_by_key, options_of
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.arguments import plan_of_call
-from wincli.windowing.dataframes.layout import Layout, layout_of
-from wincli.windowing.dataframes.partition_scan import CLOCK, FindClock, ScanPartition
-from wincli.windowing.dataframes.places import place_names
-from wincli.windowing.dataframes.state_frames import union_schema
-from wincli.windowing.dataframes.state_scan import (
+from wincli.windowing.dataframes.layout import Layout, layout_of, place_names
+from wincli.windowing.dataframes.partition_scan import (
     BEFORE,
+    CLOCK,
     FOUND,
     IN_STRUCT,
     PART_IN,
     STATE_IN,
+    FindClock,
     FirstRegisters,
+    ScanPartition,
     with_form,
 )
+from wincli.windowing.dataframes.state_frames import union_schema
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.state.one_table import NO_KEY, PART, REGISTERS
 from wincli.windowing.streaming.kept_state import StateForm, form_of
-from wincli.windowing.streaming.keyed_scan import COARSE_BITS
-from wincli.windowing.streaming.restoring_scan import PART_OF, STATE_OF
+from wincli.windowing.streaming.keyed_scan import COARSE_BITS, PART_OF, STATE_OF
 
 DEFAULTS: dict[str, Any] = {
     "at_end": "flush", "empty": "skip", "closed": "left", "origin": None, "let": (), "where": None, "having": None,
@@ -145,7 +145,7 @@ def test_parts_give_the_windows_of_the_table(
     most = data.draw(st.sampled_from([0, 3, 100]))
     with (
         patch("wincli.windowing.streaming.keyed_scan._MOST_HELD", most),
-        patch("wincli.windowing.streaming.batches._MOST_ROWS", batch),
+        patch("wincli.windowing.streaming.batch_rows._MOST_ROWS", batch),
         patch("wincli.windowing.state.one_table._PART_BYTES", 200),
     ):
         found = run_parts(table, cuts, case, options, buckets, batch)

@@ -19,11 +19,10 @@ from support.drawings import Drawing, read
 from wincli.windowing.language import spec
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.panes.panes import CLOSED_BY
 from wincli.windowing.planning import plan
-from wincli.windowing.scan.lateness import assess
-from wincli.windowing.scan.row_validation import add_late, validate_rows
-from wincli.windowing.sequences.sequence import one_batch
+from wincli.windowing.rows.panes import CLOSED_BY
+from wincli.windowing.rows.sequence import one_batch
+from wincli.windowing.scan.row_validation import add_late, assess, validate_rows
 
 SECONDS = ("lag", "min_gap", "origin")
 

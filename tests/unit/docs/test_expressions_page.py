@@ -16,7 +16,7 @@ from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.functions import FUNCTIONS
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.expressions.words import KEYWORDS, MOST_LEVELS, MOST_TOKENS
-from wincli.windowing.projection.projection import RowExpressions, make_projection
+from wincli.windowing.rows.projection import RowExpressions, make_projection
 
 ROW = pa.table(
     {

@@ -28,7 +28,7 @@ def test_the_image_is_what_its_code_draws(tmp_path: Path, monkeypatch: pytest.Mo
     names: dict[str, object] = {}
     exec(compile(code, "page", "exec"), names)
     drawing = names["sessions"]
-    assert isinstance(drawing, wincli.windowing.drawings.drawing.Drawing)
+    assert isinstance(drawing, wincli.windowing.drawings.draw.Drawing)
     fresh = tmp_path / "sessions.svg"
     fresh.write_text(drawing.svg() + "\n", encoding="utf-8")
     image = IMAGES / fresh.name

@@ -26,13 +26,13 @@ from wincli.readers.files.file import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
 from wincli.readers.values import time_formats as timestamp_formats
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.clock import advance_table
+from wincli.windowing.clock import watermark as advance_table
 from wincli.windowing.language import clock_policies, parser, tokens
 from wincli.windowing.language import parser as policies
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.panes.panes import CLOSED_BY, TIMING
 from wincli.windowing.planning import plan, result_schema
 from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
+from wincli.windowing.rows.panes import CLOSED_BY, TIMING
 from wincli.windowing.scan import row_validation
 from wincli.windowing.state import state_tables
 from wincli.writers.output.manifest import build_manifest

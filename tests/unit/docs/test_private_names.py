@@ -17,7 +17,7 @@ _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
 SPARK = "windowing/spark/"
 DATAFRAMES = "windowing/dataframes/"
 EXAMPLE = "conf/examples/live_windows.py"
-OUTSIDE = ("conf/spark.py", "windowing/support/user_modules.py")
+OUTSIDE = ("conf/spark.py", "windowing/support/modules.py")
 """Files that name a setting or a module of pyspark as text, and touch nothing of it."""
 
 

@@ -19,7 +19,7 @@ from support.drawn_windows import counts_of_svg, pairs_of_picture, pairs_of_rows
 from support.event_logs import logs
 from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
-from wincli.windowing.drawings.drawing import Drawing
+from wincli.windowing.drawings.draw import Drawing
 from wincli.windowing.errors import ConfigError, DataError
 
 LOG = pa.table({

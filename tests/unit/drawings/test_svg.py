@@ -16,8 +16,8 @@ from support.drawn_windows import SVG
 from support.event_logs import logs
 from support.strategies import examples
 from support.window_cases import MORE, WINDOWS, WindowCase
-from wincli.windowing.drawings.drawing import Drawing
-from wincli.windowing.drawings.svg_parts import STYLE
+from wincli.windowing.drawings.draw import Drawing
+from wincli.windowing.drawings.svg import STYLE
 
 LOG = pa.table({"user": ["ann", "bob", "ann", "ann", "bob"], "t": [0, 10, 45, 70, 90]})
 

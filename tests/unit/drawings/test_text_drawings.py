@@ -11,9 +11,9 @@ import pytest
 
 import wincli
 from support.places import ROOT
-from wincli.windowing.drawings.axis import scale
 from wincli.windowing.drawings.picture import Axis
-from wincli.windowing.drawings.tracks import Extent, best_captions, pack
+from wincli.windowing.drawings.svg import Extent, best_captions, pack
+from wincli.windowing.drawings.text import scale
 
 CASES = ROOT / "tests" / "cases" / "drawings.txt"
 START = dt.datetime(2026, 11, 1, 10)

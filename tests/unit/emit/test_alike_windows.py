@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.strategies import examples
 from wincli import DataError, aggregate
-from wincli.windowing.panes.membership_kernels import different_ranges
+from wincli.windowing.rows.membership import different_ranges
 
 MANY = examples(40, deadline=None)
 LARGE = 2**62

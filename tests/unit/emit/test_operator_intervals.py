@@ -15,7 +15,7 @@ from references.operators import by_intervals
 from support import strategies as my
 from support.operator_calls import calls_in, plan_of, replayed, sequences_of
 from support.operator_logs import ENDS, Log, log_of, logs
-from wincli.windowing.clock.values import clock_values
+from wincli.windowing.clock.interval_grid import clock_values
 from wincli.windowing.clock.watermark import in_order as watermarks_in_order
 from wincli.windowing.clock.watermark import make_lateness, watermarks_at
 from wincli.windowing.kinds.context import WindowContext
@@ -24,7 +24,7 @@ from wincli.windowing.kinds.signals import Signals, watermark_signals
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.sequences.sequence import one_batch
+from wincli.windowing.rows.sequence import one_batch
 
 
 @given(st.data(), logs(falling=True), ENDS, st.booleans())

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from wincli.windowing.emit.operators.lives import OperatorLife
+from wincli.windowing.emit.operator_calls import OperatorLife
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.operator import Operator, check_saves
 

@@ -15,10 +15,10 @@ import wincli
 from support import strategies as my
 from support.operator_calls import given_by
 from support.operator_logs import Log, log_of, logs
-from wincli.windowing.clock.values import clock_values
+from wincli.windowing.clock.interval_grid import clock_values
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.operator import Operator, PaneInfo
-from wincli.windowing.sequences.sequence import one_batch
+from wincli.windowing.rows.sequence import one_batch
 
 
 @given(

@@ -11,14 +11,14 @@ import pytest
 
 from support.operator_calls import PLAIN, given_by, plan_of, replayed
 from support.operator_logs import Log, log_of
-from wincli.windowing.emit.operators.values import python_values
+from wincli.windowing.emit.operator_blocks import python_values
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.kinds.signals import window_marks
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.operator import Operator, PaneInfo
-from wincli.windowing.sequences.marks import no_marks
-from wincli.windowing.sequences.sequence import build, one_batch
+from wincli.windowing.rows.marks import no_marks
+from wincli.windowing.rows.sequence import build, one_batch
 
 
 class Kinds(Operator):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wincli
 from support.strategies import examples
 from support.table_equality import difference, same
-from wincli.windowing.emit import pane_batches
+from wincli.windowing.emit import result_tables as pane_batches
 
 WINDOWS: list[tuple[str, dict[str, Any]]] = [
     ("delta(ts, 3)", {"order_by": "ts"}),

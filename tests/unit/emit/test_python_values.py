@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.emit.operators.values import python_values
+from wincli.windowing.emit.operator_blocks import python_values
 
 COLUMNS = {
     pa.int8(): st.integers(-128, 127),

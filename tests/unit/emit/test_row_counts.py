@@ -12,8 +12,7 @@ from pyarrow import parquet
 
 from support.in_process import wincli_here
 from wincli import aggregate
-from wincli.windowing.emit.pane_rows import row_batches
-from wincli.windowing.emit.row_counts import rows_out
+from wincli.windowing.emit.result_tables import row_batches, rows_out
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan

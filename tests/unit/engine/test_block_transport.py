@@ -9,18 +9,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.engine.exchange.block_transport import (
+from wincli.windowing.engine.blocks import (
     BlockLocation,
     BlockRef,
     Fill,
+    ShuffleBlock,
     open_blocks,
+    read,
     release,
     through_files,
     through_shuffle,
+    write,
 )
-from wincli.windowing.engine.exchange.blocks import ShuffleBlock, read, write
-from wincli.windowing.sequences.marks import no_marks
-from wincli.windowing.sequences.sequence import build
+from wincli.windowing.rows.marks import no_marks
+from wincli.windowing.rows.sequence import build
 
 PAGES = 5
 

@@ -14,22 +14,15 @@ from hypothesis import strategies as st
 import wincli
 from support import strategies as my
 from support.in_memory_engine import MemorySource, run_in_memory
-from wincli.windowing.engine.exchange.blocks import ShuffleBlock, read, write
-from wincli.windowing.engine.exchange.range_cuts import (
-    PLACE,
-    Samples,
-    SliceBounds,
-    choose_bounds,
-    slice_bounds,
-    slice_offsets,
-)
-from wincli.windowing.engine.tasks.sizing import MOST_SPLITS, pack, row_width, slice_count
+from wincli.windowing.engine.blocks import ShuffleBlock, read, write
+from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, choose_bounds, slice_bounds, slice_offsets
+from wincli.windowing.engine.task import MOST_SPLITS, pack, row_width, slice_count
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.ports import ChunkAccount, Counts, Part, Split
-from wincli.windowing.sequences.marks import NO_FILE, Marks, no_marks
-from wincli.windowing.sequences.sequence import build, one_batch
+from wincli.windowing.rows.marks import NO_FILE, Marks, no_marks
+from wincli.windowing.rows.sequence import build, one_batch
 
 AGGREGATES = ["count()", "ids=collect(id)", "top=max(a)"]
 KEYED = ["count(2)", "count(3)", "punct()", "punct(flag)"]

@@ -17,8 +17,7 @@ from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.windowing.engine.run import run_window
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.engine.task import Sizes, TaskContext
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import wincli
 from support.in_memory_engine import MemorySink, MemorySource
 from wincli.windowing.engine.run import run_window
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.engine.task import Sizes, TaskContext
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_let, parse_window

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from wincli.windowing.engine.exchange.range_cuts import Samples, choose_bounds
-from wincli.windowing.engine.exchange.sampling import SAMPLED_SPLITS, rows_of_split
+from wincli.windowing.engine.range_cuts import Samples, choose_bounds
+from wincli.windowing.engine.strategy import SAMPLED_SPLITS, rows_of_split
 
 
 def largest(slices: int, sampled: int) -> float:

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from support.event_logs import cut_up, logs
 from support.in_memory_engine import MemorySink, MemorySource
 from support.strategies import examples
-from wincli.windowing.engine.scan.stored_rejects import store_rejects, write_stored_rejects
-from wincli.windowing.engine.tasks.sizing import Chunk
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.engine.rejects import store_rejects, write_stored_rejects
+from wincli.windowing.engine.task import Chunk, TaskContext
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.local_executor import LocalExecutor
-from wincli.windowing.panes.rejects import NO_REJECTS, reject_rows
 from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.rows.panes import NO_REJECTS, reject_rows
 
 
 @examples(60)

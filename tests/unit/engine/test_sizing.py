@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.windowing.engine.tasks.sizing import Chunk, Sizes, group
+from wincli.windowing.engine.task import Chunk, Sizes, group
 from wincli.windowing.ports import Split
 
 MIB = 1 << 20

@@ -20,11 +20,10 @@ from support.in_process import wincli_here
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
-from wincli.windowing.engine.exchange import sampling
+from wincli.windowing.engine import strategy as sampling
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.strategy import Direct, Exchange, Presorted, Strategy, choose_strategy, take_sample
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.engine.task import Sizes, TaskContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.local_executor import LocalExecutor

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.engine.presorted.task_relay import batch_sizes, take_turn
+from wincli.windowing.engine.presorted import batch_sizes, take_turn
 
 
 def _add_one(folder: str) -> int | None:

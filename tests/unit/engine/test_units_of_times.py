@@ -20,7 +20,7 @@ from wincli.windowing.language.enrichment import parse_enrichment
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_duration, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.planning.units import Epoch
+from wincli.windowing.planning.validation import Epoch
 
 BEGIN = 1_700_000_000
 SECONDS = [0, 30, 100, 5000, 5001]

@@ -11,7 +11,7 @@ from wincli.windowing.engine.warmup import warm
 from wincli.windowing.language.options import Empty, Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.segments.open_windows import sends_partials
+from wincli.windowing.scan.segment_scan import sends_partials
 
 SCHEMA = pa.schema([("x", pa.int64()), ("s", pa.string())])
 

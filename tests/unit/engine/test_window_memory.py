@@ -11,10 +11,8 @@ import pytest
 from support.in_memory_engine import MemorySink, MemorySource
 from wincli.cli.run.reports import window_words
 from wincli.windowing.engine.run import run_window
-from wincli.windowing.engine.strategy import take_sample
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import TaskContext
-from wincli.windowing.engine.window_memory import LargestWindow, largest_window
+from wincli.windowing.engine.strategy import LargestWindow, largest_window, take_sample
+from wincli.windowing.engine.task import Sizes, TaskContext
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.local_executor import LocalExecutor

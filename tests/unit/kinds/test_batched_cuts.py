@@ -25,12 +25,12 @@ from support.event_logs import as_files, cut_up
 from support.in_memory_engine import MemorySource, Result, run_in_memory
 from support.incremental_runs import IncrementalRuns
 from support.strategies import examples
-from wincli.windowing.engine.exchange.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
+from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.language.spec import Batched
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.segments.segment_scan import can_be_cut
+from wincli.windowing.scan.segment_scan import can_be_cut
 
 MANY = examples(5 * settings().max_examples // 2)  # test_segments has 400 of these windows and others
 

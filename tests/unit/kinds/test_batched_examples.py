@@ -20,7 +20,7 @@ from wincli.windowing.kinds.batched.panes import batched_panes
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched
-from wincli.windowing.panes.membership import sizes
+from wincli.windowing.rows.membership import sizes
 
 
 def published() -> list[Any]:

@@ -20,7 +20,7 @@ from support.event_logs import as_files
 from support.in_memory_engine import MemorySource, in_one_pass, in_two_passes, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
-from wincli.windowing.segments.segment_scan import can_be_cut
+from wincli.windowing.scan.segment_scan import can_be_cut
 
 
 @examples(200)

@@ -23,7 +23,7 @@ from references.tumbling import Pane, seconds_per_unit, ticks_of
 from support.intervals import is_in_no_pane
 from support.places import CASES
 from support.strategies import DECIMALS, FLOATS, STEPS, TIMESTAMPS, array, value_of
-from wincli.windowing.clock.values import clock_values
+from wincli.windowing.clock.interval_grid import clock_values
 from wincli.windowing.clock.watermark import (
     Lateness,
     Watermarks,
@@ -39,9 +39,9 @@ from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.kinds.event_time.panes import interval_panes
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
-from wincli.windowing.panes.membership import Memberships, contiguous, gathered
-from wincli.windowing.panes.panes import AT_END, CLOSED_BY, TIMING, Panes
-from wincli.windowing.sequences.sequence import Sequences, build, one_batch
+from wincli.windowing.rows.membership import Memberships, contiguous, gathered
+from wincli.windowing.rows.panes import AT_END, CLOSED_BY, TIMING, Panes
+from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 CASES = CASES / "spl_windows.json"
 KINDS = [pa.int32(), pa.int64(), pa.uint16(), *FLOATS, *DECIMALS, pa.date32(), *TIMESTAMPS]

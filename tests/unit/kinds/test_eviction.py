@@ -27,7 +27,7 @@ from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
 from wincli.windowing.language.clock_policies import Cron
 from wincli.windowing.language.row_policies import Change
-from wincli.windowing.sequences.sequence import Sequences, build
+from wincli.windowing.rows.sequence import Sequences, build
 
 CLOCKS = [
     *(pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.timestamp("ns")),

@@ -31,7 +31,7 @@ from wincli.windowing.language.conditions import PREVIOUS
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.segments.segment_scan import can_be_cut
+from wincli.windowing.scan.segment_scan import can_be_cut
 
 
 @examples(300)

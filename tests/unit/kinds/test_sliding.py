@@ -29,7 +29,7 @@ from support.sliding_panes import Pane, by_kernels, sequences_of
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.sliding.panes import evicted_at
 from wincli.windowing.language import spec
-from wincli.windowing.sequences.sequence import Sequences
+from wincli.windowing.rows.sequence import Sequences
 
 POLICIES = ["count", "delta", "time"]
 PAIRS = [(evict, trigger) for evict in POLICIES for trigger in [*POLICIES, "when"]]

@@ -18,7 +18,7 @@ from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.kinds.sliding.panes import sliding_panes
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.panes.membership import Memberships, contiguous
+from wincli.windowing.rows.membership import Memberships, contiguous
 
 Shown = list[tuple[list[int], float | None]]
 

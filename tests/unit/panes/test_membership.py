@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.emit.groups import grouped
-from wincli.windowing.panes.membership import (
+from wincli.windowing.emit.aggregate_rows import grouped
+from wincli.windowing.rows.membership import (
     Membership,
     Memberships,
     Ranges,

@@ -19,7 +19,7 @@ from wincli.cli.run.late_rows import has_current_late_rows
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.readers.source import FileSource, SourceRange, count_before, merge
-from wincli.windowing.engine.tasks.sizing import pack
+from wincli.windowing.engine.task import pack
 from wincli.windowing.errors import InputError
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.writers.state.unit_record import BorrowedRows, UnitRecord

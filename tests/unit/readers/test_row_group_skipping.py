@@ -13,9 +13,7 @@ from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.local_executor import LocalExecutor
-from wincli.windowing.projection.projection import RowExpressions, make_projection
-from wincli.windowing.projection.skipping import stored_condition
-from wincli.windowing.projection.source import ProjectionSource
+from wincli.windowing.rows.projection import ProjectionSource, RowExpressions, make_projection, stored_condition
 
 ROWS, GROUP = 10_000, 1_000
 

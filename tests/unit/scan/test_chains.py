@@ -13,7 +13,7 @@ import wincli
 from support.chained_input import as_input
 from support.in_memory_engine import MemorySource, run_in_memory
 from wincli.windowing.columns.sort_keys import sort_keys
-from wincli.windowing.engine.tasks.task import STREAM
+from wincli.windowing.engine.task import STREAM
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of

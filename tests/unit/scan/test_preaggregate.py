@@ -18,17 +18,17 @@ from support.in_memory_engine import MemorySink, MemorySource, Result, run_in_me
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import WindowCase
-from wincli.windowing.emit.partial_rows import merging_plan
-from wincli.windowing.engine.exchange.sampling import reduction_factor
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.emit.aggregate_rows import merging_plan
+from wincli.windowing.engine.strategy import reduction_factor
+from wincli.windowing.engine.task import TaskContext
 from wincli.windowing.errors import DataError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
 from wincli.windowing.ports import Split
-from wincli.windowing.scan.preaggregate import can_preaggregate, preaggregate
-from wincli.windowing.sequences.marks import no_marks
-from wincli.windowing.sequences.sequence import build
+from wincli.windowing.rows.marks import no_marks
+from wincli.windowing.rows.sequence import build
+from wincli.windowing.scan.scan import can_preaggregate, preaggregate
 
 NO_TASKS: Any = None
 """An executor that fails where it is used."""

@@ -24,8 +24,7 @@ from support.strategies import examples
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.engine.run import run_window
-from wincli.windowing.engine.tasks.sizing import Sizes
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.engine.task import Sizes, TaskContext
 from wincli.windowing.local_executor import LocalExecutor
 
 SCRIPTS = ROOT / "scripts"

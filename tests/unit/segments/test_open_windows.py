@@ -20,8 +20,7 @@ from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.segments.open_windows import WindowPart, continued_before, sends_partials
-from wincli.windowing.segments.segment_scan import EarlierRows
+from wincli.windowing.scan.segment_scan import EarlierRows, WindowPart, continued_before, sends_partials
 
 T, ARRIVAL = ["t"], "arrival"
 WINDOWS: list[WindowCase] = [
@@ -143,7 +142,7 @@ def test_rows_of_a_window_stay_in_their_segment(in_order: InOrder | None) -> Non
         merged.append(sum(part.partials.num_rows for part in parts))
         return continued_before(plan, parts, *others)
 
-    with mock.patch("wincli.windowing.engine.scan.prefix_scan.continued_before", merge):
+    with mock.patch("wincli.windowing.engine.prefix_scan.continued_before", merge):
         cuts = sliced(plan, table, rows // segments) if in_order is None else None
         found = run_in_memory(plan, source, [*range(segments)], cuts, "none", in_order=in_order)
     (row,) = found.table.to_pylist()

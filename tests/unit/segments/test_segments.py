@@ -17,9 +17,8 @@ from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pa
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
-from wincli.windowing.engine.exchange.range_cuts import PLACE, SliceBounds
-from wincli.windowing.engine.tasks.sizing import Chunk
-from wincli.windowing.engine.tasks.task import TaskContext
+from wincli.windowing.engine.range_cuts import PLACE, SliceBounds
+from wincli.windowing.engine.task import Chunk, TaskContext
 from wincli.windowing.kinds.delta.chains import delta_transitions, exit_for, run_through
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window

@@ -18,12 +18,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wincli.windowing.spark.code_archive import FOLDER, ORDERS, USER_CODE, ship
+from wincli.windowing.spark.daemon import make_calls
+from wincli.windowing.spark.fork_server import NO_PANDAS, WORKER_CALLS
 from wincli.windowing.spark.setup import Setup, worker_environment
-from wincli.windowing.spark.workers.code_archive import FOLDER, ORDERS, USER_CODE, ship
-from wincli.windowing.spark.workers.daemon import make_calls
-from wincli.windowing.spark.workers.environment import WORKER_CALLS
-from wincli.windowing.spark.workers.no_pandas import NO_PANDAS
-from wincli.windowing.support.module_path import FOLDER as WORKING_FOLDER
+from wincli.windowing.support.modules import FOLDER as WORKING_FOLDER
 
 KERNEL = """
 from wincli.windowing.support.jit import kernel

@@ -14,15 +14,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from wincli.windowing.spark.workers.environment import FORK_SERVER, LOCK
-from wincli.windowing.spark.workers.fork_server import may_fork, take_over_daemon
+from wincli.windowing.spark.fork_server import FORK_SERVER, LOCK, may_fork, take_over_daemon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there are seeds on Linux alone")
 
 _DRIVER = """
 import sys
 from pathlib import Path
-from wincli.windowing.spark.workers.fork_server import start_fork_server
+from wincli.windowing.spark.fork_server import start_fork_server
 seed = start_fork_server(Path(sys.argv[1]))
 if seed is not None:
     seed.do(Path.touch, Path(sys.argv[1] + ".told"))
@@ -70,7 +69,7 @@ def test_a_seed_becomes_the_daemon_of_the_one_that_asks(started: Start, tmp_path
     seed = planted(driver := started("-c", _DRIVER, str(place)))
     daemon = started(
         "-m",
-        "wincli.windowing.spark.workers.daemon",
+        "wincli.windowing.spark.daemon",
         "pyspark.worker",
         **{FORK_SERVER: str(place), LOCK: str(lock), "MY": "1"},
     )
@@ -87,9 +86,9 @@ def test_a_seed_becomes_the_daemon_of_the_one_that_asks(started: Start, tmp_path
 def test_a_second_daemon_loads_for_itself(started: Start, tmp_path: Path) -> None:
     place = tmp_path / "seed"
     seed = planted(started("-c", _DRIVER, str(place)))
-    first = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{FORK_SERVER: str(place)})
+    first = started("-m", "wincli.windowing.spark.daemon", "pyspark.worker", **{FORK_SERVER: str(place)})
     assert port(first) in [each.laddr.port for each in seed.net_connections("tcp4")]
-    second = started("-m", "wincli.windowing.spark.workers.daemon", "pyspark.worker", **{FORK_SERVER: str(place)})
+    second = started("-m", "wincli.windowing.spark.daemon", "pyspark.worker", **{FORK_SERVER: str(place)})
     assert port(second) in [each.laddr.port for each in psutil.Process(second.pid).net_connections("tcp4")]
 
 

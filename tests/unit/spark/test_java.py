@@ -13,7 +13,6 @@ from wincli.conf.spark import heap_mb, memory_bytes, spark_settings
 from wincli.windowing import errors
 from wincli.windowing.errors import DataError, InputError, Span, SparkError, SpecError
 from wincli.windowing.spark import java as module
-from wincli.windowing.spark.background import Background
 from wincli.windowing.spark.java import (
     OPTIONS,
     Gateway,
@@ -25,7 +24,8 @@ from wincli.windowing.spark.java import (
     java_version,
     properties,
 )
-from wincli.windowing.spark.masters import is_local
+from wincli.windowing.spark.session import Background
+from wincli.windowing.spark.setup import is_local
 from wincli.windowing.spark.task_errors import (
     TaskError,
     decode_error,
@@ -265,7 +265,7 @@ def test_failures_of_spark_are_one_line(text: str, what: str) -> None:
 def test_settings_of_the_user_override_those_of_wincli() -> None:
     settings = spark_settings("local[2]", {"spark.ui.enabled": "true", "spark.mine": "1"})
     assert (settings["spark.ui.enabled"], settings["spark.mine"]) == ("true", "1")
-    assert settings["spark.python.daemon.module"] == "wincli.windowing.spark.workers.daemon"
+    assert settings["spark.python.daemon.module"] == "wincli.windowing.spark.daemon"
 
 
 def test_a_cluster_keeps_its_own_java_and_network() -> None:

@@ -14,10 +14,17 @@ import pytest
 import wincli.cli.launch
 from support.in_process import Session, wincli_here
 from wincli.windowing.errors import ConfigError, SparkError
-from wincli.windowing.spark.masters import closed_to_others, cluster_environment, is_small_cluster
-from wincli.windowing.spark.open_files import NEEDED, allow_open_files
-from wincli.windowing.spark.setup import java_environment, make_setup, remove
-from wincli.windowing.support.module_path import FOLDER, MORE, pass_path_to_workers
+from wincli.windowing.spark.setup import (
+    NEEDED,
+    allow_open_files,
+    closed_to_others,
+    cluster_environment,
+    is_small_cluster,
+    java_environment,
+    make_setup,
+    remove,
+)
+from wincli.windowing.support.modules import FOLDER, MORE, pass_path_to_workers
 
 CLUSTER = "local-cluster[2, 1, 1024]"
 

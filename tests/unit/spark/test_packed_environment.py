@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from wincli.windowing.errors import ConfigError, SparkError
-from wincli.windowing.spark.environment import interpreter, packages
-from wincli.windowing.spark.environment.archive import Environment, list_environment, pack_environment, write_archive
+from wincli.windowing.spark import environment_archive as interpreter
+from wincli.windowing.spark import environment_archive as packages
+from wincli.windowing.spark.environment_archive import Environment, list_environment, pack_environment, write_archive
 
 PACKAGES = f"{interpreter.LIBRARY}/site-packages"
 LOOK = "import sys, ctypes, cronsim, sqlite3; print(sys.prefix, cronsim.__file__, sys.flags.no_user_site, sys.path)"

@@ -23,10 +23,9 @@ from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
 from wincli.windowing.streaming.aggregate_stream import aggregate_stream
-from wincli.windowing.streaming.batch_scan import BatchScan
-from wincli.windowing.streaming.batch_signals import GivenSignals
+from wincli.windowing.streaming.batch_rows import GivenSignals
+from wincli.windowing.streaming.batch_scan import BatchScan, TieOrder
 from wincli.windowing.streaming.keyed_scan import COARSE_BITS, CODE, KeyedScan
-from wincli.windowing.streaming.tie_order import TieOrder
 
 
 def stream_of(table: pa.Table, cuts: list[int]) -> pa.RecordBatchReader:
@@ -99,5 +98,5 @@ def scan_by_key(table: pa.Table, cuts: list[int], window: str, options: dict[str
 
 
 def aggregate_in_batches(table: pa.Table, cuts: list[int], window: str, options: dict[str, Any]) -> pa.Table:
-    with patch("wincli.windowing.streaming.batches._MOST_ROWS", 1):
+    with patch("wincli.windowing.streaming.batch_rows._MOST_ROWS", 1):
         return aggregate_stream(stream_of(table, cuts), window, **options).read_all()

@@ -17,11 +17,11 @@ from support.in_memory_engine import MemorySource, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.arguments import as_calls, as_options
-from wincli.windowing.engine.tasks.task import STREAM
+from wincli.windowing.engine.task import STREAM
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
-from wincli.windowing.planning.result_stream import stream_of_columns
+from wincli.windowing.planning.result_schema import stream_of_columns
 from wincli.windowing.ports import StreamInfo
 
 Stage = dict[str, Any]

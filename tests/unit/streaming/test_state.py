@@ -83,7 +83,7 @@ def test_streams_give_the_state_of_the_table(
     options = data.draw(options_of(case, keyed or "partitioned" in case[0])) | {"at_end": "hold"}
     table = table.sort_by("t") if case[1] == ["t"] else table
     result, state = wincli.aggregate(table, case[0], state="new", **options)
-    with patch("wincli.windowing.streaming.batches._MOST_ROWS", 1):
+    with patch("wincli.windowing.streaming.batch_rows._MOST_ROWS", 1):
         windows, after = wincli.aggregate_stream(table.to_reader(7), case[0], state="new", **options)
         assert same(in_order(windows.read_all()), in_order(result))
     found = after.read_all()

@@ -13,7 +13,7 @@ import pytest
 
 from wincli import aggregate, aggregate_stream
 from wincli.windowing.errors import ConfigError
-from wincli.windowing.state.read_table import job_of
+from wincli.windowing.state.one_table import job_of
 
 MS, US, NS = (pa.timestamp(unit) for unit in ("ms", "us", "ns"))
 DRIFTS: Mapping[str, Sequence[Mapping[str, pa.DataType]]] = {

@@ -15,7 +15,7 @@ from wincli.conf.job_file import read_job_file
 from wincli.readers.options import parse_schema
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
-from wincli.windowing.support.addresses.redaction import is_secret, redacted, redacted_path, secret_values, without
+from wincli.windowing.support.redaction import is_secret, redacted, redacted_path, secret_values, without
 from wincli.writers.places.place import restored
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from wincli.windowing.support.addresses import file_systems
-from wincli.windowing.support.addresses.file_systems import file_system_of, reach
+from wincli.windowing.support import file_systems
+from wincli.windowing.support.file_systems import file_system_of, reach
 
 AZURE = {
     "AZURE_STORAGE_ACCOUNT_NAME": "ours",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wincli.windowing.support.user_modules import import_own, search
+from wincli.windowing.support.modules import import_own, search
 
 NAMES = ("own_first", "own_second", "own_third", "own_installed", "own_class", "own_optional", "json")
 FIRST = """

@@ -6,9 +6,9 @@ import pytest
 
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.tables.address import TablePath, folder_path, split_path
-from wincli.windowing.tables.delta.kind import path_of
-from wincli.windowing.tables.delta.library import uri_of
-from wincli.windowing.tables.iceberg.address import parse_address
+from wincli.windowing.tables.delta import path_of
+from wincli.windowing.tables.delta_library import uri_of
+from wincli.windowing.tables.iceberg_catalog import parse_address
 
 
 @pytest.mark.parametrize(

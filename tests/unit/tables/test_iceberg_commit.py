@@ -14,8 +14,8 @@ import pytest
 
 from support.iceberg_catalog import Lake, replacement
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.windowing.tables.iceberg.commit import publish
-from wincli.windowing.tables.iceberg.schema import new_schema
+from wincli.windowing.tables.iceberg_commit import publish
+from wincli.windowing.tables.iceberg_schema import new_schema
 
 ROWS = pa.table({"user": ["a", "b", None], "amount": [1.5, float("nan"), None], "n": pa.array([1, 2, 3], pa.int32())})
 DAY, NEXT = "clicks/day=2026-11-02", "clicks/day=2026-11-03"

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.s3_server import S3Bucket
-from wincli.windowing.support.addresses.file_systems import file_system_of
+from wincli.windowing.support.file_systems import file_system_of
 from wincli.writers.commit.store_objects import run_of
 from wincli.writers.output.sink import FileSink
 

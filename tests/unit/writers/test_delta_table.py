@@ -17,9 +17,9 @@ from deltalake import DeltaTable, write_deltalake
 from support.numbered_units import ME, record_of
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
-from wincli.windowing.tables.delta import transaction
-from wincli.windowing.tables.delta.library import storage_options, uri_of
-from wincli.windowing.tables.delta.transaction import find_table
+from wincli.windowing.tables import delta_transaction as transaction
+from wincli.windowing.tables.delta_library import storage_options, uri_of
+from wincli.windowing.tables.delta_transaction import find_table
 from wincli.writers.commit import version_table as run_result
 from wincli.writers.commit.contract import Progress
 from wincli.writers.commit.delta import DeltaResult

@@ -19,7 +19,7 @@ from support.iceberg_catalog import Lake
 from support.numbered_units import ME
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, OutputError
-from wincli.windowing.support.addresses.file_systems import file_system_of
+from wincli.windowing.support.file_systems import file_system_of
 from wincli.writers.commit import version_table as run_result
 from wincli.writers.commit.contract import Progress
 from wincli.writers.commit.tables import table_of

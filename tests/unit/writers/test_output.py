@@ -20,7 +20,7 @@ from pyarrow import parquet as pq
 
 from support.places import ROOT
 from wincli.windowing.columns.row_hashes import RowHasher
-from wincli.windowing.engine.tasks.rejects import reject_schema
+from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.windowing.ports import Part, ResultPart, Sink
 from wincli.windowing.support.checksum import checksum

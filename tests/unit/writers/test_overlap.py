@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wincli.windowing.errors import ConfigError
-from wincli.windowing.support.addresses.file_systems import file_system_of
+from wincli.windowing.support.file_systems import file_system_of
 from wincli.writers.output.output import refuse_each_other, refuse_overlap
 from wincli.writers.places.place import Place, locate
 

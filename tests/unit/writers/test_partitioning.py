@@ -15,7 +15,7 @@ import pytest
 from pyarrow import fs
 
 from wincli.windowing.columns.row_hashes import RowDigest, RowHasher
-from wincli.windowing.engine.tasks.rejects import reject_schema
+from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, DataError, OutputError
 from wincli.windowing.ports import Part, ResultPart
 from wincli.writers.output.output import Output, open_output

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import json as arrow_json
 
-from wincli.windowing.engine.tasks.rejects import reject_schema
-from wincli.windowing.support.surrogates import readable
+from wincli.windowing.engine.rejects import reject_schema
+from wincli.windowing.support.plain_values import readable
 from wincli.writers.formats import text as rejects
 
 PARIS = pa.timestamp("s", "Europe/Paris")

@@ -24,7 +24,7 @@ from support.places import ROOT
 from support.strategies import examples
 from wincli.windowing.errors import DamagedError, OutputError
 from wincli.windowing.ports import Part
-from wincli.windowing.state.equality import DecidingNumbers
+from wincli.windowing.state.state_tables import DecidingNumbers
 from wincli.windowing.support.checksum import Checked
 from wincli.writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
 

@@ -14,8 +14,8 @@ from pyarrow import fs
 
 from support.s3_server import S3Bucket, serving_with
 from wincli.windowing.errors import OutputError
-from wincli.windowing.support.addresses import file_systems
-from wincli.windowing.support.addresses.file_systems import StoreAddress, file_system_of, reach, with_plain_scheme
+from wincli.windowing.support import file_systems
+from wincli.windowing.support.file_systems import StoreAddress, file_system_of, reach, with_plain_scheme
 from wincli.writers.places import conditional as leases
 from wincli.writers.places.conditional import (
     ConditionalStore,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...columns.arrays import Ints, Mask, Measures
 from ...columns.radix_sort import Codes
-from ...panes.panes import AT_END, BY_TICK
+from ...rows.panes import AT_END, BY_TICK
 from ...support.jit import kernel
 
 

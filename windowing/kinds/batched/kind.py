@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ...clock.values import batched_grid, clock_values
+from ...clock.interval_grid import batched_grid, clock_values
 from ...columns.arrays import Mask
 from ...columns.sort_keys import is_sortable
 from ...errors import ConfigError
 from ...language.spec import Batched
-from ...panes.membership import Memberships
-from ...panes.panes import Panes
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks
+from ...rows.membership import Memberships
+from ...rows.panes import Panes
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..contract import Causes, Explain, Option
 from ..eviction.key_lifetimes import Lifetimes

@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...clock.interval_grid import batched_grid, clock_values, now_as_measure
 from ...clock.tick_grid import make_grid
-from ...clock.values import batched_grid, clock_values, now_as_measure
 from ...columns.arrays import Ints, Mask, Measures, combined
 from ...columns.radix_sort import Codes
 from ...language.spec import Batched
-from ...panes.membership import Membership, Memberships, Ranges, as_ranges
-from ...panes.panes import AT_END, BY_TICK, Panes, reason
-from ...sequences.sequence import Sequences, group_codes
+from ...rows.membership import Membership, Memberships, Ranges, as_ranges
+from ...rows.panes import AT_END, BY_TICK, Panes, reason
+from ...rows.sequence import Sequences, group_codes
 from ..context import WindowContext
 from .kernels import changing_ticks, displace_oldest, expiries, full_lots, hide_older, visible_changes
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...columns.arrays import Ints, Measures
-from ...sequences.attribute_distance import have_risen, measures_and_amount, rises
-from ...sequences.sequence import Sequences
+from ...rows.sequence import Sequences, have_risen, measures_and_amount, rises
 from ...support.jit import kernel
 from .kernels import comparable, evicted_by_delta
 
@@ -71,7 +70,7 @@ def delta_transitions(values: Measures, amount: Any, sorted_by: bool) -> DeltaTr
     Transitions that only such a start value would take are left out then.
 
     ``values``, ``amount``: as `windowing.kinds.delta.kernels.comparable` and
-    `windowing.sequences.attribute_distance.measures_and_amount` return them, without NaN.
+    `windowing.rows.sequence.measures_and_amount` return them, without NaN.
     """
     if sorted_by:
         records, last, starts = _distinct_records_rising(values, amount)

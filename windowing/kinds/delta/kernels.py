@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...columns.arrays import Ints, Mask, Measures
-from ...sequences.attribute_distance import rises
+from ...rows.sequence import rises
 from ...support.jit import kernel
 
 _LOWEST = np.int64(-(2**63))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...columns.arrays import Ints, Mask, Measures
-from ...sequences.attribute_distance import rises
+from ...rows.sequence import rises
 from ...support.jit import kernel
 
 
@@ -27,7 +27,7 @@ class Baselines(NamedTuple):
 def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselines | None = None) -> Ints:
     """Return the rows where a ``delta`` window starts: ``new >= first and new - first > amount``; int64, ascending.
 
-    ``values``, ``amount``: as `windowing.sequences.attribute_distance.measures_and_amount` returns them; NaN compares
+    ``values``, ``amount``: as `windowing.rows.sequence.measures_and_amount` returns them; NaN compares
     false. ``baselines``: the baselines of keys that have one already; None: the first row of each key sets it, and
     counts as a start.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.arrays import Ints, Mask
-from ...panes.panes import AT_END, TIMING, reason
+from ...rows.panes import AT_END, TIMING, reason
 from ...support.jit import kernel
 
 Labels: TypeAlias = npt.NDArray[np.int8]

@@ -9,15 +9,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from ...clock.interval_grid import make_intervals
-from ...clock.values import clock_values
+from ...clock.interval_grid import clock_values, make_intervals
 from ...clock.watermark import NO_LEVEL, Lateness, make_lateness
 from ...columns.arrays import Ints, Mask, combined
 from ...language.spec import TimeInterval
-from ...panes.membership import Memberships
-from ...panes.panes import Panes
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks
+from ...rows.membership import Memberships
+from ...rows.panes import Panes
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..contract import Causes, Explain, Option
 from ..eviction.key_lifetimes import Lifetimes

@@ -12,17 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...clock.interval_grid import make_intervals
-from ...clock.values import clock_values
+from ...clock.interval_grid import clock_values, make_intervals
 from ...clock.watermark import NO_LEVEL, Watermarks
 from ...columns.arrays import Ints, Mask, combined
-from ...columns.pair_order import pair_order
+from ...columns.radix_sort import pair_order
 from ...errors import DataError
 from ...language.spec import TimeInterval
-from ...panes.membership import Memberships
-from ...panes.panes import Outputs, Panes
-from ...sequences.marks import epochs
-from ...sequences.sequence import Sequences
+from ...rows.marks import epochs
+from ...rows.membership import Memberships
+from ...rows.panes import Outputs, Panes
+from ...rows.sequence import Sequences
 from .kernels import causes, completed, entry_runs, places, ranks, union_members, union_sizes
 
 _MOST = 60_000_000

@@ -12,15 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...clock.interval_grid import make_intervals
-from ...clock.values import clock_values
+from ...clock.interval_grid import clock_values, make_intervals
 from ...clock.watermark import NO_LEVEL
 from ...columns.arrays import Ints, Mask, combined
 from ...language.spec import TimeInterval
-from ...panes.membership import Memberships
-from ...panes.panes import AT_END, Panes
-from ...sequences.marks import epochs
-from ...sequences.sequence import Sequences
+from ...rows.marks import epochs
+from ...rows.membership import Memberships
+from ...rows.panes import AT_END, Panes
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..row_steps import NEVER, RowSteps, steps_of_rows
 from ..signals import Signals

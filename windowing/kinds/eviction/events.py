@@ -9,16 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ...clock.calendar_grid import CalendarGrid
-from ...clock.grids import AnyGrid, clock_cell
-from ...clock.right_closed import RightClosed
+from ...clock.grids import AnyGrid, CalendarGrid, RightClosed, clock_cell
+from ...clock.interval_grid import clock_values, now_as_measure
 from ...clock.tick_grid import Grid
-from ...clock.values import clock_values, now_as_measure
-from ...columns.arrays import ClockValue, Ints, Measures, combined
-from ...columns.numeric import scale_of
+from ...columns.arrays import ClockValue, Ints, Measures, combined, scale_of
 from ...errors import DataError
-from ...sequences.marks import Marks, epochs
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks, epochs
+from ...rows.sequence import Sequences
 
 MOST_SECONDS = 2**62
 """Seconds are less than this, so that differences fit 64 bit."""

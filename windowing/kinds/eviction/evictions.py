@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...clock.values import clock_values
+from ...clock.interval_grid import clock_values
 from ...columns.arrays import Ints, Mask, combined
 from ...language.spec import PartitionEviction
-from ...sequences.marks import NO_FILE, Marks, with_marks_behind
-from ...sequences.sequence import Sequences, arrange
+from ...rows.marks import NO_FILE, Marks, with_marks_behind
+from ...rows.sequence import Sequences, arrange
 from ...state.window_state import RestoredState
 from .events import Events, whole_seconds
 from .kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.arrays import Ints, Mask
-from ...panes.panes import AT_END, BY_TICK, Panes, reason
-from ...sequences.key_search import places_among
-from ...sequences.sequence import Sequences
+from ...rows.panes import AT_END, BY_TICK, Panes, reason
+from ...rows.sequence import Sequences, places_among
 from ...state.window_state import KeyState, RestoredState
 from .evictions import Evictions
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...clock.interval_grid import clock_values, now, time_grid
 from ...clock.tick_grid import Grid
-from ...clock.values import clock_values, now, time_grid
-from ...columns.arrays import ClockValue, Ints, Measures, combined
-from ...columns.numeric import Scale, scale_of
-from ...sequences.attribute_distance import amount_in_measure
-from ...sequences.sequence import Sequences
+from ...columns.arrays import ClockValue, Ints, Measures, Scale, combined, scale_of
+from ...rows.sequence import Sequences, amount_in_measure
 from ..context import WindowContext
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from ...columns.arrays import Ints, Mask
 from ...language.spec import Count, Delta, SlidingPolicy, Time
-from ...panes.panes import AT_END
-from ...sequences.attribute_distance import amount_in_measure, measures_and_amount
-from ...sequences.sequence import Sequences
+from ...rows.panes import AT_END
+from ...rows.sequence import Sequences, amount_in_measure, measures_and_amount
 from ...state.window_state import RestoredState
 from ..context import WindowContext
 from ..contract import Step

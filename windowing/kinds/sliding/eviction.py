@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from ...clock.values import clock_values, time_grid
+from ...clock.interval_grid import clock_values, time_grid
 from ...columns.arrays import Ints, combined
 from ...language.spec import Sliding
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..eviction.events import Events, tick_events
 from ..eviction.evictions import NO_PLACES, Evictions, WindowFacts, evictions

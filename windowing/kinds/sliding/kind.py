@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...clock.values import clock_values, time_grid
+from ...clock.interval_grid import clock_values, time_grid
 from ...columns.arrays import Ints, Mask
 from ...language.conditions import Operand, operand_column
 from ...language.spec import Count, Delta, PartitionEviction, Sliding, Time, When
-from ...panes.membership import Memberships
-from ...panes.panes import Panes
-from ...sequences.marks import Marks, concatenate
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks, concatenate
+from ...rows.membership import Memberships
+from ...rows.panes import Panes
+from ...rows.sequence import Sequences
 from ...state.window_state import RestoredState
 from ..conditions import check_condition
 from ..context import WindowContext

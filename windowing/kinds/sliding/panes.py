@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints
 from ...language.spec import Sliding
-from ...panes.membership import Memberships, Ranges
-from ...panes.panes import AT_END, MarkOnly, Panes, reason
-from ...sequences.sequence import Sequences
+from ...rows.membership import Memberships, Ranges
+from ...rows.panes import AT_END, MarkOnly, Panes, reason
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from .clock import SlidingClock, sliding_clock
 from .evict import evict_of

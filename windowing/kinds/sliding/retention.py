@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ...columns.arrays import Mask, combined
 from ...language.spec import Delta, Sliding
-from ...sequences.sequence import Sequences
+from ...rows.sequence import Sequences
 from ...state.window_state import RestoredState
 from .panes import evicted_at
 from .triggers import tripping

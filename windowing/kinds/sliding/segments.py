@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...language.spec import Delta, Sliding
-from ...sequences.attribute_distance import measures_and_amount
-from ...sequences.sequence import Sequences
+from ...rows.sequence import Sequences, measures_and_amount
 from ..delta.chains import transitions_of
 from ..delta.kernels import comparable
 from ..segment_summary import RetentionSummary

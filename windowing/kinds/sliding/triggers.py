@@ -10,16 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...columns.arrays import Ints, Mask
-from ...columns.conditions import truth
-from ...columns.numeric import measures
+from ...columns.arrays import Ints, Mask, measures, truth
 from ...errors import DataError
 from ...language.conditions import Operand, operand_column
 from ...language.spec import Count, Delta, Time, When
 from ...language.spec import TriggerPolicy as TriggerValue
-from ...panes.panes import AT_END, BY_TICK
-from ...sequences.attribute_distance import measures_and_amount
-from ...sequences.sequence import Sequences
+from ...rows.panes import AT_END, BY_TICK
+from ...rows.sequence import Sequences, measures_and_amount
 from ...state.window_state import RestoredState
 from ..context import WindowContext
 from ..delta.starts import Baselines, delta_starts

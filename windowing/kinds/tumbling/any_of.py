@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints
 from ...language.spec import PartitionEviction
-from ...panes.membership import with_filter
-from ...panes.panes import AT_END, Panes, reason
-from ...sequences.marks import Marks, no_marks
-from ...sequences.sequence import Sequences, one_batch, take_rows
+from ...rows.marks import Marks, no_marks
+from ...rows.membership import with_filter
+from ...rows.panes import AT_END, Panes, reason
+from ...rows.sequence import Sequences, one_batch, take_rows
 from ..context import WindowContext
 from ..contract import Explain, Option
 from ..delta.chains import Exit

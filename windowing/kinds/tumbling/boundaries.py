@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.arrays import Ints, Mask
-from ...panes.membership import Ranges
-from ...panes.panes import AT_END, Panes, reason
-from ...sequences.sequence import Sequences
+from ...rows.membership import Ranges
+from ...rows.panes import AT_END, Panes, reason
+from ...rows.sequence import Sequences
 from ...support.jit import kernel
 
 

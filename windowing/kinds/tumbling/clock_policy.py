@@ -9,17 +9,14 @@ from typing import ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
-from ...clock.calendar_grid import Beginnings, CalendarGrid, calendar_type, make_calendar_grid
-from ...clock.grids import AnyGrid, clock_cell
-from ...clock.right_closed import RightClosed
+from ...clock.grids import AnyGrid, Beginnings, CalendarGrid, RightClosed, calendar_type, clock_cell, make_calendar_grid
+from ...clock.interval_grid import clock_values, now
 from ...clock.tick_grid import Grid
-from ...clock.values import clock_values, now
-from ...columns.arrays import ClockValue, Ints, Measures, combined
-from ...columns.numeric import measures, scale_of
+from ...columns.arrays import ClockValue, Ints, Measures, combined, measures, scale_of
 from ...errors import DataError
-from ...panes.panes import BY_TICK, Panes
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks
+from ...rows.panes import BY_TICK, Panes
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..contract import Option
 from ..eviction.events import Events, tick_events

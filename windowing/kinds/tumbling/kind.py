@@ -13,10 +13,10 @@ import pyarrow as pa
 from ...columns.arrays import Ints, Mask
 from ...language.conditions import Operand
 from ...language.spec import PartitionEviction, Tumbling
-from ...panes.membership import Memberships, shown, sizes
-from ...panes.panes import AT_END, Panes
-from ...sequences.marks import Marks, concatenate
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks, concatenate
+from ...rows.membership import Memberships, shown, sizes
+from ...rows.panes import AT_END, Panes
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..contract import Causes, Explain, Option, WindowKind
 from ..delta.chains import Exit

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from ...columns.arrays import Ints
 from ...language.spec import PartitionEviction
-from ...panes.membership import Ranges, sizes
-from ...panes.panes import AT_END, Panes
-from ...sequences.marks import Marks, no_marks
-from ...sequences.sequence import Sequences, one_batch
+from ...rows.marks import Marks, no_marks
+from ...rows.membership import Ranges, sizes
+from ...rows.panes import AT_END, Panes
+from ...rows.sequence import Sequences, one_batch
 from ..context import WindowContext
 from ..contract import Explain, Option
 from ..delta.chains import DeltaTransitions, Exit

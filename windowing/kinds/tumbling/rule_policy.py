@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...panes.panes import Panes
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...rows.marks import Marks
+from ...rows.panes import Panes
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from .policy import TumblingPolicy
 

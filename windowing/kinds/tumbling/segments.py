@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ...columns.numeric import measures
-from ...sequences.marks import Marks
-from ...sequences.sequence import Sequences
+from ...columns.arrays import measures
+from ...rows.marks import Marks
+from ...rows.sequence import Sequences
 from ..context import WindowContext
 from ..segment_summary import (
     BoundarySummary,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...columns.arrays import Mask
-from ...panes.membership import shown
-from ...panes.panes import AT_END, Panes
-from ...sequences.sequence import Sequences
+from ...rows.membership import shown
+from ...rows.panes import AT_END, Panes
+from ...rows.sequence import Sequences
 from ...state.window_state import RestoredState
 
 

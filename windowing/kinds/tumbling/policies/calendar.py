@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....clock.calendar_grid import Beginnings, calendar_beginnings
+from ....clock.grids import Beginnings, calendar_beginnings
 from ....language.spec import Calendar
 from ..clock_policy import DatedPolicy
 

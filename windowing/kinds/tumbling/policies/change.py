@@ -14,9 +14,9 @@ from ....columns.sort_keys import as_values, is_sortable
 from ....errors import ConfigError
 from ....language.conditions import operand_column
 from ....language.row_policies import Change
-from ....panes.panes import Panes
-from ....sequences.marks import Marks
-from ....sequences.sequence import Sequences, one_batch
+from ....rows.marks import Marks
+from ....rows.panes import Panes
+from ....rows.sequence import Sequences, one_batch
 from ...context import WindowContext
 from ...contract import Explain
 from ..boundaries import ended_by_next_row

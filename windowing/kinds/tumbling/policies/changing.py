@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....columns.amounts import amounts_in, is_amount
-from ....columns.arrays import Mask, Measures, combined
-from ....columns.numeric import measures
+from ....columns.arrays import Mask, Measures, amounts_in, combined, is_amount, measures
 from ....errors import ConfigError
 from ....language.conditions import Operand, Previous, Step, Value, operand_column, operands_of, steps_of
 from ....language.spec import Changing, Gap
-from ....sequences.attribute_distance import rises
-from ....sequences.sequence import Sequences
+from ....rows.sequence import Sequences, rises
 from ....support.jit import kernel
 from ...contract import Explain
 from ...measured import check_measured

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ....columns.conditions import truth
+from ....columns.arrays import truth
 from ....language.conditions import Operand, operand_column
 from ....language.spec import From, When, While
-from ....sequences.sequence import Sequences
+from ....rows.sequence import Sequences
 from ..condition_policy import ConditionPolicy
 from ..rule_policy import RulePolicy
 from ..rules.gather import Gathered

@@ -9,9 +9,9 @@ import numpy as np
 
 from ....columns.arrays import Ints, Mask
 from ....language.spec import Count
-from ....panes.panes import Panes
-from ....sequences.marks import Marks
-from ....sequences.sequence import Sequences
+from ....rows.marks import Marks
+from ....rows.panes import Panes
+from ....rows.sequence import Sequences
 from ....support.jit import kernel
 from ...context import WindowContext
 from ...delta.chains import Exit

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from itertools import takewhile
 from typing import ClassVar
 
-from ....clock.calendar_grid import Beginnings, cycles_to, zone_of
+from ....clock.grids import Beginnings, cycles_to, zone_of
 from ....errors import DataError
 from ....language.clock_policies import Cron
 from ..clock_policy import DatedPolicy

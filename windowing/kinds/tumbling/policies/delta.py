@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 from ....columns.arrays import Ints
 from ....language.spec import Delta
-from ....panes.panes import Panes
-from ....sequences.attribute_distance import measures_and_amount
-from ....sequences.marks import Marks
-from ....sequences.sequence import Sequences
+from ....rows.marks import Marks
+from ....rows.panes import Panes
+from ....rows.sequence import Sequences, measures_and_amount
 from ...context import WindowContext
 from ...delta.chains import DeltaTransitions, Exit, exit_through, transitions_of
 from ...delta.kernels import comparable, evicted_by_delta

@@ -9,10 +9,9 @@ import numpy as np
 
 from ....columns.arrays import Ints, Mask, Measures
 from ....language.spec import Gap
-from ....panes.panes import Panes
-from ....sequences.attribute_distance import have_risen, measures_and_amount, rises
-from ....sequences.marks import Marks
-from ....sequences.sequence import Sequences
+from ....rows.marks import Marks
+from ....rows.panes import Panes
+from ....rows.sequence import Sequences, have_risen, measures_and_amount, rises
 from ....support.jit import kernel
 from ...context import WindowContext
 from ...delta.kernels import comparable

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....columns.arrays import Ints
-from ....columns.conditions import truth
+from ....columns.arrays import Ints, truth
 from ....language.conditions import Operand, operand_column
 from ....language.spec import Punct
-from ....panes.panes import AT_END, Panes
-from ....sequences.marks import Marks, epochs
-from ....sequences.sequence import Sequences
+from ....rows.marks import Marks, epochs
+from ....rows.panes import AT_END, Panes
+from ....rows.sequence import Sequences
 from ...context import WindowContext
 from ...eviction.events import Events, mark_events
 from ...eviction.evictions import NO_PLACES

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from ....columns.numeric import is_measurable
+from ....columns.arrays import is_measurable
 from ....errors import ConfigError
 from ....language.conditions import operand_column
 from ....language.spec import Reaches
-from ....sequences.sequence import Sequences
+from ....rows.sequence import Sequences
 from ...contract import Explain
 from ..rule_policy import RulePolicy
 from ..rules.gather import Gathered, reach_rule

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from ....clock.interval_grid import clock_values, time_grid
 from ....clock.tick_grid import Grid
-from ....clock.values import clock_values, time_grid
 from ....columns.arrays import Measures
 from ....language.spec import Time
 from ...context import WindowContext

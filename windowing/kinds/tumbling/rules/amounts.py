@@ -11,11 +11,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ....columns.arrays import combined
-from ....columns.numeric import measures, scale_of
+from ....columns.arrays import combined, measures, scale_of
 from ....language.conditions import PREVIOUS, Operand, Previous, Step, Value, operand_column
-from ....panes.rejects import NO_REJECTS, ScanRejects, concatenate, reject_rows
-from ....sequences.sequence import Sequences
+from ....rows.panes import NO_REJECTS, ScanRejects, concatenate, reject_rows
+from ....rows.sequence import Sequences
 from . import arithmetic
 from . import previous as kernel
 from .previous import Earlier

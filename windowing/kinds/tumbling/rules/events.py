@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from ....clock.grids import AnyGrid, clock_cell
 from ....columns.arrays import ClockValue, Ints, Mask, Measures
-from ....panes.panes import BY_TICK
-from ....sequences.marks import Marks, epochs
-from ....sequences.sequence import Sequences
+from ....rows.marks import Marks, epochs
+from ....rows.panes import BY_TICK
+from ....rows.sequence import Sequences
 from .walk import Rules
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ....clock.values import clock_values
+from ....clock.interval_grid import clock_values
 from ....columns.arrays import Ints, Mask
 from ....language.spec import PartitionEviction
-from ....sequences.marks import Marks
-from ....sequences.sequence import Sequences
+from ....rows.marks import Marks
+from ....rows.sequence import Sequences
 from ....support.jit import kernel
 from ...eviction.events import whole_seconds
 from ...eviction.evictions import NO_PLACES, Evictions, TotalOrder, by_key, limits, row_seconds

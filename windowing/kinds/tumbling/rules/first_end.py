@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....columns.arrays import Ints
-from ....sequences.attribute_distance import rises
+from ....rows.sequence import rises
 from ....support.jit import kernel
 from .reach import Reaches, begin_sums, inlined, is_reached, see
 from .walk import AFTER, BEFORE, NEVER, Counts, Deltas, Flags, Window

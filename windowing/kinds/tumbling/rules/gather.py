@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ....columns.arrays import Ints, Mask, combined
-from ....columns.numeric import measures, scale_of
+from ....columns.arrays import Ints, Mask, combined, measures, scale_of
 from ....language.conditions import Operand, Step, operand_column
-from ....sequences.sequence import Sequences
+from ....rows.sequence import Sequences
 from .amounts import EarlierAmounts
 from .reach import FUNCTIONS, Reaches
 from .walk import Counts, Deltas, Flags, Rules

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ....aggregates.loops import Floats
 from ....columns.arrays import Ints, Mask
-from ....sequences.attribute_distance import rises
+from ....rows.sequence import rises
 from ....support.jit import kernel
 from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
 from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums

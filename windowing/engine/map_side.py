@@ -1,0 +1,376 @@
+"""The map side: read chunks, reject rows that no window can place, sort, cut, and write a block for each slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from ..columns.arrays import ClockValue, Ints, Mask, is_true, latest_clock
+from ..columns.sort_keys import sort_keys, sorts_before
+from ..kinds.signals import Signals, window_marks
+from ..planning.plan import Plan, panes_only
+from ..planning.result_schema import MARK
+from ..ports import Batch, ChunkAccount, Counts, Split
+from ..rows.marks import NO_FILE, Marks, all_marks, no_marks, with_place
+from ..rows.merge import merge
+from ..rows.sequence import Sequences, build, concatenate, one_batch
+from ..scan.row_validation import (
+    FAILED,
+    LatenessResult,
+    Reasons,
+    add_late,
+    assess,
+    highest_reading,
+    no_watermarks,
+    split_by_reason,
+    validate_rows,
+)
+from ..scan.scan import cell_boundaries, latest, preaggregate
+from .blocks import Fill, ShuffleBlock, part_of, write
+from .range_cuts import PLACE, SliceBounds, slice_offsets, slices_of
+from .rejects import reject, span_of
+from .task import FILES, NONE, STREAM, Chunk, TaskContext
+
+# Which rows of a chunk there are: without mark-only rows and those that the condition of the run leaves out.
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelection:
+    """Which of the rows of a chunk are selected.
+
+    ``picks``: int64, the selected rows, ascending; None: all rows. Those that have failed are among them: they are
+        rejected.
+    ``failed``: bool, which of the selected rows have failed; None: none.
+    ``mark_only``: how many rows are marks only.
+    ``filtered``: how many rows the condition leaves out.
+    """
+
+    picks: Ints | None = None
+    failed: Mask | None = None
+    mark_only: int = 0
+    filtered: int = 0
+
+    def without_failures(self) -> RowSelection:
+        """Return the selection of those rows that have not failed."""
+        if self.failed is None or self.picks is None:
+            return self if self.failed is None else RowSelection(np.flatnonzero(~self.failed))
+        return RowSelection(self.picks[~self.failed])
+
+    def take(self, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:
+        """Return the selected rows, and their arrival positions."""
+        if self.picks is None:
+            return rows, pos
+        return (rows.take(pa.array(self.picks)) if rows.num_columns else rows), pos[self.picks]
+
+    def add_failures(self, reasons: Reasons | None) -> Reasons | None:
+        """Give the rows that have failed that reason, before any other: a value that they lack is no null."""
+        if self.failed is None:
+            return reasons
+        reasons = np.full(len(self.failed), None, np.object_) if reasons is None else reasons
+        reasons[self.failed] = FAILED
+        return reasons
+
+
+def select_rows(work: TaskContext, batches: Sequence[Batch], rows: pa.RecordBatch) -> RowSelection:
+    """Select rows of a chunk; ``rows``: those of all ``batches``, one after the other."""
+    count, skipped = sum(len(batch.pos) for batch in batches), sum(batch.skipped for batch in batches)
+    only = None if work.source.stream is None else _marks_only(rows)
+    if only is None and all(batch.kept is None and batch.failures is None for batch in batches):
+        return RowSelection(filtered=skipped)
+    kept, failed = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    first = 0
+    for batch in batches:
+        stop = first + len(batch.pos)
+        if batch.kept is not None:
+            kept[first:stop] = batch.kept
+        if batch.failures is not None:
+            failed[first + batch.failures.row] = True
+        first = stop
+    filtered = ~(kept | failed)
+    if only is not None:
+        filtered &= ~only
+        kept &= ~only
+        failed &= ~only
+    selected = kept | failed
+    picks = None if selected.all() else np.flatnonzero(selected)
+    mark_only = 0 if only is None else int(only.sum())
+    return RowSelection(picks, failed[selected] if failed.any() else None, mark_only, int(filtered.sum()) + skipped)
+
+
+def _marks_only(rows: pa.RecordBatch) -> Mask | None:
+    """Return which rows of a result are marks only; None where no row is."""
+    only = np.asarray(rows.column(MARK).to_numpy(zero_copy_only=False) == "only", np.bool_)
+    return only if only.any() else None
+
+
+# Window marks of the input: ends of files, a boolean column, or the marks of the stage before.
+
+
+def input_marks(work: TaskContext, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch, pos: Ints) -> Marks:
+    """Return the marks of a chunk.
+
+    ``batches``: its splits as they were read; ``rows``: their rows, at arrival positions ``pos``, int64 (n,).
+    """
+    plan = work.plan
+    if not plan.takes_marks or work.marks == NONE:
+        return no_marks(rows, plan.sort)
+    if work.marks == FILES:
+        return _file_ends(plan, chunk, batches, rows)
+    column = rows.column(work.mark_column)
+    after = np.flatnonzero(is_true(column.is_valid() if work.marks == STREAM else column))
+    order = rows.select(list(plan.sort))
+    at = order.take(pa.array(after)) if plan.sort else order
+    return with_place(Marks(at, pos[after], np.full(len(after), NO_FILE)), plan.order.columns)
+
+
+def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.RecordBatch) -> Marks:
+    """Return for each split a mark at its last row in the total order; the last of these in a file is the file's mark.
+
+    In arrival order that is the last position of the split, row or reject, and a file without rows has a mark, too.
+    With order columns a file without an ordered row has no place in the order, and so no mark.
+    """
+    file = np.array([split.file for split in chunk.splits], np.int64)
+    if not plan.sort:
+        last = np.array([split.base + split.rows - 1 for split in chunk.splits], np.int64)
+        return Marks(no_marks(rows, ()).rows, last, file)
+    starts = np.cumsum([0, *(len(batch.pos) for batch in batches)])
+    ordered = rows.select(list(plan.sort))
+    last_rows = [_last_row(plan, ordered.slice(low, high - low)) for low, high in pairwise(starts)]
+    kept = np.array([i for i, row in enumerate(last_rows) if row is not None], np.int64)
+    picks = np.array([starts[i] + last_rows[i] for i in kept], np.int64)
+    pos = np.concatenate([batch.pos for batch in batches])
+    return Marks(ordered.take(pa.array(picks)), pos[picks], file[kept])
+
+
+def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
+    """Return the index of the last row in the total order among rows with an order value, or None."""
+    present = np.ones(rows.num_rows, np.bool_)
+    for name in plan.order.columns:
+        present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    picks = np.flatnonzero(present)
+    if not len(picks):
+        return None
+    kept = rows.take(pa.array(picks))
+    sort_words = [sort_keys(kept.column(name)) for name in plan.sort]
+    return int(picks[np.lexsort(sort_words[::-1])[-1]])
+
+
+# Read a chunk: rows, their marks, and the reject reasons of row validation.
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRows:
+    """The rows of a chunk in arrival order, without mark-only rows and those that the condition of the run leaves out.
+
+    ``rows``: the columns that the plan needs.
+    ``pos``: int64 (n,), arrival positions.
+    ``reasons``: reject reasons (n,); None where no row is rejected.
+    ``marks``: window marks of the chunk.
+    ``batches``: the splits as they were read.
+    ``mark_only``: how many mark-only rows the chunk has.
+    ``filtered``: how many rows the condition of the run leaves out.
+    """
+
+    rows: pa.RecordBatch
+    pos: Ints
+    reasons: Reasons | None
+    marks: Marks
+    batches: Sequence[Batch]
+    mark_only: int = 0
+    filtered: int = 0
+
+
+def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
+    """Read all splits of a chunk with the columns that the plan needs, and validate the rows."""
+    batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
+    rows = concatenate([batch.rows for batch in batches])
+    pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
+    marks = input_marks(work, chunk, batches, rows, pos)
+    if work.restore_point is not None and work.restore_point.position is not None:  # marks of late rows are late, too
+        marks = marks.take(np.flatnonzero(~late_for_restore_point(work, marks.rows)))
+    selection = select_rows(work, batches, rows)
+    rows, pos = selection.take(rows, pos)
+    reasons = add_late(validate_rows(work.plan, rows), late_for_restore_point(work, rows))
+    reasons = selection.add_failures(reasons)
+    return ChunkRows(rows, pos, reasons, marks, batches, selection.mark_only, selection.filtered)
+
+
+def read_sequences(work: TaskContext, chunk: Chunk) -> Sequences:
+    """Read a chunk, and sort the rows that are not rejected into sequences."""
+    read = read_rows(work, chunk)
+    return sequences_of(work, read.rows, read.pos, read.reasons)
+
+
+def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> Sequences:
+    """Sort the rows that are not rejected into sequences."""
+    if reasons is not None:
+        kept, _ = split_by_reason(reasons)
+        rows, pos = rows.take(pa.array(kept)), pos[kept]
+    return build(rows, pos, work.plan.key, work.plan.sort, work.plan.read_values)
+
+
+def late_for_restore_point(work: TaskContext, rows: pa.RecordBatch) -> Mask:
+    """Return which rows sort before the last row of earlier runs, bool (n,): by the order columns, over all keys."""
+    if work.restore_point is None or work.restore_point.position is None:
+        return np.zeros(rows.num_rows, np.bool_)
+    return sorts_before(rows, work.restore_point.position)
+
+
+def no_rows(work: TaskContext) -> pa.RecordBatch:
+    """Return a batch without rows that has the sort columns."""
+    return one_batch(pa.schema([work.source.schema.field(name) for name in work.plan.sort]).empty_table())
+
+
+def no_signals(work: TaskContext) -> Signals:
+    """Return signals without marks and without watermark advances."""
+    return window_marks(no_marks(no_rows(work), work.plan.sort))
+
+
+def no_sequences(work: TaskContext) -> Sequences:
+    """Return sequences without rows."""
+    schema = pa.schema([work.source.schema.field(name) for name in work.plan.columns])
+    return sequences_of(work, one_batch(schema.empty_table()), np.empty(0, np.int64), None)
+
+
+def read_columns(work: TaskContext, chunk: Chunk, columns: Sequence[str]) -> tuple[pa.RecordBatch, Ints]:
+    """Read only some columns of the rows of a chunk that no expression fails for; also return arrival positions."""
+    stream = [MARK] if work.source.stream else []
+    wanted = list(dict.fromkeys([*columns, *stream]))
+    batches = [work.source.read(split, wanted) for split in chunk.splits]
+    rows = one_batch(pa.concat_tables([batch.rows for batch in batches]))
+    selection = select_rows(work, batches, rows).without_failures()
+    return selection.take(rows, np.concatenate([batch.pos for batch in batches]))
+
+
+def sample_rows(work: TaskContext, most: int, with_order: bool, split: Split) -> pa.Table:
+    """Sample the keys of about ``most`` evenly spaced rows of the small parts that stand for a split.
+
+    ``with_order``: sample order values and arrival positions, too. Rows with a null in these columns are left out:
+    they will be rejected.
+    """
+    names = list(dict.fromkeys([*work.plan.key, *(work.plan.sort if with_order else ())]))
+    if not names:
+        return pa.table({PLACE: split.base + np.arange(0, split.rows, max(1, -(-split.rows // most)))})
+    looks = work.source.looks_of(split)
+    share = -(-most // len(looks))
+    return pa.concat_tables([_sample_look(work, share, names, with_order, look) for look in looks])
+
+
+def _sample_look(work: TaskContext, most: int, names: Sequence[str], with_order: bool, look: Split) -> pa.Table:
+    batch = work.source.read(look, names, work.encoded)
+    picks = np.arange(len(batch.pos)) if batch.kept is None else np.flatnonzero(batch.kept)
+    picks = picks[:: max(1, -(-len(picks) // most))]
+    rows = batch.rows.take(pa.array(picks)).cast(pa.schema([work.source.schema.field(name) for name in names]))
+    if with_order:
+        rows = rows.append_column(PLACE, pa.array(batch.pos[picks]))
+    for name in names:
+        rows = rows.filter(rows.column(name).is_valid())
+    return rows
+
+
+def rows_per_cell(work: TaskContext, split: Split) -> float:
+    """Measure the rows per cell of partial aggregation in a split, or in its middle where that can be read alone."""
+    parts = work.source.parts_of(split)
+    work = replace(work, plan=panes_only(work.plan))
+    read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
+    sequences = sequences_of(work, read.rows, read.pos, read.reasons)
+    marks = (
+        assess(work.plan, None, read.rows, read.pos).watermarks.marks if work.plan.kind.has_watermark else read.marks
+    )
+    return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences, marks)))
+
+
+@dataclass(frozen=True, slots=True)
+class MappedChunk:
+    """One chunk, or several neighbours merged, after reading, row validation and sorting.
+
+    ``sequences``: the rows.
+    ``marks``: window marks, or watermark advances.
+    ``level``: int64 (marks,), as in `ShuffleBlock`.
+    ``clock``: the largest measure of the clock, or None.
+    ``account``: row accounting of the chunk.
+    """
+
+    sequences: Sequences
+    marks: Marks
+    level: Ints
+    clock: int | float | None
+    account: ChunkAccount
+
+
+def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunks: Sequence[Chunk]) -> Iterator[tuple[int, Fill]]:
+    """Yield (slice, function that writes its block) for each slice that needs anything of neighbouring chunks."""
+    read = _merged([_for_scan(work, chunk) for chunk in chunks])
+    offsets = slice_offsets(read.sequences, cuts)
+    slices, first = slices_of(cuts), chunks[0]
+    account_slice = first.index % slices
+    for i in range(slices):
+        part = part_of(read.sequences, int(offsets[i]), int(offsets[i + 1]))
+        account = read.account if i == account_slice else None
+        if len(part) or len(read.marks) or read.clock is not None or account:
+            block = ShuffleBlock(first.index, part, read.marks, read.level, read.clock, account)
+            yield i, partial(write, block, first.base)
+
+
+def _for_scan(work: TaskContext, chunk: Chunk) -> MappedChunk:
+    """Read a chunk, and aggregate it partially where the scan expects that."""
+    read = read_chunk(work, chunk)
+    if work.scan_plan is None:
+        return read
+    return replace(read, sequences=preaggregate(work.plan, work.scan_plan, read.sequences, read.marks))
+
+
+def _merged(reads: Sequence[MappedChunk]) -> MappedChunk:
+    """Merge chunks in the order of their positions, as the scan would merge their blocks, which sorts the marks."""
+    if len(reads) == 1:
+        return reads[0]
+    return MappedChunk(
+        merge([read.sequences for read in reads]),
+        all_marks([read.marks for read in reads]),
+        np.concatenate([read.level for read in reads]),
+        latest_clock([read.clock for read in reads]),
+        sum((read.account for read in reads), ChunkAccount()),
+    )
+
+
+def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
+    """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
+    read, level = read_assessed(work, chunk)
+    reasons, marks = read.reasons, read.marks
+    rows_in = chunk.rows - read.mark_only - sum(batch.elsewhere for batch in read.batches)
+    counts = Counts(rows_in=rows_in, filtered=read.filtered)
+    sequences = sequences_of(work, read.rows, read.pos, reasons)
+    span = span_of(work.plan, sequences.rows) if work.asks_span else None
+    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts, span=span)
+    return MappedChunk(sequences, marks, level, latest(work.plan, sequences.rows), account)
+
+
+def read_assessed(work: TaskContext, chunk: Chunk) -> tuple[ChunkRows, Ints]:
+    """Read all splits of a chunk, with reject reasons and signals; also return the levels of these, int64 (marks,).
+
+    The signals stand in `ChunkRows.marks`: window marks, or the advances of the watermark.
+    """
+    read = read_rows(work, chunk)
+    if not work.plan.kind.has_watermark:
+        return read, np.zeros(len(read.marks), np.int64)
+    lateness = _assess_lateness(work, chunk, read.rows, read.pos)
+    advances = lateness.watermarks
+    return replace(read, reasons=add_late(read.reasons, lateness.late), marks=advances.marks), advances.level
+
+
+def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:
+    """Return the largest event time of a chunk: all that a watermark without ``--min-gap`` needs of it."""
+    return highest_reading(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
+
+
+def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
+    """Return the lateness of a chunk, computed here or taken from the global pass."""
+    if work.decisions is None:
+        return assess(work.plan, chunk.announced, rows, pos)
+    late: Ints = work.decisions.value.late
+    return LatenessResult(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))

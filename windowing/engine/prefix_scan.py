@@ -1,0 +1,365 @@
+"""The prefix scan: a sequence that is cut into segments is scanned by many tasks, to the same bits.
+
+Each segment is summarised by itself; the summaries are composed, in order, into the entry state of each segment; from
+there each segment is scanned. Two things vary. Where the rows of a segment are says a `SegmentSource`: staged by the
+tasks of an exchange, read again from the input, or in hand. Who composes is the driver, between two rounds of tasks
+(`scan_segments`), or a relay, in which each task hands the position on to the next (`scan_in_turn`).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ..columns.arrays import ClockValue, combined, latest_clock
+from ..kinds.delta.chains import Exit
+from ..kinds.segment_summary import SegmentSummary, WindowPosition
+from ..kinds.signals import Signals
+from ..kinds.tumbling.segments import entry_state
+from ..ports import ChunkAccount, Counts, Executor
+from ..rows.sequence import Sequences, take_rows
+from ..scan.scan import RunExtent, falls_of
+from ..scan.segment_scan import (
+    EarlierRows,
+    WindowPart,
+    continued_before,
+    count_segment,
+    exit_through,
+    open_before,
+    retained_before,
+    scan_segment,
+    sends_partials,
+    window_part,
+)
+from .blocks import part_of
+from .map_side import no_signals
+from .range_cuts import SliceBounds
+from .rejects import store_rejects
+from .segments import (
+    FIRST,
+    Segment,
+    SegmentTask,
+    SummarisedSegment,
+    plan_segments,
+    read_numbers,
+    read_part,
+    read_segment,
+    read_signals,
+    segments_by_key,
+    with_window_numbers,
+    write_numbers,
+    write_part,
+    write_rows,
+)
+from .slice_scan import TaskReport, mark_bits, write_parts
+from .task import TaskContext
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRows:
+    """The rows of a segment, when its task has them.
+
+    ``rows``: the rows; there may be none.
+    ``signals``: the signals before the next segment.
+    ``account``: the row accounting of the input that was read for it, where no other task reports that.
+    """
+
+    rows: Sequences
+    signals: Signals
+    account: ChunkAccount = field(default_factory=ChunkAccount)
+
+
+class SegmentSource(Protocol):
+    """Where the rows of segments are. Tasks call it, so implementations must pickle, but for one in hand."""
+
+    def rows(self, task: SegmentTask) -> SegmentRows:
+        """Return the rows of the segment that a task scans, with all columns that the plan needs."""
+        ...
+
+    def earlier_rows(self, segment: Segment, first: int) -> Sequences:
+        """Return the rows of an earlier segment from row ``first`` on."""
+        ...
+
+    def window_rows(self, segment: Segment) -> Sequences:
+        """Return the rows of any segment with the columns, at least, that decide where windows start."""
+        ...
+
+
+class Relay(Protocol):
+    """The turn of one segment in a relay: what comes from the turn before, and what goes to the next."""
+
+    @property
+    def index(self) -> int:
+        """Number of the segment, from 0."""
+        ...
+
+    def receive(self) -> bytes | None:
+        """Wait for the message of the turn before; None where it gave up. Empty for the first turn."""
+        ...
+
+    def pass_on(self, message: bytes) -> None:
+        """Send a message to the next turn."""
+        ...
+
+
+class RelaySource(SegmentSource, Protocol):
+    """Where the rows of one segment in a relay are."""
+
+    @property
+    def segment_rows(self) -> SegmentRows:
+        """The rows of the segment."""
+        ...
+
+    def ends_after(self, before: pa.Table | None) -> pa.Table | None:
+        """Return the ends of the segment's rows, for the next; None where they do not sort after ``before``."""
+        ...
+
+    def keep_open(self, first: int, window: int) -> None:
+        """Store, for later segments, what is kept of the rows from ``first`` on, which are in the open window.
+
+        ``window``: its number.
+        """
+        ...
+
+
+def scan_segments(
+    work: TaskContext,
+    source: SegmentSource,
+    by_key: Sequence[Sequence[SummarisedSegment]],
+    executor: Executor,
+    cuts: SliceBounds | None = None,
+    clock: ClockValue | None = None,
+    idle: Sequence[SegmentTask] = (),
+) -> list[TaskReport]:
+    """Compose the summaries of each key's segments on the driver, and scan all segments in tasks.
+
+    ``cuts``: the cuts of the total order; None where chunks are segments. ``clock``: the clock at the end of the input.
+    ``idle``: tasks without a window that comes out, whose rows need an account.
+    """
+
+    def run_through_segment(segment: Segment, value: Any) -> Exit:
+        (found,) = executor.map("follow", partial(_run_through_segment, work, source, value), [segment])
+        return found
+
+    tasks_by_key = [plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in by_key]
+    if work.plan.kind.overlaps:
+        counted = [task for tasks in tasks_by_key for task in tasks[:-1]]
+        windows = iter(executor.map("count", partial(_count, work, source), counted))
+        tasks_by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in tasks_by_key]
+    tasks = sorted([*idle, *(task for tasks in tasks_by_key for task in tasks)], key=lambda task: task.part)
+    if sends_partials(work.plan, work.source.schema):
+        tasks = _with_parts(work, source, tasks, executor)
+    return executor.map("scan", partial(scan_from_entry, work, source), tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """What a turn of a relay hands on to the next.
+
+    ``position``: the position of the window after the segment.
+    ``ends``: the order values of the last rows that came, as `RelaySource.ends_after` gives them; None: no rows yet.
+    """
+
+    position: WindowPosition
+    ends: pa.Table | None = None
+
+
+def scan_in_turn(work: TaskContext, source: RelaySource, relay: Relay, is_last: bool) -> TaskReport | None:
+    """Compose the entry state of one segment from the turn before, hand the position on, and scan the segment.
+
+    None where the rows of the segments are not in order, or a turn before gave up.
+    """
+    rows = source.segment_rows.rows
+    if not rows.arrived_in_order:
+        return None
+    summary = _outline(work, rows)
+    message = relay.receive()
+    if message is None:
+        return None
+    before: Handoff = pickle.loads(message) if message else Handoff(WindowPosition())
+    after = _handoff_after(work, source, relay.index, before, summary)
+    if after is None:
+        return None
+    relay.pass_on(pickle.dumps(after))
+    entry = entry_state(before.position, relay.index, summary, after.position, is_last)
+    earlier = tuple((relay_segment(index), first, 0) for index, first in entry.before)
+    has_parts = sends_partials(work.plan, work.source.schema)
+    task = SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier, has_parts=has_parts)
+    return scan_from_entry(work, source, task)
+
+
+def relay_segment(index: int) -> Segment:
+    """Return a segment of a relay by its number."""
+    return Segment(index, FIRST, f"open-{index:05d}", None)
+
+
+def keep_open(work: TaskContext, name: str, rows: Sequences, window: int) -> None:
+    """Store rows of a window that is open at the end of a segment: combined, or as they are.
+
+    ``window``: its number.
+    """
+    if sends_partials(work.plan, work.source.schema):
+        write_part(work, name, window_part(work.plan, rows, window))
+    else:
+        write_rows(work, name, rows)
+
+
+def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask) -> TaskReport:
+    """Scan a segment from its entry state, and write its part of the result."""
+    found = source.rows(task)
+    before = _before(work, source, task, found)
+    if task.since_then and work.plan.kind.overlaps:
+        shown = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
+        before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(shown)))
+    extent = RunExtent(task.clock)
+    scanned = scan_segment(work.plan, task.entry, before, found.rows, found.signals, extent, task.is_last)
+    parts = write_parts(work, task.part, scanned.tables)
+    counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
+    counts = replace(counts, panes_hidden=scanned.hidden.count, rejected=scanned.rejects.by_reason)
+    counts += found.account.counts
+    occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
+    falls = falls_of(work.plan, found.rows) + task.entry.falls
+    report = TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied, span=found.account.span)
+    return replace(report, stored_rejects=store_rejects(work, task.part, scanned.rejects))
+
+
+def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:
+    """Count the panes of a segment, and store which of its rows they show that later panes may show again."""
+    found = source.rows(task)
+    before = _before(work, source, task, found)
+    windows, shown = count_segment(work.plan, task.entry, before, found.rows, found.signals)
+    write_numbers(work, f"{task.segment.name}-shown", shown)
+    return windows
+
+
+def _run_through_segment(work: TaskContext, source: SegmentSource, value: Any, segment: Segment) -> Exit:
+    return exit_through(work.plan, source.window_rows(segment), value)
+
+
+def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> EarlierRows:
+    """Return the rows of earlier segments that a segment may show."""
+    if sends_partials(work.plan, work.source.schema):
+        of_window = [_part(work, source, task, earlier, first) for earlier, first, _ in task.before]
+        return continued_before(work.plan, of_window, task.entry.value, found.rows)
+    if not work.plan.kind.overlaps:
+        return open_before([source.earlier_rows(earlier, first) for earlier, first, _ in task.before], found.rows)
+    parts, ranks = [], [np.empty(0, np.int64)]
+    for earlier, _, rows in task.before:
+        retained = read_numbers(work, f"{earlier.name}-held")
+        parts.append(_rows_at(source.earlier_rows(earlier, 0), retained))
+        ranks.append(rows + retained)
+    before = retained_before(work.plan, task.entry, parts, np.concatenate(ranks), found.signals, found.rows)
+    if task.baseline is None:
+        return before
+    earlier, row = task.baseline
+    column = combined(source.window_rows(earlier).rows.column(str(work.plan.kind.baseline_attribute)))
+    return replace(before, baseline=column.slice(row, 1))
+
+
+def _with_parts(
+    work: TaskContext, source: SegmentSource, tasks: Sequence[SegmentTask], executor: Executor
+) -> list[SegmentTask]:
+    """Let segments that a window goes through store their parts of it, each in a task of its own.
+
+    Where all earlier rows of a window are in one segment, the task that scans the window combines them itself.
+    """
+    far = {task.part for task in tasks if len(task.before) > 1}
+    begun = [
+        (earlier, first, task.entry.windows) for task in tasks if task.part in far for earlier, first, _ in task.before
+    ]
+    if begun:
+        executor.map("combine", partial(_keep_part, work, source), begun)
+    return [replace(task, has_parts=task.part in far) for task in tasks]
+
+
+def _keep_part(work: TaskContext, source: SegmentSource, begun: tuple[Segment, int, int]) -> None:
+    segment, first, window = begun
+    keep_open(work, segment.name, source.earlier_rows(segment, first), window)
+
+
+def _part(work: TaskContext, source: SegmentSource, task: SegmentTask, earlier: Segment, first: int) -> WindowPart:
+    if task.has_parts:
+        return read_part(work, earlier.name)
+    return window_part(work.plan, source.earlier_rows(earlier, first), task.entry.windows)
+
+
+def _rows_at(segment: Sequences, picks: Any) -> Sequences:
+    bounds = np.array([0, len(picks)])
+    return replace(segment, bounds=bounds, rows=take_rows(segment.rows, picks), pos=segment.pos[picks])
+
+
+def _outline(work: TaskContext, rows: Sequences) -> SegmentSummary:
+    """Summarise a segment that the same task will run through: without the transitions of a ``delta``."""
+    plan = work.plan
+    return plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
+
+
+def _handoff_after(
+    work: TaskContext, source: RelaySource, index: int, before: Handoff, summary: SegmentSummary
+) -> Handoff | None:
+    """Return what a turn hands on; its rows of the window that is open then are stored first.
+
+    None where the rows do not sort after those of the turns before.
+    """
+    after, rows = before, source.segment_rows.rows
+    if len(rows):
+        ends = source.ends_after(before.ends)
+        if ends is None:
+            return None
+        through = partial(_run_through_rows, work, rows)
+        after = Handoff(work.plan.kind.advance(before.position, index, summary, through, work.plan.context), ends)
+    if after.position.open_at is not None and not after.position.closed:
+        segment, first = after.position.open_at
+        source.keep_open(first if segment == index else 0, after.position.windows)
+    return after
+
+
+def _run_through_rows(work: TaskContext, rows: Sequences, _: int, value: Any) -> Exit:
+    return exit_through(work.plan, rows, value)
+
+
+# Segments that the tasks of an exchange have staged: a `SegmentSource` over scratch rows.
+
+
+def scan_staged_segments(
+    work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], executor: Executor
+) -> list[TaskReport]:
+    """Scan all segments that the slices have stored and summarised in their reports."""
+    segments = [segment for report in reports for segment in report.segments]
+    clock = latest_clock(report.clock for report in reports)
+    return scan_segments(work, StagedSegments(work), segments_by_key(cuts, segments), executor, cuts, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedSegments:
+    """Segments in scratch files, with the signals that all share.
+
+    ``work``: the context of the tasks.
+    """
+
+    work: TaskContext
+
+    def rows(self, task: SegmentTask) -> SegmentRows:
+        """Return the rows of a segment, and the signals before the next one."""
+        return SegmentRows(self.window_rows(task.segment), self._signals(task.marks))
+
+    def earlier_rows(self, segment: Segment, first: int) -> Sequences:
+        """Return the rows of an earlier segment from row ``first`` on."""
+        rows = read_segment(self.work, segment)
+        return rows if first <= 0 else part_of(rows, first, len(rows))
+
+    def window_rows(self, segment: Segment) -> Sequences:
+        """Return all rows of a segment: they stay on disk until they are used."""
+        return read_segment(self.work, segment)
+
+    def _signals(self, count: int | None) -> Signals:
+        plan = self.work.plan
+        if plan.takes_marks or plan.kind.has_watermark:
+            return read_signals(self.work, not plan.takes_marks, count)
+        return no_signals(self.work)

@@ -1,0 +1,345 @@
+"""The single-pass scan with look-back: presorted chunks on one machine, each read once.
+
+Tasks read chunks in parallel and pass on the position of the window at the end of each, in order. That takes little
+time, so no task waits long. It needs one machine, where tasks can wait for each other. Only the end shows whether all
+rows were in order; where they were not, the results are discarded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from ..columns.arrays import combined
+from ..columns.sort_keys import sorts_before
+from ..errors import DataError, InputError
+from ..kinds.segment_summary import EntryState, SegmentSummary
+from ..planning.plan import panes_only
+from ..ports import Executor
+from ..rows.sequence import Sequences, one_batch, order_of
+from ..scan.segment_scan import concatenate, summarise
+from .blocks import part_of
+from .map_side import no_signals, read_chunk, read_sequences
+from .prefix_scan import SegmentRows, keep_open, relay_segment, scan_in_turn, scan_segments
+from .range_cuts import PLACE, Samples
+from .segments import FIRST, Segment, SegmentTask, read_rows
+from .slice_scan import TaskReport, with_rejects
+from .task import Chunk, TaskContext
+
+# Presorted inputs: their chunks are the slices, and no row is moved.
+#
+# On one machine each chunk is read once (`single_pass`); on a cluster twice, first only the columns that the window
+# depends on (`two_pass`). This module has what both share.
+
+
+KEYED = "the rows have a key"
+OUT_OF_ORDER = "the rows are not in order"
+"""Why chunks cannot be scanned as they are: with a key, and where the sample or a scan shows it."""
+
+
+def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut_keys: bool) -> str | None:
+    """Return why chunks cannot be scanned as they are, in words; None where the sampled rows are in order.
+
+    ``may_cut_keys``: whether the window can be scanned in segments.
+    """
+    plan = work.plan
+    if plan.key:
+        return KEYED
+    if not may_cut_keys:
+        return "the window cannot be scanned in segments"
+    if plan.takes_marks or plan.kind.overlaps:
+        return "windows end at marks" if plan.takes_marks else "windows may show rows of several chunks"
+    if not _is_ascending(work, samples):
+        return OUT_OF_ORDER
+    if not work.source.columnar and not _is_one_machine(executor):
+        return "a first pass over rows of this format would read all of it"
+    return None
+
+
+def _is_ascending(work: TaskContext, samples: Samples) -> bool:
+    rows = samples.rows
+    if not rows.num_rows:
+        return False
+    ascending = order_of([combined(rows.column(name)) for name in (*work.plan.sort, PLACE)])
+    return bool((ascending[1:] > ascending[:-1]).all())
+
+
+def _is_one_machine(executor: Executor) -> bool:
+    with executor.shared_folders() as folders:
+        return bool(folders)
+
+
+def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
+    """Return the order values of the first row and of the last."""
+    return pa.Table.from_batches([rows.rows.select(list(work.plan.sort)).take(pa.array([0, len(rows) - 1]))])
+
+
+def follows(after: pa.Table, before: pa.Table) -> bool:
+    """Whether rows may come after others: both as `first_and_last` returns them."""
+    return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
+
+
+# Turns of tasks on one machine: each task takes the next turn, and receives a message from the turn before.
+#
+# Running tasks take turns in order, in whatever order Spark starts them. So no task waits for one that is still
+# waiting for a core. A task waits at the lock of a file, which the system releases even where the process that holds
+# it dies.
+
+
+@dataclass(frozen=True, slots=True)
+class RelayTurn:
+    """A turn that a task has taken.
+
+    ``index``: number of the turn, from 0.
+    """
+
+    index: int
+    _folder: Path
+    _handoff: IO[bytes]
+
+    def receive(self) -> bytes | None:
+        """Wait for the message of the turn before; None where it sends none. Empty for the first turn."""
+        if self.index == 0:
+            return b""
+        with _file(self._folder, self.index - 1).open("rb") as before:
+            fcntl.flock(before, fcntl.LOCK_SH)
+            return before.read() or None
+
+    def pass_on(self, message: bytes) -> None:
+        """Send a message, which must not be empty, to the next turn."""
+        self._handoff.write(message)
+        self._handoff.close()
+
+    def end(self) -> bool:
+        """End the turn, so that the next one stops waiting; return whether a message was sent."""
+        has_passed_on = self._handoff.closed
+        self._handoff.close()
+        return has_passed_on
+
+
+@contextlib.contextmanager
+def take_turn(folder: str) -> Iterator[RelayTurn | None]:
+    """Take the next turn in a folder; None where an earlier turn gave up.
+
+    A turn gives up for all that follow where this context ends with an exception, or without a message sent.
+    """
+    given_up = Path(folder, "given-up")
+    turn = None if given_up.exists() else _next_turn(Path(folder))
+    has_failed = True
+    try:
+        yield turn
+        has_failed = False
+    finally:
+        if turn is not None and (not turn.end() or has_failed):
+            given_up.touch()
+
+
+def batch_sizes(turns: int, cores: int) -> list[int]:
+    """Return how many turns each task takes, where ``cores`` tasks run at a time: at least 1 each.
+
+    Each task takes its share of a quarter of what is left: many turns first, since starting a task takes time, then
+    fewer, so that all tasks end at about the same time.
+    """
+    sizes: list[int] = []
+    while turns:
+        sizes.append(-(-turns // (4 * cores)))
+        turns -= sizes[-1]
+    return sizes
+
+
+def _next_turn(folder: Path) -> RelayTurn:
+    """Take the next turn. Its file exists and is locked before the turn after it can be taken."""
+    with (folder / "turns").open("ab") as turns:
+        fcntl.flock(turns, fcntl.LOCK_EX)
+        index = turns.seek(0, 2)
+        own = _file(folder, index).open("wb")
+        fcntl.flock(own, fcntl.LOCK_EX)
+        turns.write(b".")
+    return RelayTurn(index, folder, own)
+
+
+def _file(folder: Path, index: int) -> Path:
+    return folder / str(index)
+
+
+def scan_in_one_pass(
+    work: TaskContext, chunks: Sequence[Chunk], executor: Executor, folder: str
+) -> list[TaskReport] | None:
+    """Scan presorted chunks, each from the entry state that the one before passes on; None where rows are not in order.
+
+    ``folder``: an empty folder that all tasks see and can lock files in.
+    """
+    counts = batch_sizes(len(chunks), executor.parallelism)
+    batches = executor.map("scan", partial(_scan_some, work, tuple(chunks), folder), counts)
+    reports = [report for batch in batches for report in batch]
+    is_whole = len(reports) == len(chunks)
+    if is_whole:
+        reports = with_rejects(work, chunks, reports, executor)
+    else:
+        work.sink.discard()
+    work.sink.drop_scratch()
+    return reports if is_whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInHand:
+    """A chunk that its task has read, as a segment; what is kept of the open window of earlier chunks is in files.
+
+    ``work``: the context of the tasks.
+    ``index``: the number of the chunk.
+    ``segment_rows``: its rows.
+    """
+
+    work: TaskContext
+    index: int
+    segment_rows: SegmentRows
+
+    def rows(self, _: SegmentTask) -> SegmentRows:
+        """Return the rows in hand."""
+        return self.segment_rows
+
+    def earlier_rows(self, segment: Segment, _: int) -> Sequences:
+        """Return what an earlier turn has stored: the rows of the window that was open at its end."""
+        return read_rows(self.work, segment.name)
+
+    def window_rows(self, _: Segment) -> Sequences:
+        """Return the rows in hand."""
+        return self.segment_rows.rows
+
+    def ends_after(self, before: pa.Table | None) -> pa.Table | None:
+        """Return the order values of the first row and the last; None where the first sorts before those ``before``."""
+        ends = first_and_last(self.work, self.segment_rows.rows)
+        return ends if before is None or follows(ends, before) else None
+
+    def keep_open(self, first: int, window: int) -> None:
+        """Store, for later turns, what is kept of the rows from ``first`` on, which are in the numbered window."""
+        rows, name = self.segment_rows.rows, relay_segment(self.index).name
+        keep_open(self.work, name, part_of(rows, first, len(rows)), window)
+
+
+def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:
+    """Scan ``count`` chunks, one at a time, or fewer where one gives up."""
+    reports: list[TaskReport] = []
+    while len(reports) < count and (report := _scan_next(work, chunks, folder)) is not None:
+        reports.append(report)
+    return reports
+
+
+def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskReport | None:
+    """Scan the next chunk; None where it gives up because its rows are not in order or its data fails.
+
+    Data that fails may be no rows of one window at all, so the exchange, which sorts them, shall raise the error.
+    """
+    try:
+        with take_turn(folder) as turn:
+            if turn is None or turn.index >= len(chunks):  # the chunk of a task that runs again is lost
+                return None
+            read = read_chunk(work, chunks[turn.index])
+            rows = SegmentRows(read.sequences, no_signals(work), read.account)
+            return scan_in_turn(work, ChunkInHand(work, turn.index, rows), turn, turn.index == len(chunks) - 1)
+    except DataError:
+        return None
+
+
+# The two-pass scan of presorted chunks on a cluster.
+#
+# The first pass reads the columns that the window depends on; it shows whether rows are in order, and summarises each
+# chunk. The second reads each chunk and scans it from its entry state, and reads the rows of the window that is open
+# at its beginning once more.
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSummary:
+    """What the first pass reports of a chunk.
+
+    ``in_order``: whether its rows are in their total order.
+    ``ends``: as in `windowing.engine.presorted.first_and_last`; None where all rows are rejected.
+    ``summary``: the summary of its rows; None where all rows are rejected.
+    """
+
+    in_order: bool
+    ends: pa.Table | None = None
+    summary: SegmentSummary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksReadAgain:
+    """Chunks as segments, of which each task reads what it needs from the input.
+
+    ``work``: the context of the tasks.
+    ``chunks``: all chunks.
+    ``sizes``: number of rows of each that are not rejected.
+    """
+
+    work: TaskContext
+    chunks: tuple[Chunk, ...]
+    sizes: tuple[int, ...]
+
+    def rows(self, task: SegmentTask) -> SegmentRows:
+        """Read a chunk with all columns, and write its rejected rows."""
+        read = read_chunk(self.work, self.chunks[task.segment.index])
+        return SegmentRows(read.sequences, no_signals(self.work), read.account)
+
+    def earlier_rows(self, segment: Segment, first: int) -> Sequences:
+        """Read the rows of an earlier chunk from row ``first`` on, and as few others as possible."""
+        return _last_rows(self.work, self.chunks[segment.index], self.sizes[segment.index] - first)
+
+    def window_rows(self, segment: Segment) -> Sequences:
+        """Read the columns of a chunk that the window depends on."""
+        return read_sequences(replace(self.work, plan=panes_only(self.work.plan)), self.chunks[segment.index])
+
+
+def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> list[TaskReport] | None:
+    """Scan presorted chunks, each from its entry state; None where their rows are not in order."""
+    surveys = executor.map("look ahead", partial(summarise_chunk, work), chunks)
+    if not _are_in_order(surveys):
+        return None
+    segments = [Segment(i, FIRST, str(i), None) for i in range(len(chunks))]
+    found = [(segment, survey.summary) for segment, survey in zip(segments, surveys, strict=True)]
+    summarised = [(segment, summary) for segment, summary in found if summary is not None]
+    idle = [_idle(segment) for segment, summary in found if summary is None]
+    sizes = tuple(0 if summary is None else summary.rows for _, summary in found)
+    source = ChunksReadAgain(work, tuple(chunks), sizes)
+    reports = scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
+    work.sink.drop_scratch()
+    return with_rejects(work, chunks, reports, executor)
+
+
+def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
+    """Summarise a chunk from the columns that the window depends on."""
+    work = replace(work, plan=panes_only(work.plan))
+    rows = read_sequences(work, chunk)
+    if not len(rows):
+        return ChunkSummary(True)
+    summary, _ = summarise(work.plan, rows, no_signals(work))
+    return ChunkSummary(rows.arrived_in_order, first_and_last(work, rows), summary)
+
+
+def _idle(segment: Segment) -> SegmentTask:
+    """Return the task of a chunk of which all rows are rejected: it writes these and reports their account."""
+    return SegmentTask(segment.index, segment, EntryState(0, 0, emits=False), False)
+
+
+def _are_in_order(surveys: Sequence[ChunkSummary]) -> bool:
+    ends = [survey.ends for survey in surveys if survey.ends is not None]
+    return all(survey.in_order for survey in surveys) and all(follows(after, one) for one, after in pairwise(ends))
+
+
+def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
+    """Read the last ``rows`` rows of a chunk that are not rejected, and as few others as possible."""
+    found: list[Sequences] = []
+    for split in reversed(chunk.splits):
+        for part in reversed(work.source.parts_of(split)):
+            found.insert(0, read_sequences(work, replace(chunk, splits=(part,))))
+            rows -= len(found[0])
+            if rows <= 0:
+                return concatenate([part_of(found[0], -rows, len(found[0])), *found[1:]])
+    raise InputError("the input has fewer rows than when the run began", "run it again when nothing writes to it")

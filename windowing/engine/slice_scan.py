@@ -1,0 +1,333 @@
+"""The reduce side: merge the blocks of a slice into sequences, scan them, write a part of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate, chain
+
+import numpy as np
+import pyarrow as pa
+
+from ..clock.watermark import NO_LEVEL, Watermarks, after
+from ..columns.arrays import ClockValue, Ints, latest_clock
+from ..kinds.eviction.evictions import Evictions
+from ..kinds.signals import Signals, watermark_signals, window_marks
+from ..local_executor import LocalExecutor
+from ..planning.plan import Plan, panes_only
+from ..ports import ChunkAccount, Counts, Executor, Part
+from ..rows.marks import Marks, all_in_order, no_marks
+from ..rows.merge import merge
+from ..rows.sequence import Sequences, one_batch, order_of
+from ..scan.lag_rows import keep_lookback, with_lag_columns
+from ..scan.row_validation import (
+    assess,
+    is_ordered_by_time,
+    is_read_in_order,
+    last_closed,
+    merged_watermarks,
+    no_watermarks,
+)
+from ..scan.scan import (
+    RunExtent,
+    empty_mark_rows,
+    falls_of,
+    finish_operators,
+    latest,
+    mark_only_rows,
+    restore_rows,
+    scan,
+)
+from ..state.window_state import WindowState
+from .blocks import ShuffleBlock, decode_state, is_state, load_window_state, part_of, read, snapshot_slice
+from .map_side import (
+    MappedChunk,
+    chunk_reading,
+    no_rows,
+    no_sequences,
+    read_chunk,
+    read_columns,
+    read_rows,
+    sequences_of,
+)
+from .range_cuts import SliceBounds
+from .rejects import CheckedTables, StoredRejects, store_rejects, write_stored_rejects
+from .segments import FIRST, LAST, WHOLE, SummarisedSegment, part_number, whole_key_rows, write_segment, write_signals
+from .snapshot import EMPTY_SNAPSHOT, TaskSnapshot
+from .task import Chunk, TaskContext
+
+# The global pass: one ordered pass over a few columns of all keys, in one task, for what couples keys.
+#
+# Its decisions are broadcast to all tasks that read or scan, so that everything else stays keyed and parallel.
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalDecisions:
+    """What the global pass decides for all keys together.
+
+    ``late``: int64, ascending, the arrival positions of rows too late for any pane; None: not event time.
+    ``watermarks``: all watermark advances; None: not event time.
+    ``evictions``: partition evictions; None: none in the spec.
+    ``watermark``: the watermark after all rows, as a reading; None: no row yet, or not event time.
+    """
+
+    late: Ints | None = None
+    watermarks: Watermarks | None = None
+    evictions: Evictions | None = None
+    watermark: ClockValue | None = None
+
+
+def run_global_pass(
+    work: TaskContext, chunks: Sequence[Chunk], executor: Executor
+) -> tuple[TaskContext, Sequence[Chunk]]:
+    """Decide what couples keys; return the context and the chunks that carry the decisions."""
+    plan = work.plan
+    if _needs_order(plan):
+        (decisions,) = executor.map("ordered pass", partial(_decide, work), [chunks])
+        return replace(work, decisions=executor.broadcast(decisions), watermark=decisions.watermark), chunks
+    if plan.kind.has_watermark and not is_ordered_by_time(plan):
+        watermark = None if work.restore_point is None else work.restore_point.watermark
+        highest_readings = executor.map("watermark", partial(chunk_reading, work), chunks)
+        readings: list[ClockValue | None] = [*accumulate([watermark, *highest_readings], after)]
+        with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
+        return replace(work, watermark=readings[-1]), with_watermarks
+    return work, chunks
+
+
+def _needs_order(plan: Plan) -> bool:
+    """Whether a window couples its keys, so that rows must be read in order by one task."""
+    if plan.kind.has_watermark:
+        return not is_read_in_order(plan) and not is_ordered_by_time(plan)
+    return plan.kind.eviction is not None
+
+
+def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
+    """Read the rows of all chunks in their total order and decide."""
+    plan = work.plan
+    if plan.kind.eviction is not None:
+        needed = plan if plan.lag_columns else panes_only(plan)  # any column with lag may reject rows
+        return GlobalDecisions(evictions=_evictions(replace(work, plan=needed), chunks))
+    watermark = None if work.restore_point is None else work.restore_point.watermark
+    reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
+    if not reads:
+        return GlobalDecisions(np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort), watermark=watermark)
+    rows = one_batch(pa.Table.from_batches([rows for rows, _ in reads]))
+    pos = np.concatenate([pos for _, pos in reads])
+    if plan.sort:
+        ascending = order_of([rows.column(name) for name in plan.sort])
+        rows, pos = rows.take(pa.array(ascending)), pos[ascending]
+    lateness = assess(plan, watermark, rows, pos)
+    return GlobalDecisions(np.sort(pos[lateness.late]), lateness.watermarks, watermark=lateness.watermark)
+
+
+def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
+    """Return the evictions over restored rows and the rows of all chunks."""
+    reads = [read_rows(work, chunk) for chunk in chunks]
+    sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
+    marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
+    state, since = load_window_state(work), None if work.restore_point is None else work.restore_point.clock
+    new = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state).sequences
+    sequences, restored, _ = restore_rows(work.plan, state, new, window_marks(marks), None, since)
+    context = replace(work.plan.context, clock=since, since=since, restored=restored)
+    return work.plan.kind.evictions(sequences, marks, context)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What a scan task reports to the driver; its size does not grow with the rows, only with the marks.
+
+    ``parts``: the files written; none where nothing came out.
+    ``counts``: row accounting of what it scanned and of the chunks that it accounts for.
+    ``rejects``: files of rejected rows of these chunks.
+    ``windows``: number of panes that came out.
+    ``falls``: how often the watched attribute is smaller than in the row before of its key.
+    ``occupied``: one bit for each mark, set where a pane came out at it; for `empty_marks_of`.
+    ``marks``: the marks themselves, from slice 0 only, where several slices share them.
+    ``snapshot``: the window state written for the next run.
+    ``watermark``: the watermark after all rows, as a reading, where the task itself computed it.
+    ``segments``: segments of keys that are cut, stored and yet to be scanned.
+    ``clock``: the largest clock value of the chunks it saw, or None.
+    ``span``: the smallest and the largest order value of these chunks, where the run asks for them.
+    ``stored_rejects``: rows that the scan has rejected, counted and yet to be written.
+    """
+
+    parts: tuple[Part, ...]
+    counts: Counts
+    rejects: tuple[Part, ...]
+    windows: int
+    falls: int
+    occupied: bytes = b""
+    marks: Marks | None = None
+    snapshot: TaskSnapshot = EMPTY_SNAPSHOT
+    watermark: ClockValue | None = None
+    segments: tuple[SummarisedSegment, ...] = ()
+    clock: ClockValue | None = None
+    span: tuple[float, float] | None = None
+    stored_rejects: StoredRejects | None = None
+
+
+def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: Sequence[pa.Buffer]) -> TaskReport:
+    """Scan the whole keys of slice ``index``, and store its segments of keys that are cut.
+
+    ``blocks``: all blocks for the slice, in any order.
+    """
+    state = decode_state(work, [data for data in blocks if is_state(data)])
+    row_blocks = sorted((read(data) for data in blocks if not is_state(data)), key=lambda block: block.chunk)
+    if not row_blocks and state is None:
+        return TaskReport((), Counts(), (), 0, 0)
+    account = sum((block.account for block in row_blocks if block.account), ChunkAccount())
+    clocks = [block.clock for block in row_blocks if block.clock is not None]
+    sequences = merge([block.sequences for block in row_blocks]) if row_blocks else no_sequences(work)
+    signals = signals_of(work, row_blocks)
+    low, high = whole_key_rows(sequences, cuts, index)
+    sides = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
+    segments = [write_segment(work, index, side, segment, signals) for side, segment in sides.items() if len(segment)]
+    if segments:
+        sequences = part_of(sequences, low, high)
+        if work.plan.takes_marks or signals.watermarks is not None:
+            write_signals(work, signals)
+    number = part_number(cuts, index, WHOLE)
+    report = _finish(work, index, number, cuts is None, _ScanInput(sequences, signals, clocks, account, state))
+    return replace(report, segments=tuple(segments), clock=max(clocks, default=None))
+
+
+def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
+    """Read, merge and scan a small input in one task."""
+    state = load_window_state(work)
+    if work.plan.kind.has_watermark:
+        work, chunks = run_global_pass(work, chunks, LocalExecutor())
+    reads = [read_chunk(work, chunk) for chunk in chunks]
+    clocks = [read.clock for read in reads if read.clock is not None]
+    account = sum((read.account for read in reads), ChunkAccount())
+    sequences = merge([read.sequences for read in reads]) if reads else no_sequences(work)
+    report = _finish(work, 0, 0, True, _ScanInput(sequences, signals_of(work, reads), clocks, account, state))
+    return with_rejects(work, chunks, [report], LocalExecutor())[0]
+
+
+def with_rejects(
+    work: TaskContext, chunks: Sequence[Chunk], reports: Sequence[TaskReport], executor: Executor
+) -> list[TaskReport]:
+    """Return the reports of all scan tasks once the rows that they have rejected are written, too."""
+    stored = [report.stored_rejects for report in reports if report.stored_rejects is not None]
+    if not stored:
+        return [*reports]
+    first, *others = (replace(report, stored_rejects=None) for report in reports)
+    parts = write_stored_rejects(work, chunks, stored, executor)
+    work.sink.drop_scratch()
+    return [replace(first, rejects=(*first.rejects, *parts)), *others]
+
+
+def empty_marks_of(work: TaskContext, reports: Sequence[TaskReport]) -> pa.Table:
+    """Return mark-only rows for the marks at which no slice had a pane."""
+    marks = next(report.marks for report in reports if report.marks is not None)
+    occupied = np.zeros(-(-len(marks) // 8), np.uint8)
+    for report in reports:
+        bits = np.frombuffer(report.occupied, np.uint8)  # a segment sees only the marks before the next segment
+        occupied[: len(bits)] |= bits
+    return empty_mark_rows(work.plan, marks, np.flatnonzero(np.unpackbits(occupied)))
+
+
+@dataclass(frozen=True, slots=True)
+class _ScanInput:
+    """The input of one scan.
+
+    ``sequences``: new rows.
+    ``signals``: marks or watermark advances, and evictions.
+    ``clocks``: the largest clock value of each chunk that has one.
+    ``account``: row accounting of the chunks.
+    ``state``: the restored window state, or None.
+    """
+
+    sequences: Sequences
+    signals: Signals
+    clocks: list[ClockValue]
+    account: ChunkAccount
+    state: WindowState | None
+
+
+def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, scan_input: _ScanInput) -> TaskReport:
+    restore_point, signals, plan = work.restore_point, scan_input.signals, work.plan
+    marks = signals.marks
+    since = restore_point.clock if restore_point is not None else None
+    earlier_advances = None if restore_point is None else restore_point.advances
+    ordered = with_lag_columns(plan, scan_input.sequences, scan_input.state)
+    sequences, restored, idle = restore_rows(
+        plan, scan_input.state, ordered.sequences, signals, earlier_advances, since
+    )
+    clock = latest_clock([*scan_input.clocks, since])
+    if is_only_slice and not plan.key and len(ordered.rejects):  # or the cell of a rejected row would seem to have rows
+        clock = latest_clock([latest(plan, ordered.sequences.rows), since])
+    is_continued = work.state_files is not None
+    closed = last_closed(plan, sequences, signals, work.watermark) if is_continued else NO_LEVEL
+    extent = RunExtent(clock, since, closed, is_continued)
+    scanned = scan(plan, sequences, signals, extent, restored)
+    finishing, idle = finish_operators(plan, idle, scanned.hidden)
+    mark_rows = mark_only_rows(plan, scanned, sequences, marks, extent) if is_only_slice else ()
+    parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
+    scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
+    rejects = ordered.rejects + scanned.rejects
+    seen = [sequences, scan_input.sequences] if len(rejects) else [sequences]
+    snapshot = snapshot_slice(work, index, seen, scanned, idle, signals, extent)
+    carried = (
+        0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
+    )
+    scan_counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
+    scan_counts = replace(scan_counts, panes_hidden=scanned.hidden.count)
+    shared = plan.takes_marks and not is_only_slice
+    occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
+    reported_marks = marks if shared and index == 0 else None
+    scan_counts = replace(scan_counts, rejected=rejects.by_reason)
+    counts, written = scan_input.account.counts + scan_counts, scan_input.account.rejects
+    return TaskReport(
+        parts,
+        counts,
+        written,
+        scanned.windows,
+        falls_of(plan, sequences),
+        occupied,
+        reported_marks,
+        snapshot,
+        work.watermark,
+        span=scan_input.account.span,
+        stored_rejects=store_rejects(work, number, rejects),
+    )
+
+
+def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tuple[Part, ...]:
+    """Write a part from its tables as they come; write no file where there is no row."""
+    filled = (table for table in tables if table.num_rows)
+    first = next(filled, None)
+    if first is None:
+        return ()
+    if not work.conditions:
+        return work.sink.write_parts(index, chain([first], filled))
+    checked = CheckedTables(work.plan, work.conditions, chain([first], filled))
+    return checked.on(work.sink.write_parts(index, checked))
+
+
+def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
+    """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
+    plan = work.plan
+    if plan.kind.has_watermark:
+        earlier_advances = (
+            [work.restore_point.advances]
+            if work.restore_point is not None and work.restore_point.advances is not None
+            else []
+        )
+        if work.decisions is not None:
+            return watermark_signals(merged_watermarks(plan, [*earlier_advances, work.decisions.value.watermarks]))
+        advances = [*earlier_advances, *(Watermarks(part.marks, part.level) for part in chunks)]
+        return watermark_signals(
+            merged_watermarks(plan, advances) if advances else no_watermarks(no_rows(work), plan.sort)
+        )
+    evictions = None if work.decisions is None else work.decisions.value.evictions
+    marks = all_in_order([part.marks for part in chunks]) if chunks else no_marks(no_rows(work), plan.sort)
+    return window_marks(marks, evictions)
+
+
+def mark_bits(by_mark: Ints, marks: int) -> bytes:
+    """Pack into bits at which of ``marks`` marks a pane came out."""
+    flags = np.zeros(marks, np.bool_)
+    flags[by_mark] = True
+    return np.packbits(flags).tobytes()

@@ -1,0 +1,155 @@
+"""Snapshot and restore of what concerns all keys: the clock, the watermark, the last position in the order.
+
+The driver handles only these few values. Tasks read and write the rows and keys of the window state, so a run starts
+from millions of open windows at the same cost for the driver as from none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ..clock.watermark import Watermarks, advance_table, advances_of
+from ..columns.arrays import ClockValue
+from ..columns.sort_keys import last_in_order
+from ..planning.plan import Plan
+from ..ports import Part, StateFiles
+from ..scan.row_validation import clock_column, retyped_watermark
+from ..state.state_types import StateTypes
+
+_ADVANCES, _POSITION = "advances", "position"
+
+
+@dataclass(frozen=True, slots=True)
+class StatePart:
+    """The window state that one scan task of the run before wrote.
+
+    ``index``: place among the parts, ascending by key.
+    ``keys``: the file with the key state.
+    ``rows``: the file with the rows; None where the keys hold no rows.
+    """
+
+    index: int
+    keys: Part
+    rows: Part | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePoint:
+    """The state that a stage restores.
+
+    ``files``: the files that hold the ``parts``.
+    ``parts``: the window state, one for each task that wrote some, ascending by key.
+    ``clock``: the clock at the end of the run before, in measures of the clock column; None: no row yet.
+    ``watermark``: the watermark then, as a reading; None: no row yet.
+    ``position``: one row with the largest order values so far; None where there was no row, or no order column.
+    ``advances``: the watermark advances that panes to come may still need; None: not event time.
+    ``types``: the types that rows and keys get when they are read; None: those that they have.
+    """
+
+    files: StateFiles
+    parts: tuple[StatePart, ...]
+    clock: ClockValue | None
+    watermark: ClockValue | None
+    position: pa.Table | None
+    advances: Watermarks | None
+    types: StateTypes | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Estimate of the bytes that the restored rows and keys take in memory."""
+        return sum(4 * (part.keys.nbytes + (part.rows.nbytes if part.rows else 0)) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSnapshot:
+    """What a scan task reports of the window state that it wrote for the next run.
+
+    ``keys``: number of keys that hold rows.
+    ``windows``: number of open windows.
+    ``oldest``: the smallest value of the first order column among the rows.
+    ``position``: one row with the largest order values of its rows.
+    ``clock``: as in `RestorePoint`.
+    ``advances``: as in `RestorePoint`; only the task of slice 0 reports them.
+    ``parts``: the files written.
+    """
+
+    keys: int = 0
+    windows: int = 0
+    oldest: Any = None
+    position: pa.Table | None = None
+    clock: ClockValue | None = None
+    advances: Watermarks | None = None
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSnapshot:
+    """The window state that a run of a stage wrote.
+
+    ``registers``: clock and watermark, as plain JSON for the record of the unit.
+    ``parts``: all files written.
+    ``keys``: number of keys that hold rows.
+    ``windows``: number of open windows.
+    ``oldest``: the smallest value of the first order column among the rows, as text.
+    """
+
+    registers: Mapping[str, Any]
+    parts: tuple[Part, ...]
+    keys: int
+    windows: int
+    oldest: str | None
+
+
+def restore(
+    files: StateFiles, registers: Mapping[str, Any], plan: Plan | None = None, types: StateTypes | None = None
+) -> RestorePoint:
+    """Return the state that `write_snapshot` has written, for a ``plan`` in whose ``types``; None: in its own.
+
+    Raises `ConfigError` where these types do not hold a value of what concerns all keys.
+    """
+    rows = {part.name.removeprefix("rows-"): part for part in files.parts("rows")}
+    keys = files.parts("keys")
+    parts = tuple(StatePart(i, part, rows.get(part.name.removeprefix("keys-"))) for i, part in enumerate(keys))
+    advances, position = files.read_table(_ADVANCES), files.read_table(_POSITION)
+    clock, watermark = registers["clock"], registers["watermark"]
+    if plan is not None and types is not None:
+        clock, watermark = types.measure(clock_column(plan), clock), retyped_watermark(plan, types, watermark)
+        position = None if position is None else types.retyped(position)
+        advances = None if advances is None else types.retyped(advances)
+    found = None if advances is None else advances_of(advances)
+    return RestorePoint(files, parts, clock, watermark, position, found, types)
+
+
+def write_snapshot(
+    files: StateFiles,
+    restore_point: RestorePoint | None,
+    snapshots: Sequence[TaskSnapshot],
+    watermark: ClockValue | None,
+) -> RunSnapshot:
+    """Write what concerns all keys, given the report of each task, and sum up all reports."""
+    clocks = [task.clock for task in snapshots if task.clock is not None]
+    clocks += [] if restore_point is None or restore_point.clock is None else [restore_point.clock]
+    tables = [task.position for task in snapshots if task.position is not None]
+    tables += [] if restore_point is None or restore_point.position is None else [restore_point.position]
+    parts = [part for task in snapshots for part in task.parts]
+    position = last_in_order(pa.concat_tables(tables)) if tables else None
+    if position is not None:
+        parts.append(files.write_table(_POSITION, position))
+    advances = next((task.advances for task in snapshots if task.advances is not None), None)
+    if advances is not None:
+        parts.append(files.write_table(_ADVANCES, advance_table(advances)))
+    oldest = [task.oldest for task in snapshots if task.oldest is not None]
+    return RunSnapshot(
+        {"clock": max(clocks, default=None), "watermark": watermark},
+        tuple(parts),
+        sum(task.keys for task in snapshots),
+        sum(task.windows for task in snapshots),
+        str(min(oldest)) if oldest else None,
+    )
+
+
+EMPTY_SNAPSHOT = TaskSnapshot()

@@ -1,0 +1,194 @@
+"""The library ``deltalake``, an extra: loaded when a table is opened, and its errors in one line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+from pyarrow import fs
+
+from ..errors import ConfigError, DamagedError, InputError, install_extra
+from ..support.file_systems import (
+    FILE,
+    StoreAddress,
+    endpoint,
+    file_system_of,
+    kind_of_mode,
+    reach,
+    read_file,
+    with_plain_scheme,
+)
+from ..support.redaction import redacted_path
+from ..support.store_errors import store_trouble
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+LOG = "_delta_log"
+"""The folder of a table that has its log."""
+_DEEPEST = 500  # levels of JSON; the parser of the library ends the process at some ten thousand
+_CHECKED: dict[str, tuple[int, int]] = {}
+"""By path, size and time of each file of a log that was looked at: a run opens its table some ten times."""
+_RESTORE = "restore it from a copy, or from the program that wrote it"
+
+
+def locate(root: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a path or URI, and the absolute path in it."""
+    if "://" not in root:
+        return fs.LocalFileSystem(), os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
+    return file_system_of(root)
+
+
+def open_table(root: str, version: str | None = None) -> DeltaTable:
+    """Open a table at a version; None: the newest.
+
+    Raises `InputError` where there is no table or no such version, `ConfigError` where the library is missing or
+    ``version`` is neither a number nor a time.
+    """
+    deltalake = import_library()
+    shown = redacted_path(root)
+    if Path(root).is_file():
+        raise InputError(f"{shown} is a file, and a Delta table is a folder", "name a folder")
+    if "://" not in root:
+        _check_log(Path(os.path.realpath(root), LOG), shown)
+    with input_errors(shown):
+        reach(root)
+        try:
+            table: DeltaTable = deltalake.DeltaTable(uri_of(root), storage_options=storage_options(root))
+        except deltalake.exceptions.TableNotFoundError as error:
+            raise InputError(f"{shown} is no Delta table: it has no {LOG}", "check the path") from error
+        if version is not None:
+            _load(table, version, root)
+    return table
+
+
+def _check_log(log: Path, shown: str) -> None:
+    """Raise `DamagedError` where the library would wait without end for a file of a log, or crash over it."""
+    if not log.is_dir():
+        return
+    with os.scandir(log) as entries:
+        for entry in entries:
+            known = entry.stat()
+            place, version = f"{shown}/{LOG}/{entry.name}", (known.st_size, known.st_mtime_ns)
+            if entry.name.startswith(("_", ".")) and entry.is_dir():  # of sidecars and commits in staging
+                continue
+            if (kind := kind_of_mode(known.st_mode)) != FILE:
+                raise DamagedError(f"{place} cannot be read: {kind} stands there, and no file", _RESTORE)
+            if entry.name.endswith(".json") and _CHECKED.get(entry.path) != version:
+                if any(map(_is_deep, read_file(entry.path).splitlines())):
+                    raise DamagedError(f"{place} cannot be read: it nests more than {_DEEPEST} levels", _RESTORE)
+                _CHECKED[entry.path] = version
+
+
+def _is_deep(line: bytes) -> bool:
+    """Whether more brackets are open in a line than any log has; brackets in texts count as well."""
+    if line.count(b"[") + line.count(b"{") <= _DEEPEST:
+        return False
+    letters = np.frombuffer(line, np.uint8) & ~np.uint8(0x20)  # "{" and "[" differ in one bit, as "}" and "]" do
+    return bool((np.cumsum(letters == ord("["), dtype=np.int64) - np.cumsum(letters == ord("]"))).max() > _DEEPEST)
+
+
+def import_library() -> Any:
+    """Return the module ``deltalake``. Raises `ConfigError` where it is not installed."""
+    try:
+        import deltalake  # noqa: PLC0415 - heavy, and few runs need it
+        import deltalake.exceptions  # noqa: PLC0415
+    except ImportError as error:
+        what = "Delta tables need the package deltalake, which is not installed"
+        raise ConfigError(what, install_extra("delta")) from error
+    return deltalake
+
+
+def storage_options(root: str) -> dict[str, str] | None:
+    """Return what the library has to know of a store besides what it finds in the environment."""
+    address = StoreAddress.parse(root)
+    if address is None or address.scheme != "s3":
+        return None
+    at = address.option("endpoint_override")
+    scheme = address.option("scheme") or "https"
+    named = endpoint() if at is None else at if "://" in at else f"{scheme}://{at}"
+    known = {
+        "AWS_ACCESS_KEY_ID": address.user,
+        "AWS_SECRET_ACCESS_KEY": address.password,
+        "AWS_REGION": address.option("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        "AWS_ENDPOINT_URL": named,
+        "AWS_ALLOW_HTTP": "true" if named and named.startswith("http://") else None,
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+@contextmanager
+def input_errors(shown: str) -> Iterator[None]:
+    """Turn errors of the library into an `InputError` that names the table, in one line."""
+    try:
+        yield
+    except import_library().exceptions.DeltaError as error:
+        raise _error(shown, "cannot be read as a Delta table", error) from error
+    except OSError as error:
+        raise _error(shown, "cannot be reached", error) from error
+
+
+def _error(shown: str, what: str, error: Exception) -> InputError:
+    if (trouble := store_trouble(str(error))) is not None:
+        return InputError(f"{shown} cannot be read: {trouble.words}", trouble.do)
+    return InputError(f"{shown} {what}: {first_line(error)}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of a message."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def uri_of(root: str) -> str:
+    """Return a path or URI as the library takes it: without credentials and parameters.
+
+    Raises `ConfigError` for a path in which the library would take ``%2e`` for a dot, and so read another folder.
+    """
+    if "://" not in root:
+        whole = os.path.realpath(root)
+        if unquote(whole) != whole:
+            what = f"{redacted_path(root)} cannot be a Delta table: its path has a % before two hex digits"
+            raise ConfigError(what, "choose a path without these")
+        return whole
+    address = StoreAddress.parse(root)
+    if address is None or address.scheme == "abfs":
+        return with_plain_scheme(root).rstrip("/")
+    return f"{address.scheme}://{address.bucket}/{address.path}".rstrip("/")
+
+
+def _load(table: DeltaTable, version: str, root: str) -> None:
+    newest, shown = table.version(), redacted_path(root)
+    if version.isascii() and version.isdigit():
+        if int(version) > newest:
+            raise InputError(f"{shown} has no version {version}", f"its newest is {newest}")
+        table.load_as_version(int(version))
+        return
+    time = _instant(version, shown)
+    if time < (first := _first(root)):
+        raise InputError(f"{shown} has no version at {version}", f"its first is of {first.isoformat()}")
+    table.load_as_version(time)
+
+
+def _instant(text: str, shown: str) -> dt.datetime:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        do = "name its number, or a time such as 2026-11-01T06:00"
+        raise ConfigError(f"{text!r} names no version of {shown}", do) from None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+def _first(root: str) -> dt.datetime:
+    """Return the time of the oldest version in the log: that of its file, as the library takes it."""
+    system, inner = locate(root)
+    infos = system.get_file_info(fs.FileSelector(f"{inner}/{LOG}"))
+    times = [info.mtime for info in infos if info.extension == "json" and info.mtime is not None]
+    return min(times, default=dt.datetime.min.replace(tzinfo=dt.UTC))

@@ -1,0 +1,360 @@
+"""One transaction that replaces the files of a table, or of one of its partitions, by those of a result.
+
+The library commits at the version after the one that was read, or not at all; so what was read is what is replaced. If
+others have committed meanwhile, the table is read again, and the transaction goes on if its partition is as it was.
+
+A transaction carries the id of the run as an *app transaction* of the partition, so that it counts once, however often
+it is tried.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import random
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from ..errors import InputError, OutputError
+from ..support.store_errors import store_trouble
+from .address import Values, folder_path
+from .delta import merged_schema
+from .delta_library import LOG, first_line, import_library, locate, open_table, storage_options, uri_of
+from .statistics import ColumnStatistics, FileStatistics
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Schema
+    from deltalake.transaction import AddAction
+
+
+_TRIES = 100
+_PAUSE = 0.05  # seconds, of a random part of which the next try waits
+_WRITTEN = frozenset(
+    {
+        *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "timestampNtz"),
+        *("columnMapping", "deletionVectors", "identityColumns", "domainMetadata", "v2Checkpoint"),
+        *("vacuumProtocolCheck", "clustering"),
+    }
+)
+"""Writer features whose tables can be written; most of them only where they are not in use."""
+_IN_USE = {
+    "delta.appendOnly": "says that nothing in it may be replaced",
+    "delta.constraints.": "has constraints, which wincli does not check",
+    "delta.enableDeletionVectors": "may have deletion vectors",
+}
+_IN_SCHEMA = {
+    "delta.invariants": "has invariants, which wincli does not check",
+    "delta.generationExpression": "has generated columns",
+    "delta.identity.start": "has identity columns",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    """A file of a result.
+
+    ``path``: relative to the table.
+    ``size``: in bytes.
+    ``values``: its partition columns.
+    ``statistics``: as the log has them.
+    """
+
+    path: str
+    size: int
+    values: Values
+    statistics: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A result on its way into a table.
+
+    ``root``: the path or URI of the table; ``shown``: as messages call it.
+    ``values``: the partition that is replaced; empty: the whole table.
+    ``token``: the id of the result.
+    ``held``: what `held` returned when the run began.
+    ``columns``: the columns of the result, those of partitions among them.
+    ``partitions``: the names of the partition columns of a new table.
+    ``files``: its files.
+    ``properties``: what the log says of the run.
+    """
+
+    root: str
+    shown: str
+    values: Values
+    token: str
+    held: str
+    columns: pa.Schema
+    partitions: Sequence[str]
+    files: Sequence[AddedFile]
+    properties: Mapping[str, str]
+
+
+def find_table(root: str) -> DeltaTable | None:
+    """Return the newest version of a table; None where there is no table."""
+    try:
+        return open_table(root)
+    except InputError as error:
+        if isinstance(error.__cause__, import_library().exceptions.TableNotFoundError):
+            return None
+        raise
+
+
+def app_of(values: Values) -> str:
+    """Return the name of the app transaction of a partition."""
+    return f"wincli:{folder_path(values)}"
+
+
+def published(table: DeltaTable, values: Values) -> str | None:
+    """Return the id of the result that was published last in a partition; None where there is none."""
+    number = table.transaction_version(app_of(values))
+    return None if number is None else f"{number:012x}"
+
+
+def live_files(table: DeltaTable, values: Values) -> list[dict[str, Any]]:
+    """Return path, size and rows of the files of a partition, sorted by path."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    for name, value in values:
+        column = actions[f"partition.{name}"].cast(pa.string())
+        actions = actions.filter(column.is_null() if value is None else pc.equal(column, value))
+    rows = actions.select(["path", "size_bytes", "num_records"]).to_pylist()
+    return sorted(rows, key=lambda row: row["path"])
+
+
+def only_rewritten(root: str, table: DeltaTable, values: Values) -> bool:
+    """Whether others have, since the last result of a partition, only written the same rows into other files.
+
+    A compaction says of its files that they are no change of data; an update of as many rows as before does not. What
+    is gone from the log is taken for a compaction.
+    """
+    system, inner = locate(root)
+    last, wanted = published(table, values), dict(values)
+    for version in range(table.version(), -1, -1):
+        log = f"{inner}/{LOG}/{version:020}.json"
+        if system.get_file_info(log).type != fs.FileType.File:
+            return True
+        with system.open_input_stream(log) as file:
+            actions = [json.loads(line) for line in file.read().splitlines()]
+        taken = {(each["txn"]["appId"], each["txn"]["version"]) for each in actions if "txn" in each}
+        if last is not None and (app_of(values), int(last, 16)) in taken:
+            return True
+        changes = [each.get("add") or each.get("remove") or {} for each in actions]
+        others = [each for each in changes if each.get("dataChange")]
+        is_own = any(app.startswith("wincli") for app, _ in taken)
+        if not is_own and any(_is_in(each.get("partitionValues"), wanted) for each in others):
+            return False
+    return False
+
+
+def _is_in(found: Mapping[str, str | None] | None, wanted: Mapping[str, str | None]) -> bool:
+    """Whether a file may be of a partition; of one that the log does not say it of, it may."""
+    return all(((found or wanted).get(name) or None) == value for name, value in wanted.items())
+
+
+def held(table: DeltaTable | None, values: Values) -> str:
+    """Return a text that is another one whenever a partition has other files, or a fence was put."""
+    texts = [] if table is None else [file["path"] for file in live_files(table, values)]
+    fence = None if table is None else table.transaction_version(_fence_of(values))
+    return hashlib.sha256("\n".join([str(fence), *texts]).encode()).hexdigest()
+
+
+def check_writable(table: DeltaTable, shown: str) -> None:
+    """Raise `OutputError` where a table demands of writers what wincli does not do."""
+    features = {feature[:1].lower() + feature[1:] for feature in table.protocol().writer_features or ()}
+    why = [f"has the feature {feature}, which wincli does not write" for feature in sorted(features - _WRITTEN)]
+    settings = table.metadata().configuration
+    why += [text for name, text in _IN_USE.items() if any(_is_set(key, value, name) for key, value in settings.items())]
+    why += [text for name, text in _IN_SCHEMA.items() if any(name in field.metadata for field in table.schema().fields)]
+    if settings.get("delta.columnMapping.mode", "none") != "none":
+        why.append("gives its columns other names in files (column mapping)")
+    if why:
+        raise OutputError(f"the table {shown} {why[0]}; nothing was written", "write to another table")
+
+
+def publish(replacement: Replacement) -> None:
+    """Commit a result.
+
+    Raises `OutputError` where the partition is not as it was when the run began, or the library refuses; then nothing
+    has changed.
+    """
+    for _ in range(_TRIES):
+        table = find_table(replacement.root)
+        if table is not None and published(table, replacement.values) == replacement.token:
+            return
+        if held(table, replacement.values) != replacement.held:
+            what = f"another program has written to {replacement.shown} since this run began; nothing was written"
+            raise OutputError(what, "run again")
+        try:
+            is_done = _commit(replacement, table)
+        except OutputError:
+            is_done = _has_landed(replacement)
+            if not is_done:
+                raise
+        if is_done:
+            return
+        time.sleep(random.uniform(0, _PAUSE))
+    raise _busy(replacement.shown)
+
+
+def _has_landed(replacement: Replacement) -> bool:
+    """Whether a transaction has taken effect although its answer was lost; false where nobody can tell."""
+    with suppress(InputError):
+        table = find_table(replacement.root)
+        return table is not None and published(table, replacement.values) == replacement.token
+    return False
+
+
+def put_fence(root: str, shown: str, values: Values, columns: pa.Schema, partitions: Sequence[str]) -> None:
+    """Make sure that no run that began before this publishes in a partition; the rows of the table stay as they are.
+
+    A table that is not there is made without rows, for such a run would make it. ``columns`` and ``partitions``: as in
+    `Replacement`, for that. Raises `OutputError` where the library refuses, or others commit all the time.
+    """
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - loaded only where a table is written
+
+    properties = CommitProperties(
+        max_commit_retries=0, app_transactions=[Transaction(_fence_of(values), secrets.randbits(48))]
+    )
+    for _ in range(_TRIES):
+        table = find_table(root)
+        if table is None:
+            is_done = _make(root, shown, merged_schema(columns, None), [], partitions, properties)
+        else:
+            names = table.metadata().partition_columns
+            is_done = _try(
+                lambda table=table, names=names: table.create_write_transaction(
+                    [], "append", table.schema(), names, commit_properties=properties
+                ),
+                shown,
+            )
+        if is_done:
+            return
+        time.sleep(random.uniform(0, _PAUSE))
+    raise _busy(shown)
+
+
+def _commit(replacement: Replacement, table: DeltaTable | None) -> bool:
+    """Commit at the version after the one that was read; return whether nobody else has committed it."""
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - loaded only where a table is written
+    from deltalake.transaction import AddAction  # noqa: PLC0415
+
+    now = int(time.time() * 1000)
+    adds = [
+        AddAction(file.path, file.size, dict(file.values), now, True, file.statistics) for file in replacement.files
+    ]
+    properties = CommitProperties(
+        custom_metadata=dict(replacement.properties),
+        max_commit_retries=0,
+        app_transactions=[Transaction(app_of(replacement.values), int(replacement.token, 16))],
+    )
+    schema = merged_schema(replacement.columns, table)
+    if table is None:
+        return _make(replacement.root, replacement.shown, schema, adds, replacement.partitions, properties)
+    filters: Any = [(name, "=", value or "") for name, value in replacement.values] or None
+    names = table.metadata().partition_columns
+    return _try(
+        lambda: table.create_write_transaction(adds, "overwrite", schema, names, filters, commit_properties=properties),
+        replacement.shown,
+    )
+
+
+def _make(
+    root: str, shown: str, schema: Schema, adds: Sequence[AddAction], partitions: Sequence[str], properties: Any
+) -> bool:
+    """Make a table; return whether nobody else has made it."""
+    from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
+
+    return _try(
+        lambda: create_table_with_add_actions(
+            uri_of(root),
+            schema,
+            list(adds),
+            "error",
+            list(partitions),
+            storage_options=storage_options(root),
+            commit_properties=properties,
+        ),
+        shown,
+    )
+
+
+def _busy(shown: str) -> OutputError:
+    return OutputError(f"others write to {shown} all the time; nothing was written", "run again later")
+
+
+def _try(commit: Any, shown: str) -> bool:
+    """Commit; return False where another commit came first. Raises `OutputError` where the library refuses."""
+    errors = import_library().exceptions
+    try:
+        commit()
+    except errors.CommitFailedError:
+        return False
+    except (errors.DeltaError, OSError) as error:
+        if "already exists" in str(error):
+            return False
+        trouble = store_trouble(str(error))
+        why = trouble.words if trouble else first_line(error)
+        known = "" if isinstance(error, OSError) else "; nothing was written"  # the answer of a store may be lost
+        raise OutputError(f"cannot write {shown}: {why}{known}", trouble.do if trouble else None) from error
+    return True
+
+
+def _fence_of(values: Values) -> str:
+    return f"wincli-fence:{folder_path(values)}"
+
+
+def _is_set(key: str, value: str | None, name: str) -> bool:
+    return key.startswith(name) if name.endswith(".") else key == name and value == "true"
+
+
+# What the log of a Delta table says of the columns of a file, so that readers can pass it over.
+
+
+_LONGEST = 64
+"""Characters of a text: of longer ones nothing is said, for a part of the largest would be less than it."""
+
+
+def statistics_json(rows: int, statistics: FileStatistics) -> str:
+    """Return the statistics of a file as the log has them.
+
+    Floats have no bounds there: Parquet leaves NaN out of them, and readers of Delta take NaN for the largest.
+    """
+    columns = [each for each in statistics.columns if "." not in each.path]
+    bounds = [(each.path, _value(each.least), _value(each.greatest)) for each in columns]
+    known = [(name, least, greatest) for name, least, greatest in bounds if None not in (least, greatest)]
+    return json.dumps(
+        {
+            "numRecords": rows,
+            "minValues": {name: least for name, least, _ in known},
+            "maxValues": {name: greatest for name, _, greatest in known},
+            "nullCount": {each.path: each.nulls for each in columns if _has_count(each)},
+        },
+        ensure_ascii=False,
+    )
+
+
+def _has_count(column: ColumnStatistics) -> bool:
+    return column.nulls is not None
+
+
+def _value(value: Any) -> Any:
+    """Return a bound as JSON has it; None where nothing is said."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else None
+    if isinstance(value, dt.datetime):
+        text = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{text}Z" if value.tzinfo else text
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return value if isinstance(value, int) else None
