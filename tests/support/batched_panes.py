@@ -13,7 +13,7 @@ import pyarrow as pa
 from references import tumbling as reference
 from support import strategies as my
 from wincli.windowing.clock.interval_grid import batched_grid
-from wincli.windowing.kinds.batched.panes import batched_panes
+from wincli.windowing.kinds.batched import batched_panes
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.spec import Batched
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges, entered_rows, gathered, left_rows

@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from references import tumbling as reference
 from support import spl_cases as conformance
-from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.eviction.evictions import Evictions
-from wincli.windowing.kinds.eviction.key_lifetimes import Lifetimes, lifetimes
+from wincli.windowing.kinds.context import Signals, WindowContext
+from wincli.windowing.kinds.evictions import Evictions
+from wincli.windowing.kinds.key_lifetimes import Lifetimes, lifetimes
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.kinds.signals import Signals
 from wincli.windowing.language import spec
 from wincli.windowing.rows.marks import NO_FILE, Marks, in_order
 from wincli.windowing.rows.membership import gathered

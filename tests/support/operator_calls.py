@@ -15,9 +15,8 @@ from support.operator_logs import Log
 from wincli.windowing.emit.operator_calls import operator_batches
 from wincli.windowing.emit.operator_scenes import OperatorRun, no_outcome
 from wincli.windowing.emit.result_columns import stream_columns, stream_values
-from wincli.windowing.kinds.context import WindowContext
+from wincli.windowing.kinds.context import Signals, WindowContext, window_marks
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.kinds.signals import Signals, window_marks
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import WindowSpec

@@ -11,7 +11,7 @@ import pyarrow as pa
 from references import tumbling as reference
 from support import strategies as my
 from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.sliding.panes import sliding_panes
+from wincli.windowing.kinds.sliding import sliding_panes
 from wincli.windowing.language import spec
 from wincli.windowing.rows.membership import Ranges, gathered, sizes
 from wincli.windowing.rows.panes import AT_END, BY_TICK, CLOSED_BY, Panes

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
-from ..kinds.context import WindowContext
-from ..kinds.eviction.key_lifetimes import Lifetimes, lifetimes
-from ..kinds.signals import Signals
+from ..kinds.context import Signals, WindowContext
+from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.membership import memberships_of

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrays import Ints, Mask
-from ..kinds.context import WindowContext
+from ..kinds.context import RowSteps, WindowContext
 from ..kinds.contract import Step, WindowKind
-from ..kinds.eviction.key_lifetimes import Lifetimes
-from ..kinds.row_steps import RowSteps
+from ..kinds.key_lifetimes import Lifetimes
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.membership import Memberships, memberships_of
@@ -183,7 +182,7 @@ def make_timetable(
 
 
 def _listed(numbers: Ints, count: int) -> Ints:
-    """Return where numbers are those of something; `windowing.kinds.row_steps.NEVER` and ``count`` are not."""
+    """Return where numbers are those of something; `windowing.kinds.context.NEVER` and ``count`` are not."""
     return np.flatnonzero((numbers >= 0) & (numbers < count))
 
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import last_in_order
-from ..kinds.signals import Signals
+from ..kinds.context import Signals
 from ..planning.plan import Plan
 from ..ports import ChunkAccount, Counts, Part
 from ..rows.marks import Marks

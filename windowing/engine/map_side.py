@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..columns.arrays import ClockValue, Ints, Mask, is_true, latest_clock
 from ..columns.sort_keys import sort_keys, sorts_before
-from ..kinds.signals import Signals, window_marks
+from ..kinds.context import Signals, window_marks
 from ..planning.plan import Plan, panes_only
 from ..planning.result_schema import MARK
 from ..ports import Batch, ChunkAccount, Counts, Split

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..columns.arrays import ClockValue, combined, latest_clock
-from ..kinds.delta.chains import Exit
+from ..kinds.context import Signals
+from ..kinds.delta import Exit
 from ..kinds.segment_summary import SegmentSummary, WindowPosition
-from ..kinds.signals import Signals
-from ..kinds.tumbling.segments import entry_state
+from ..kinds.tumbling.kind import entry_state
 from ..ports import ChunkAccount, Counts, Executor
 from ..rows.sequence import Sequences, take_rows
 from ..scan.scan import RunExtent, falls_of

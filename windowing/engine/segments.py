@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints
-from ..kinds.delta.chains import Exit
+from ..kinds.context import Signals, watermark_signals, window_marks
+from ..kinds.delta import Exit
 from ..kinds.segment_summary import EntryState, SegmentSummary
-from ..kinds.signals import Signals, watermark_signals, window_marks
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.sequence import Sequences

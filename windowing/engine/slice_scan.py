@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Watermarks, after
 from ..columns.arrays import ClockValue, Ints, latest_clock
-from ..kinds.eviction.evictions import Evictions
-from ..kinds.signals import Signals, watermark_signals, window_marks
+from ..kinds.context import Signals, watermark_signals, window_marks
+from ..kinds.evictions import Evictions
 from ..local_executor import LocalExecutor
 from ..planning.plan import Plan, panes_only
 from ..ports import ChunkAccount, Counts, Executor, Part

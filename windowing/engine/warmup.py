@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from ..aggregates import warm as warm_aggregates
 from ..emit.aggregate_rows import merging_plan
-from ..kinds.delta.chains import DeltaTransitions
-from ..kinds.signals import Signals, watermark_signals, window_marks
+from ..kinds.context import Signals, watermark_signals, window_marks
+from ..kinds.delta import DeltaTransitions
 from ..planning.plan import Plan, panes_only
 from ..rows.marks import no_marks
 from ..rows.merge import merge

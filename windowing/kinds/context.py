@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..columns.arrays import ClockValue, Ints
+import numpy as np
+
+from ..clock.watermark import Watermarks
+from ..columns.arrays import ClockValue, Ints, Mask
 from ..language.options import Options
+from ..rows.marks import Marks
+from ..rows.membership import Ranges, edge_rows
+from ..rows.panes import Panes
 from ..state.window_state import RestoredState
+from .evictions import Evictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +44,79 @@ class WindowContext(Options):
     def drop(self) -> bool:
         """Whether windows that are open at the end of the data are dropped; neither ``hold`` nor ``drop``: flushed."""
         return self.at_end == "drop"
+
+
+# When rows enter and leave a window, as each kind says.
+#
+# `windowing.emit.operator_timetable` makes calls of operators of them.
+
+
+NEVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RowSteps:
+    """When the n rows enter and leave, and the place of the P panes between them.
+
+    Where rows enter one by one, a pane has a *place* among the rows of its key: rows before it have done their steps.
+
+    ``place``: int64 (P,), the place of each pane.
+    ``stepping``: bool (n,), the rows with a step of their own, at which they enter.
+    ``driven``: int64 (n,), the row at whose step each leaves; n or `NEVER` where none does.
+    ``entering``: int64 (n,), the pane at which each enters; `NEVER` where none does.
+    ``leaving``: int64 (n,), the pane after which each leaves; `NEVER` where none does.
+    ``drops_unseen``: whether rows that a pane no longer shows have left by then.
+    ``outdated``: int64 (n,), the pane before which each leaves; `NEVER` where none does; None: no row does.
+    """
+
+    place: Ints
+    stepping: Mask
+    driven: Ints
+    entering: Ints
+    leaving: Ints
+    drops_unseen: bool = False
+    outdated: Ints | None = None
+
+
+def steps_of_rows(place: Ints, rows: int) -> RowSteps:
+    """Return steps at which all rows enter one by one and none leaves."""
+    never = np.full(rows, NEVER)
+    return RowSteps(place, np.ones(rows, np.bool_), never, never, never)
+
+
+def after_rows(panes: Panes) -> Ints:
+    """Return the place right after the newest row of each pane: a window that is not empty holds the newest row."""
+    if isinstance(panes.membership, Ranges) and panes.membership.row is None:
+        return panes.membership.hi
+    return edge_rows(panes.membership)[1] + 1
+
+
+# Signals: events that concern all keys, i.e. window marks and watermark advances (semantics sections 2 and 5).
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Signals in their total order.
+
+    ``marks``: their places in the order; `windowing.rows.panes.Panes.cause` numbers them after the rows.
+    ``watermarks``: the advances, where the signals are watermark advances; None: they are window marks.
+    ``evictions``: partition evictions; None where there are none, or `windowing.scan.scan.scan` is to compute them
+        because it has the rows of all keys.
+    """
+
+    marks: Marks
+    watermarks: Watermarks | None = None
+    evictions: Evictions | None = None
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+
+def window_marks(marks: Marks, evictions: Evictions | None = None) -> Signals:
+    """Return window marks, which must be in order, as signals, with the partition evictions."""
+    return Signals(marks, None, evictions)
+
+
+def watermark_signals(watermarks: Watermarks) -> Signals:
+    """Return watermark advances, which must be in order, as signals."""
+    return Signals(watermarks.marks, watermarks)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -15,22 +16,30 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Lateness
-from ..columns.arrays import Ints, Mask
+from ..columns.arrays import Ints, Mask, is_measurable
+from ..errors import ClockError, ConfigError
 from ..expressions.syntax import Expression
 from ..language.conditions import Operand, operand_column
-from ..language.spec import PartitionEviction
-from ..rows.marks import Marks
+from ..language.spec import PartitionEviction, Policy
+from ..rows.marks import Marks, epochs
 from ..rows.membership import Memberships
 from ..rows.panes import Panes
-from ..rows.sequence import Sequences
+from ..rows.sequence import Sequences, have_risen
 from ..state.window_state import RestoredState
-from .context import WindowContext
-from .delta.chains import Exit
-from .eviction.evictions import Evictions
-from .eviction.key_lifetimes import Lifetimes
-from .row_steps import RowSteps
-from .segment_summary import EntryState, RunThrough, SegmentSummary, WindowPosition
-from .signals import Signals
+from .context import RowSteps, Signals, WindowContext
+from .delta import Exit
+from .evictions import Evictions
+from .key_lifetimes import Lifetimes
+from .segment_summary import (
+    RETAINED,
+    EntryState,
+    RetentionSummary,
+    RunThrough,
+    SegmentSummary,
+    WindowPosition,
+    clock_at_end,
+    exit_of,
+)
 
 Causes = Literal["rows", "ticks", "both"]
 """What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
@@ -325,3 +334,109 @@ class WindowKind(ABC):
     ) -> WindowPosition:
         """Return the position of the window after segment ``index``, where windows do not overlap."""
         raise NotImplementedError
+
+
+# Kinds whose windows overlap: a segment shows rows that earlier segments retain.
+
+
+class OverlappingKind(WindowKind):
+    """A kind whose windows overlap."""
+
+    __slots__ = ()
+
+    def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:  # noqa: ARG002
+        """Return what later segments need of a segment, with what ``delta`` needs of it."""
+        return window
+
+    @property
+    def for_any_start(self) -> WindowKind:
+        """The kind that retains rows enough wherever in the batches of its key a segment begins."""
+        return self
+
+    def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
+        """Summarise a segment; also return which of its rows it retains at its end, judged by itself."""
+        first, last = epochs(segment, signals.marks)[[0, -1]].tolist()
+        held = replace(context, hold=True)
+        retained = np.flatnonzero(
+            self.for_any_start.retained_rows(segment, held, None, None, self.last_closed(signals, last, context))
+        )
+        window = self.with_delta(segment, RetentionSummary(len(retained)))
+        clock = clock_at_end(segment) if self.needs_clock else None
+        return SegmentSummary(len(segment), window, (first, last), clock=clock), retained
+
+    def entry_states(
+        self,
+        segments: Sequence[SegmentSummary],
+        run_through: RunThrough,
+        context: WindowContext,  # noqa: ARG002
+    ) -> list[EntryState]:
+        """Compose the summaries of the segments of one key, in order, into entry states without window numbers."""
+        entries: list[EntryState] = []
+        rows, full, lowest, clock = 0, False, None, None
+        baseline, value = None, None
+        for i, segment in enumerate(segments):
+            window = segment.window
+            assert isinstance(window, RetentionSummary)
+            before = tuple((j, RETAINED) for j in range(i) if _holds(segments[j]))
+            entries.append(EntryState(0, rows, before, False, True, full, baseline, clock, segment.epochs[0]))
+            if window.trigger is not None:
+                segment_exit = exit_of(window.trigger, value, run_through, i)
+                value = segment_exit.value
+                baseline = (i, segment_exit.last) if segment_exit.last >= 0 else baseline
+            full |= window.evicts or (lowest is not None and bool(have_risen(window.high, lowest, window.amount)))
+            lowest = window.low if lowest is None else min(lowest, window.low)
+            rows, clock = rows + segment.rows, segment.clock
+        return entries
+
+
+def _holds(segment: SegmentSummary) -> bool:
+    return isinstance(segment.window, RetentionSummary) and segment.window.rows > 0
+
+
+# How many rows panes show where only their number decides that.
+
+
+def rows_shown(rows: int, most: int, step: int, least: int, flushes: bool) -> int:
+    """Return how many rows a window of the last ``most`` rows shows at each ``step``-th row, from row ``least`` on.
+
+    ``flushes``: whether it also triggers at the last row, if it has not done so there.
+    """
+    first, last = max(1, -(-least // step)), rows // step  # triggers, counted from 1
+    growing = min(last, most // step)  # triggers that find at most ``most`` rows so far
+    found = 0
+    if growing >= first:
+        found += step * (first + growing) * (growing - first + 1) // 2
+    found += most * max(0, last - max(growing, first - 1))
+    if flushes and rows % step and rows >= least:
+        found += min(rows, most)
+    return found
+
+
+# Attributes that are compared by an amount: ``delta`` and ``gap``, in tumbling and sliding windows.
+
+
+def check_measured(policy: Policy, name: str, dtype: pa.DataType, explain: Explain) -> None:
+    """Raise `ClockError` where an attribute has no values that can be subtracted."""
+    if is_measurable(dtype):
+        return
+    because = explain(name)
+    raise ClockError(
+        f"{policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
+        + (f": {because}" if because else ""),
+        f'with --schema "{name}:timestamp" (or int64, float64) such rows are rejected'
+        if because
+        else "name another column, or cast it",
+        name,
+    )
+
+
+# Conditions of windows: columns or expressions that must be boolean, in tumbling and sliding windows.
+
+
+def check_condition(word: str, operand: Operand, dtype: pa.DataType) -> None:
+    """Raise `ConfigError` where an operand of the policy called ``word`` is no condition."""
+    if pa.types.is_boolean(dtype):
+        return
+    if isinstance(operand, str):
+        raise ConfigError(f"{word}({operand}) needs a boolean column, and {operand!r} is {dtype}", "use another column")
+    raise ConfigError(f"{word} needs a condition, and {operand} is {dtype}", "compare it with something")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
-from .batched.kind import BatchedKind
+from .batched import BatchedKind
 from .contract import WindowKind
-from .event_time.kind import EventTimeKind
-from .sliding.kind import SlidingKind
+from .event_time import EventTimeKind
+from .sliding import SlidingKind
 from .tumbling.kind import TumblingKind
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {

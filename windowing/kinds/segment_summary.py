@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..clock.interval_grid import clock_values
 from ..columns.arrays import ClockValue, combined
 from ..rows.sequence import Sequences
-from .delta.chains import DeltaTransitions, Exit, exit_for
+from .delta import DeltaTransitions, Exit, exit_for
 
 
 @dataclass(frozen=True, slots=True)

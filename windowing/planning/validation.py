@@ -13,7 +13,7 @@ from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
 from ..kinds.contract import Explain
 from ..kinds.registry import kind_of
-from ..kinds.tumbling.registry import clock_policies
+from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous
 from ..language.options import Options, sort_key
 from ..language.spec import HIDDEN, Distance, WindowSpec

@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from ..clock.interval_grid import instants_at
 from ..columns.arrays import Ints, Mask
 from ..emit.operator_scenes import OperatorOutcome
-from ..kinds.context import WindowContext
+from ..kinds.context import Signals, WindowContext
 from ..kinds.contract import WindowKind
-from ..kinds.eviction.key_lifetimes import Lifetimes, lifetimes
-from ..kinds.signals import Signals
+from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
 from ..rows.membership import Memberships, memberships_of, shown
 from ..rows.panes import BY_TICK, MarkOnly, Panes, reason

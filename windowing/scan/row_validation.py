@@ -24,7 +24,7 @@ from ..columns.arrays import (
     overflows,
     scale_of,
 )
-from ..kinds.signals import Signals
+from ..kinds.context import Signals
 from ..planning.plan import Plan
 from ..rows.marks import no_marks
 from ..rows.sequence import Sequences, order_of

@@ -17,9 +17,8 @@ from ..emit.aggregate_rows import can_combine, combine
 from ..emit.operator_scenes import OperatorRun, no_outcome
 from ..emit.result_columns import HiddenPanes
 from ..emit.result_tables import emitted_panes, finishing_tables, mark_rows, pane_columns, result_tables, tick_rows
-from ..kinds.context import WindowContext
-from ..kinds.signals import Signals
-from ..kinds.tumbling.boundaries import change_starts, ranges
+from ..kinds.context import Signals, WindowContext
+from ..kinds.tumbling.policy import change_starts, ranges
 from ..planning.plan import Plan
 from ..rows.marks import Marks, epochs, unoccupied
 from ..rows.membership import Membership, Ranges, shown, take

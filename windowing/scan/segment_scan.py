@@ -12,9 +12,9 @@ import pyarrow as pa
 from ..columns.arrays import Ints, Mask, combined
 from ..emit.aggregate_rows import can_combine, combine_window, merging_plan
 from ..emit.result_columns import HiddenPanes
-from ..kinds.delta.chains import Exit
+from ..kinds.context import Signals
+from ..kinds.delta import Exit
 from ..kinds.segment_summary import EntryState, RunThrough, SegmentSummary
-from ..kinds.signals import Signals
 from ..planning.plan import Plan, panes_only
 from ..rows.panes import ContinuedWindow
 from ..rows.sequence import Sequences, one_batch, take_rows

@@ -15,7 +15,7 @@ from ..clock.watermark import Watermarks, explicit
 from ..columns.arrays import ClockValue, Ints, Mask, combined, is_condition, is_true, latest_clock
 from ..columns.sort_keys import last_in_order, sorts_before
 from ..errors import ConfigError, did_you_mean
-from ..kinds.signals import Signals, watermark_signals, window_marks
+from ..kinds.context import Signals, watermark_signals, window_marks
 from ..language.spec import TimeInterval
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK

@@ -198,7 +198,7 @@ class TableKind(Protocol):
 # The kinds of table that there are. The next one is a module with a `TableKind`, and a line here.
 
 
-_MODULES = ("delta.kind", "iceberg.kind")
+_MODULES = ("delta", "iceberg")
 """Modules of this package; each has a value ``KIND``. They import their libraries only inside functions."""
 
 

@@ -85,7 +85,7 @@ def _is_name(name: str) -> bool:
 _SECONDS = 5.0  # to connect to the service of a catalog, which pyiceberg would wait for without end
 _LONGEST = 300  # characters of a reason
 _FIXED = {
-    "py-io-impl": f"{__package__}.file_io.CheckedFileIO",  # tasks read and write through Arrow
+    "py-io-impl": f"{__package__}.iceberg_file_io.CheckedFileIO",  # tasks read and write through Arrow
 }
 _PATIENCE = {"s3.connect-timeout": "5", "s3.request-timeout": "60"}  # seconds, where the configuration has none
 

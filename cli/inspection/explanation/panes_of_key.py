@@ -19,7 +19,7 @@ from ....windowing.engine.map_side import ChunkRows, MappedChunk, no_sequences, 
 from ....windowing.engine.slice_scan import run_global_pass, signals_of
 from ....windowing.engine.task import Chunk, TaskContext, pack, row_width, with_projection
 from ....windowing.expressions.pruning import bounds_of
-from ....windowing.kinds.signals import Signals
+from ....windowing.kinds.context import Signals
 from ....windowing.language.tokens import decimal_text
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan, panes_only

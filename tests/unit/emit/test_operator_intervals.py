@@ -18,9 +18,8 @@ from support.operator_logs import ENDS, Log, log_of, logs
 from wincli.windowing.clock.interval_grid import clock_values
 from wincli.windowing.clock.watermark import in_order as watermarks_in_order
 from wincli.windowing.clock.watermark import make_lateness, watermarks_at
-from wincli.windowing.kinds.context import WindowContext
+from wincli.windowing.kinds.context import Signals, WindowContext, watermark_signals
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.kinds.signals import Signals, watermark_signals
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.planning.plan import Plan

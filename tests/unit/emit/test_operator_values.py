@@ -13,8 +13,8 @@ from support.operator_calls import PLAIN, given_by, plan_of, replayed
 from support.operator_logs import Log, log_of
 from wincli.windowing.emit.operator_blocks import python_values
 from wincli.windowing.errors import DataError
+from wincli.windowing.kinds.context import window_marks
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.kinds.signals import window_marks
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.operator import Operator, PaneInfo
 from wincli.windowing.rows.marks import no_marks

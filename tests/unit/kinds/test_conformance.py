@@ -35,7 +35,7 @@ from support.spl_cases import (
     records,
     table_of,
 )
-from wincli.windowing.kinds.delta.starts import delta_starts
+from wincli.windowing.kinds.delta import delta_starts
 from wincli.windowing.language import spec
 
 TUMBLING_NAN = [case for case in ALL if has_nan(case) and isinstance(case.spec, spec.Tumbling)]

@@ -36,7 +36,7 @@ from wincli.windowing.clock.watermark import (
 )
 from wincli.windowing.columns.arrays import Ints, combined
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.kinds.event_time.panes import interval_panes
+from wincli.windowing.kinds.event_time import interval_panes
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.rows.membership import Memberships, contiguous, gathered

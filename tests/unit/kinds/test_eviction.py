@@ -22,7 +22,7 @@ from references import sliding as reference_sliding
 from references import tumbling as reference
 from support import strategies as my
 from support.eviction_jobs import Job, Out, by_library, order_of, panes_of, unit_of
-from wincli.windowing.kinds.eviction.evictions import Evictions
+from wincli.windowing.kinds.evictions import Evictions
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
 from wincli.windowing.language.clock_policies import Cron

@@ -27,7 +27,7 @@ from references import tumbling as reference
 from support import strategies as my
 from support.sliding_panes import Pane, by_kernels, sequences_of
 from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.sliding.panes import evicted_at
+from wincli.windowing.kinds.sliding import evicted_at
 from wincli.windowing.language import spec
 from wincli.windowing.rows.sequence import Sequences
 

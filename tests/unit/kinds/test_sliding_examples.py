@@ -15,7 +15,7 @@ from support.places import CASES
 from support.sliding_panes import by_kernels, sequences_of
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.sliding.panes import sliding_panes
+from wincli.windowing.kinds.sliding import sliding_panes
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.rows.membership import Memberships, contiguous

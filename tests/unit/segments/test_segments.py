@@ -19,7 +19,7 @@ from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.engine.range_cuts import PLACE, SliceBounds
 from wincli.windowing.engine.task import Chunk, TaskContext
-from wincli.windowing.kinds.delta.chains import delta_transitions, exit_for, run_through
+from wincli.windowing.kinds.delta import delta_transitions, exit_for, run_through
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
@@ -74,7 +74,7 @@ def test_tiny_slices_give_the_result_of_one_slice(
     uneven = st.lists(st.integers(0, 9), min_size=len(table), max_size=len(table))
     cuts = sliced(plan, table, rows, data.draw(st.none() | uneven))
     whole = run_in_memory(plan, source, [], None, marks)
-    with mock.patch("wincli.windowing.kinds.delta.chains.MOST_TRANSITIONS", most):
+    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
         cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, marks)
     assert same(cut.table, whole.table), difference(cut.table, whole.table)
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
@@ -121,7 +121,7 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     source, chunk_bounds = as_files(data.draw, table, 6)
     most = data.draw(st.sampled_from([1, 2, 1000]))
     whole = run_in_memory(plan, source, [], None, "none")
-    with mock.patch("wincli.windowing.kinds.delta.chains.MOST_TRANSITIONS", most):
+    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
         ways = [
             run_in_memory(plan, source, chunk_bounds, None, "none", in_order=way)
             for way in (in_two_passes, in_one_pass)
@@ -201,7 +201,7 @@ def test_delta_transition_ends_as_a_loop_does(
 ) -> None:
     """Whatever start value comes in; where the branches are too many, it says that it does not know."""
     values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
-    with mock.patch("wincli.windowing.kinds.delta.chains.MOST_TRANSITIONS", most):
+    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
         found = delta_transitions(values, np.uint64(amount), False)
     expected: tuple[int, int, Any] = (0, -1, start + 100)
     for i, value in enumerate(values.tolist()):
@@ -225,7 +225,7 @@ def test_delta_transition_ends_as_a_loop_does(
 def test_delta_transition_of_rising_values_ends_as_a_loop_does(gaps: list[int], amount: int, most: int) -> None:
     """Some meet soon, those of equal gaps never, and next starts are near or far."""
     values = np.cumsum([100, *gaps]).astype(np.uint64)
-    with mock.patch("wincli.windowing.kinds.delta.chains.MOST_TRANSITIONS", most):
+    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
         found = delta_transitions(values, np.uint64(amount), True)
     for start in range(98 - amount, 101):
         end, told = exit_for(found, np.uint64(start)), run_through(values, np.uint64(start), np.uint64(amount), True)

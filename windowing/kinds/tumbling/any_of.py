@@ -19,19 +19,16 @@ from ...rows.panes import AT_END, Panes, reason
 from ...rows.sequence import Sequences, one_batch, take_rows
 from ..context import WindowContext
 from ..contract import Explain, Option
-from ..delta.chains import Exit
-from ..eviction.evictions import Evictions, total_order
+from ..delta import Exit
+from ..evictions import Evictions, total_order
+from ..rules.events import Events, RowRules, Ticks, evictions_by_rules, instants_type, no_events, with_marks, with_ticks
+from ..rules.gather import Gathered
+from ..rules.previous import FINE, Earlier
+from ..rules.reach import SUM, Reaches, no_sums
+from ..rules.walk import AFTER, EVENT, NEVER, Counts, Deltas, Window, Windows, no_window, walk
 from ..segment_summary import RunThrough, SegmentSummary, WindowPosition
-from .boundaries import ranges
-from .clock_policy import ClockPolicy
-from .policy import Passage, TumblingPolicy
-from .rules.events import Events, Ticks, instants_type, no_events, with_marks, with_ticks
-from .rules.evict import evictions_by_rules
-from .rules.first_end import RowRules
-from .rules.gather import Gathered
-from .rules.previous import FINE, Earlier
-from .rules.reach import SUM, Reaches, no_sums
-from .rules.walk import AFTER, EVENT, NEVER, Counts, Deltas, Window, Windows, no_window, walk
+from .clock_policies import ClockPolicy
+from .policy import Passage, TumblingPolicy, ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,33 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Ints, Mask
+from ...columns.arrays import Ints, Mask, measures
+from ...language import clock_policies as clock
+from ...language import row_policies, spec
+from ...language.calls import Policy
 from ...language.conditions import Operand
 from ...language.spec import PartitionEviction, Tumbling
 from ...rows.marks import Marks, concatenate
 from ...rows.membership import Memberships, shown, sizes
 from ...rows.panes import AT_END, Panes
 from ...rows.sequence import Sequences
-from ..context import WindowContext
+from ...state.window_state import RestoredState
+from ..context import NEVER, RowSteps, Signals, WindowContext, after_rows, steps_of_rows
 from ..contract import Causes, Explain, Option, WindowKind
-from ..delta.chains import Exit
-from ..eviction.evictions import Evictions
-from ..eviction.key_lifetimes import Lifetimes, lifetimes, merge_tumbling
-from ..row_steps import NEVER, RowSteps, after_rows, steps_of_rows
-from ..segment_summary import EntryState, RunThrough, SegmentSummary, WindowPosition
-from ..signals import Signals
-from .policy import TumblingPolicy
-from .registry import policy_of
-from .segments import advance, tumbling_entries, tumbling_outline, tumbling_summary
-from .window_before import rows_of_window_before
+from ..delta import Exit
+from ..evictions import Evictions
+from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
+from ..segment_summary import BoundarySummary, EntryState, RunThrough, SegmentSummary, WindowPosition, clock_at_end
+from .any_of import AnyOfPolicy
+from .clock_policies import CalendarPolicy, ClockPolicy, CronPolicy, TimePolicy
+from .policy import RulePolicy, TumblingPolicy
+from .row_policies import ChangePolicy, CountPolicy, DeltaPolicy, GapPolicy, punct_policy
+from .rule_policies import FromPolicy, OpenerPolicy, ReachesPolicy, changing_policy
+
+# The tumbling policies by the type of their value in the language: the one place that knows them all.
+
+
+_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
+    spec.Count: CountPolicy,
+    spec.Delta: DeltaPolicy,
+    spec.Gap: GapPolicy,
+    spec.Punct: punct_policy,
+    row_policies.Change: ChangePolicy,
+    spec.Time: TimePolicy,
+    spec.Calendar: CalendarPolicy,
+    clock.Cron: CronPolicy,
+    spec.Changing: changing_policy,
+    spec.When: OpenerPolicy,
+    spec.While: OpenerPolicy,
+    spec.From: FromPolicy,
+    spec.Reaches: ReachesPolicy,
+}
+
+
+def policy_of(value: Policy) -> TumblingPolicy:
+    """Return a tumbling policy, with its value."""
+    if isinstance(value, spec.AnyOf):
+        return AnyOfPolicy(tuple(_POLICIES[type(each)](each) for each in value.policies))
+    policy = _POLICIES[type(value)](value)
+    return AnyOfPolicy((policy,)) if isinstance(policy, RulePolicy) else policy
+
+
+def clock_policies() -> list[str]:
+    """Return the words of the policies that the clock ends."""
+    return [
+        value.__name__.lower()
+        for value, kind in _POLICIES.items()
+        if isinstance(kind, type) and issubclass(kind, ClockPolicy)
+    ]
+
+
+# Rows of the window before the next one of each key, which the next run still asks for (semantics section 13).
+
+
+def rows_of_window_before(sequences: Sequences, panes: Panes, restored: RestoredState | None) -> Mask:
+    """Return the rows of the last window of each key that has ended, bool (n,).
+
+    ``panes``: all panes, by key and number. Where none has ended here these are the rows that a state has kept.
+    """
+    ended = np.flatnonzero(panes.cause != AT_END)
+    is_last = np.append(panes.key[ended][1:] != panes.key[ended][:-1], True)[: len(ended)]
+    out = shown(panes.take(ended[is_last]).membership, len(sequences))
+    if restored is None:
+        return out
+    has_none = np.ones(len(sequences.bounds) - 1, np.bool_)
+    has_none[panes.key[ended]] = False
+    return out | (restored.row_state.shown & np.repeat(has_none, np.diff(sequences.bounds)))
+
+
+# Segments under a tumbling window: where windows start in each, and which window is open between two of them.
+
+
+def tumbling_summary(
+    policy: TumblingPolicy, segment: Sequences, marks: Marks, context: WindowContext
+) -> SegmentSummary:
+    """Summarise a segment, whatever comes before it. ``marks`` must be in order."""
+    return replace(_without_windows(policy, segment, marks, context), window=policy.summarise(segment, marks, context))
+
+
+def tumbling_outline(
+    policy: TumblingPolicy, segment: Sequences, marks: Marks, context: WindowContext
+) -> SegmentSummary:
+    """Summarise a segment without delta transitions, which cost more than to run through the one that is taken."""
+    return replace(_without_windows(policy, segment, marks, context), window=policy.outline(segment, marks, context))
+
+
+def _without_windows(
+    policy: TumblingPolicy, segment: Sequences, marks: Marks, context: WindowContext
+) -> SegmentSummary:
+    watched = None
+    if context.watched is not None:
+        ends = measures(segment.rows.column(context.watched).take(pa.array([0, len(segment) - 1])))
+        watched = (ends[0], ends[1])
+    clock = clock_at_end(segment) if policy.needs_clock else None
+    epochs = policy.epochs_at_edges(segment, marks)
+    return SegmentSummary(len(segment), None, epochs=epochs, watched=watched, clock=clock)
+
+
+def tumbling_entries(
+    policy: TumblingPolicy, segments: Sequence[SegmentSummary], run_through: RunThrough, context: WindowContext
+) -> list[EntryState]:
+    """Compose the summaries of the segments of one key, in order, into the entry state of each."""
+    position, entries = WindowPosition(), []
+    for i, segment in enumerate(segments):
+        after = advance(policy, position, i, segment, run_through, context)
+        ends_later = i + 1 < len(segments) and not _has_mark_between(segment, segments[i + 1])
+        entries.append(entry_state(position, i, segment, after, not ends_later))
+        position = after
+    return entries
+
+
+def advance(
+    policy: TumblingPolicy,
+    position: WindowPosition,
+    index: int,
+    segment: SegmentSummary,
+    run_through: RunThrough,
+    context: WindowContext,
+) -> WindowPosition:
+    """Return the position of the window after segment ``index``."""
+    passage = policy.pass_through(position, index, segment, run_through, context)
+    open_at = (index, passage.exit.last) if passage.exit.last >= 0 else position.open_at
+    last = replace(segment, window=segment.window if isinstance(segment.window, BoundarySummary) else None)
+    starts = position.starts + passage.exit.starts
+    rows = position.rows + segment.rows
+    return WindowPosition(rows, starts, open_at, passage.closed, passage.value, last, passage.skips)
+
+
+def entry_state(
+    position: WindowPosition, index: int, segment: SegmentSummary, after: WindowPosition, is_end: bool
+) -> EntryState:
+    """Return the entry state of segment ``index``.
+
+    ``after``: the position after it. ``is_end``: whether the window that is open after it comes out there, because no
+    segment follows or a mark does.
+    """
+    last = position.last
+    is_closed = position.closed or (last is not None and _has_mark_between(last, segment))
+    windows = position.starts if is_closed else position.windows
+    emits = is_end or after.windows > windows or after.skips
+    open_at = position.open_at if emits and not is_closed else None
+    before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
+    falls = last is not None and _falls(last, segment)
+    clock = None if last is None else last.clock
+    return EntryState(windows, position.rows, before, falls, emits, clock=clock, value=position.value)
+
+
+def _falls(before: SegmentSummary, segment: SegmentSummary) -> bool:
+    return before.watched is not None and segment.watched is not None and bool(segment.watched[0] < before.watched[1])
+
+
+def _has_mark_between(before: SegmentSummary, segment: SegmentSummary) -> bool:
+    """Whether a mark lies between the last row of a segment and the first row of the next."""
+    return segment.epochs[0] > before.epochs[1]
 
 
 @dataclass(frozen=True, slots=True)

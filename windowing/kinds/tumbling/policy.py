@@ -12,22 +12,24 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from ...columns.arrays import Ints
-from ...language.spec import PartitionEviction
+from ...columns.arrays import Ints, Mask
+from ...language.conditions import Operand, operand_column
+from ...language.spec import Delta, Gap, PartitionEviction
 from ...rows.marks import Marks, no_marks
 from ...rows.membership import Ranges, sizes
-from ...rows.panes import AT_END, Panes
+from ...rows.panes import AT_END, Panes, reason
 from ...rows.sequence import Sequences, one_batch
+from ...support.jit import kernel
 from ..context import WindowContext
-from ..contract import Explain, Option
-from ..delta.chains import DeltaTransitions, Exit
-from ..eviction.events import Events
-from ..eviction.evictions import NO_PLACES, Evictions, WindowFacts, evictions
-from ..eviction.kernels import Windows
+from ..contract import Explain, Option, check_condition, check_measured
+from ..delta import DeltaTransitions, Exit
+from ..eviction_kernels import Windows
+from ..evictions import NO_PLACES, Events, Evictions, WindowFacts, evictions
+from ..rules.gather import Gathered
 from ..segment_summary import BoundarySummary, RunThrough, SegmentSummary, WindowPosition
-from .rules.gather import Gathered
 
 
 class Passage(NamedTuple):
@@ -260,3 +262,143 @@ class TumblingPolicy(ABC):
         rows = one_batch(pa.Table.from_batches([before.edges.slice(1, 1), window.edges.slice(0, 1)]))
         pair = Sequences(None, np.array([0, 2]), rows, np.arange(2), context.sort)
         return len(self.panes(pair, no_marks(rows, context.sort), context)) - 2
+
+
+# Panes of tumbling windows from the rows where they start: each row of a key belongs to exactly one window.
+
+
+def change_starts(bounds: Ints, labels: Ints) -> Ints:
+    """Return the rows whose label differs from that of the row before them in their sequence: int64, ascending."""
+    flags = np.ones(len(labels), np.bool_)
+    np.not_equal(labels[1:], labels[:-1], out=flags[1:])
+    flags[bounds[:-1][bounds[:-1] < len(labels)]] = True
+    return np.flatnonzero(flags)
+
+
+def panes_at(sequences: Sequences, starts: Ints) -> tuple[Ints, Ints, Ints, Ints, Mask]:
+    """Return key, number, lo and hi of the windows that start at ``starts``, and which are the last of their key."""
+    key, number, hi, last = _windows_at(sequences.bounds, starts, len(sequences))
+    return key, number, starts, hi, last
+
+
+@kernel
+def _windows_at(bounds: Ints, starts: Ints, rows: int) -> tuple[Ints, Ints, Ints, Mask]:
+    """Return key, number and hi of the windows that start at ``starts``, and which are the last of their key."""
+    # one loop over keys and windows, both ascending: with a key for each few rows, searches took twice as long
+    key, number = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    hi, last = np.empty(len(starts), np.int64), np.empty(len(starts), np.bool_)
+    p = 0
+    for k in range(len(bounds) - 1):
+        first = p
+        while p < len(starts) and starts[p] < bounds[k + 1]:
+            key[p], number[p] = k, p - first
+            hi[p] = starts[p + 1] if p + 1 < len(starts) else rows
+            last[p] = hi[p] == bounds[k + 1]
+            p += 1
+    return key, number, hi, last
+
+
+def ranges(lo: Ints, hi: Ints) -> Ranges:
+    """Return the membership of windows ``[lo, hi)`` that share no row."""
+    return Ranges(lo, hi, lo, True)
+
+
+def closed_by(is_closed: Mask, cause: Ints, why: str) -> tuple[Ints, npt.NDArray[np.int8]]:
+    """Return causes and close reasons: ``cause`` and ``why`` where ``is_closed``, else the end of the data."""
+    return _causes(is_closed, cause, np.int8(reason(why)), np.int8(reason("end")))
+
+
+@kernel
+def _causes(is_closed: Mask, cause: Ints, why: np.int8, at_end: np.int8) -> tuple[Ints, npt.NDArray[np.int8]]:
+    # one loop without branches: of many keys, it is random which window is the last
+    causes, reasons = np.empty(len(cause), np.int64), np.empty(len(cause), np.int8)
+    for p in range(len(cause)):
+        causes[p] = cause[p] if is_closed[p] else AT_END
+        reasons[p] = why if is_closed[p] else at_end
+    return causes, reasons
+
+
+def ended_by_next_row(sequences: Sequences, starts: Ints, why: str) -> Panes:
+    """Return the panes of windows that the row after them ends."""
+    key, number, lo, hi, last = panes_at(sequences, starts)
+    return Panes(key, number, ranges(lo, hi), *closed_by(~last, hi, why))
+
+
+# Policies that are only rules: `any_of.AnyOfPolicy` makes their windows, also where one stands alone.
+
+
+class RulePolicy(TumblingPolicy):
+    """A policy without a way of its own to find windows."""
+
+    __slots__ = ()
+
+    opens: ClassVar[bool] = False
+    """Whether the policy says at which rows windows may begin."""
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
+        """Not asked: the rules of a spec find its windows together."""
+        raise NotImplementedError
+
+
+# Policies that ask of each row whether a condition is true (semantics section 12).
+
+
+class ConditionPolicy(TumblingPolicy):
+    """A policy over boolean columns or expressions, in which null is not true."""
+
+    __slots__ = ()
+
+    @property
+    def word(self) -> str:
+        """The name of the policy in the language."""
+        return self.why
+
+    @property
+    @abstractmethod
+    def operands(self) -> tuple[Operand, ...]:
+        """The conditions."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of the conditions."""
+        return tuple(dict.fromkeys(map(operand_column, self.operands)))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """None: null is not true."""
+        return ()
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+        """Raise `ConfigError` for a condition that is not boolean."""
+        for operand in self.operands:
+            if operand_column(operand) == name:
+                check_condition(self.word, operand, dtype)
+
+
+# Tumbling policies that compare one attribute by an amount: ``delta`` and ``gap``.
+
+
+class MeasuredPolicy(TumblingPolicy):
+    """A policy under which a window ends before a row that rises by more than an amount.
+
+    ``value``: as in the spec.
+    """
+
+    __slots__ = ()
+
+    value: Delta | Gap
+    ends_before: ClassVar[bool] = True
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The column that is compared."""
+        return (self.value.attribute,)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The column that is compared."""
+        return (self.value.attribute,)
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute cannot have this type."""
+        check_measured(self.value, name, dtype, explain)

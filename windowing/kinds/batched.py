@@ -1,0 +1,501 @@
+"""Batched windows as a kind: a pane for each change of the visible rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..clock.interval_grid import batched_grid, clock_values, now_as_measure
+from ..clock.tick_grid import make_grid
+from ..columns.arrays import Ints, Mask, Measures, combined
+from ..columns.radix_sort import Codes
+from ..columns.sort_keys import is_sortable
+from ..errors import ConfigError
+from ..language.spec import Batched
+from ..rows.marks import Marks
+from ..rows.membership import Membership, Memberships, Ranges, as_ranges
+from ..rows.panes import AT_END, BY_TICK, Panes, reason
+from ..rows.sequence import Sequences, group_codes
+from ..support.jit import kernel
+from .context import NEVER, RowSteps, Signals, WindowContext
+from .contract import Causes, Explain, Option, OverlappingKind, rows_shown
+from .key_lifetimes import Lifetimes
+
+# Loops of batched windows: when each row enters and leaves, and which moments change what is visible (section 6).
+#
+# A *moment* is when the content of a key's window may change. Moments are numbered key after key, within each key in
+# the order of time; ``first``, int64 (K+1,), holds the bounds of the keys among them. A row is in the window at the
+# moments ``[enter, leave)``: a row that stays to the end has the bound of its key as ``leave``, and a row that never
+# enters has ``enter == leave``.
+
+
+@kernel
+def expiries(bounds: Ints, comes: Measures, goes: Measures) -> tuple[Ints, Ints, Ints, Ints, Measures]:
+    """Return the moments of a window in which each row enters alone, and leaves with all rows of the same instant.
+
+    ``comes``, ``goes``: instants (n,) of entering and leaving, ascending within a key, ``comes < goes``; at one instant
+    rows leave before others enter. Returns ``first``, ``enter`` and ``leave``, and for each moment the row that enters
+    (`BY_TICK` where rows leave) and the instant.
+    """
+    n = len(comes)
+    first = np.zeros(len(bounds), np.int64)
+    enter = np.empty(n, np.int64)
+    leave = np.empty(n, np.int64)
+    cause = np.empty(2 * n, np.int64)
+    instant = np.empty(2 * n, comes.dtype)
+    m = 0
+    for k in range(len(bounds) - 1):
+        # A merge of two ascending lists: the rows [old, new) are in the window. Each turn enters one row or lets at
+        # least one leave, so a key has at most two moments a row.
+        new, old, end = bounds[k], bounds[k], bounds[k + 1]
+        while old < end:
+            if new < end and comes[new] < goes[old]:
+                cause[m] = new
+                instant[m] = comes[new]
+                enter[new] = m
+                new += 1
+            else:
+                cause[m] = BY_TICK
+                instant[m] = goes[old]
+                while old < new and goes[old] == instant[m]:
+                    leave[old] = m
+                    old += 1
+            m += 1
+        first[k + 1] = m
+    return first, enter, leave, cause[:m], instant[:m]
+
+
+@kernel
+def changing_ticks(bounds: Ints, comes: Ints, goes: Ints, last: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the moments of a window that changes at ticks only: the ticks up to ``last`` at which rows enter or leave.
+
+    ``comes``, ``goes``: int64 (n,), ticks of entering and leaving, ascending within a key, ``comes <= goes``; all rows
+    enter by ``last``. Returns ``first``, ``enter`` and ``leave``, and the tick of each moment.
+    """
+    n = len(comes)
+    first = np.zeros(len(bounds), np.int64)
+    enter = np.empty(n, np.int64)
+    leave = np.empty(n, np.int64)
+    tick = np.empty(2 * n, np.int64)
+    m = 0
+    for k in range(len(bounds) - 1):
+        new, old, end = bounds[k], bounds[k], bounds[k + 1]
+        while old < end and (new < end or goes[old] <= last):
+            tick[m] = min(comes[new], goes[old]) if new < end else goes[old]
+            # rows enter before others leave, so a row with one tick for both gets ``enter == leave``: never visible
+            while new < end and comes[new] == tick[m]:
+                enter[new] = m
+                new += 1
+            while old < new and goes[old] == tick[m]:
+                leave[old] = m
+                old += 1
+            m += 1
+        leave[old:end] = m
+        first[k + 1] = m
+    return first, enter, leave, tick[:m]
+
+
+@kernel
+def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, Ints, Ints]:
+    """Return the moments at which ``size`` stored rows of one partition enter together as a lot.
+
+    An incomplete lot enters at the end. ``part``: the partition of each row, below ``parts``; no partition has rows of
+    two keys. Returns ``first`` and ``enter``, and for each moment the row that completes the lot; `AT_END` for the end,
+    which every key has.
+    """
+    n = len(part)
+    first = np.zeros(len(bounds), np.int64)
+    enter = np.full(n, -1, np.int64)
+    cause = np.empty(n // size + len(bounds) - 1, np.int64)
+    stored = np.zeros(parts, np.int64)
+    newest = np.full(parts, -1, np.int64)
+    # The stored rows of a partition are a linked list from its newest row back: any number of partitions needs no
+    # more memory than one entry a row, and each row is visited twice.
+    older = np.empty(n, np.int64)  # the row stored before, -1 for the first of a lot
+    m = 0
+    for k in range(len(bounds) - 1):
+        for i in range(bounds[k], bounds[k + 1]):
+            p = part[i]
+            older[i] = newest[p]
+            newest[p] = i
+            stored[p] += 1
+            if stored[p] == size:
+                cause[m] = i
+                _enter_all(enter, older, i, m)
+                newest[p] = -1
+                stored[p] = 0
+                m += 1
+        for i in range(bounds[k], bounds[k + 1]):
+            newest[part[i]] = -1
+            stored[part[i]] = 0
+            if enter[i] < 0:
+                enter[i] = m
+        cause[m] = AT_END
+        m += 1
+        first[k + 1] = m
+    return first, enter, cause[:m]
+
+
+@kernel
+def _enter_all(enter: Ints, older: Ints, newest: int, moment: int) -> None:
+    """Let a row and all rows that are linked to it enter at a moment."""
+    i = newest
+    while i >= 0:
+        enter[i] = moment
+        i = older[i]
+
+
+@kernel
+def hide_older(enter: Ints, leave: Ints, code: Codes, codes: int) -> None:
+    """Let each row leave, at the latest, when the next row of its code enters. Codes are below ``codes``.
+
+    The rows of a code are in one partition, so they enter and leave in their order: the next row hides all rows before
+    it, and does not leave while one of them is in the window. Rows that never enter change nothing: by the moment at
+    which they would have entered, all older rows of their partition have left. Rows of later keys change nothing
+    either, because their moments all come later.
+    """
+    # Backwards, the entry of the next row of a code is known when a row is visited: one pass, one number a code.
+    hidden = np.full(codes, np.iinfo(np.int64).max, np.int64)
+    for i in range(len(enter) - 1, -1, -1):
+        leave[i] = min(leave[i], hidden[code[i]])
+        hidden[code[i]] = enter[i]
+
+
+@kernel
+def displace_oldest(enter: Ints, leave: Ints, part: Codes, parts: int, places: int) -> None:
+    """Let each row leave, at the latest, when the row enters that is ``places`` after it in its partition.
+
+    Hidden rows count. The rows of a partition enter in their order. ``part``: the partition of each row, below
+    ``parts``.
+    """
+    # invariant: the ``held`` newest rows of each partition, at most ``places``, are linked from oldest to newest
+    held = np.zeros(parts, np.int64)
+    oldest = np.zeros(parts, np.int64)
+    newest = np.zeros(parts, np.int64)
+    newer = np.empty(len(part), np.int64)  # the next row of the same partition
+    for i in range(len(part)):
+        p = part[i]
+        if held[p] == 0:
+            oldest[p] = i
+        else:
+            newer[newest[p]] = i
+        newest[p] = i
+        held[p] += 1
+        if held[p] > places:
+            gone = oldest[p]
+            leave[gone] = min(leave[gone], enter[i])
+            oldest[p] = newer[gone]
+            held[p] -= 1
+
+
+@kernel
+def visible_changes(bounds: Ints, first: Ints, enter: Ints, leave: Ints) -> Mask:
+    """Return the moments at which a row becomes visible or invisible, bool (m,)."""
+    # a row whose ``leave`` is the bound of its key stays to the end: no moment shows its leaving
+    out = np.zeros(first[-1], np.bool_)
+    for k in range(len(bounds) - 1):
+        for i in range(bounds[k], bounds[k + 1]):
+            if enter[i] < leave[i]:
+                out[enter[i]] = True
+                if leave[i] < first[k + 1]:
+                    out[leave[i]] = True
+    return out
+
+
+# Batched windows: one pane for each change of the visible rows (semantics section 6).
+#
+# Every form of the clause takes the same three steps. First the clock, the lots or the arrivals determine the
+# *moments* at which rows enter and leave. Then ``retain`` and ``with unique`` let some rows leave sooner. The moments
+# that change what is visible are the panes. The loops over rows are in `windowing.kinds.batched`.
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The m moments at which the content of each key's window may change, and the rows in it.
+
+    ``first``: int64 (K+1,), the bounds of the keys among the moments.
+    ``enter``: int64 (n,), the moment at which each row enters.
+    ``leave``: int64 (n,), the moment at which it leaves; equal to ``enter`` where it never enters.
+    ``cause``: int64 (m,), as in `Panes`.
+    ``closed_by``: int8 (m,), as in `Panes`.
+    ``when``: int64 or float64 (m,), the instant of each moment, or its tick of ``every``; None without a clock.
+    """
+
+    first: Ints
+    enter: Ints
+    leave: Ints
+    cause: Ints
+    closed_by: npt.NDArray[np.int8]
+    when: Measures | None = None
+
+
+def batched_panes(spec: Batched, sequences: Sequences, context: WindowContext) -> Panes:
+    """Return the panes of a batched window, including those that only the end of the data emits.
+
+    Bounds are those of `batched_grid` where ``within`` is given, else None. Panes whose instant is after the last time
+    of the clock have that instant in ``at``, and ``end`` as their close reason.
+
+    Raises `DataError` where an instant does not fit 64 bit, or ``within`` is too short for a float clock.
+    """
+    moments = _visible_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, context)))
+    counts = np.diff(moments.first)
+    key = np.repeat(np.arange(len(counts)), counts)
+    number = np.arange(len(key))
+    number -= moments.first[key]
+    start, end = _bounds(spec, sequences, context.origin, moments.when)
+    contents = _membership(spec, sequences.bounds, moments)
+    return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end)
+
+
+def batched_rest(spec: Batched, sequences: Sequences, context: WindowContext) -> Mask:
+    """Return which rows the next run needs, bool (n,).
+
+    These are the rows that have yet to enter or to leave after the last moment before the end, and, with lots, all rows
+    of their lots, so that the next run counts lots from the same row. Hidden rows are included, because they take
+    places; so are the rows that hide them, because these are in the same partition and leave later.
+    """
+    moments = _moments(spec, sequences, context)
+    places = _shortened(replace(spec, unique=None), sequences, moments)
+    bounds, first = sequences.bounds, moments.first
+    is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
+    until = np.repeat(first[1:] - np.diff(is_end[first]), np.diff(bounds))
+    stays = (moments.enter >= until) | (places.leave >= until)
+    if spec.every is not None and spec.within is None:
+        lots = np.zeros(first[-1] + 1, np.bool_)
+        lots[moments.enter[stays]] = True
+        stays = lots[moments.enter]
+    return stays
+
+
+def _moments(spec: Batched, sequences: Sequences, context: WindowContext) -> Moments:
+    if spec.within is not None:
+        return _on_the_clock(spec, spec.within, sequences, context)
+    if spec.every is not None:
+        return _in_lots(spec, int(spec.every), sequences)
+    rows = np.arange(len(sequences))
+    reasons = np.full(len(rows), reason("trigger"), np.int8)
+    return Moments(sequences.bounds, rows, _never(sequences.bounds, sequences.bounds), rows, reasons)
+
+
+def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, context: WindowContext) -> Moments:
+    """Return the moments of ``within``: rows leave when they are too old, at once or at the next tick of ``every``."""
+    name = sequences.order[0]
+    column = combined(sequences.rows.column(name))
+    grid = batched_grid(spec, column.type, context.origin)
+    values = clock_values(column, name)
+    comes = grid.instants(values)
+    goes = grid.later(comes, within)
+    clock_now = now_as_measure(values, context.clock)
+    if spec.every is None:
+        first, enter, leave, cause, when = expiries(sequences.bounds, comes, goes)
+        by_clock = np.where(when <= grid.instants(clock_now)[0], np.int8(reason("expiry")), np.int8(reason("end")))
+        return Moments(first, enter, leave, cause, np.where(cause < 0, by_clock, np.int8(reason("trigger"))), when)
+    # where the data continues, more rows may arrive at the instant of a tick and enter at that tick
+    next_tick = (
+        int(grid.first_ticks(grid.instants(clock_now))[0]) if context.hold else int(grid.cells(clock_now)[0]) + 1
+    )
+    comes, goes = grid.first_ticks(comes), grid.first_ticks(goes)
+    first, enter, leave, when = changing_ticks(sequences.bounds, comes, goes, next_tick)
+    reasons = np.where(when < next_tick, np.int8(reason("batch")), np.int8(reason("end")))
+    return Moments(first, enter, leave, np.full(len(when), BY_TICK), reasons, when)
+
+
+def _in_lots(spec: Batched, size: int, sequences: Sequences) -> Moments:
+    """Return the moments of ``every`` next to ``retain`` alone: rows enter when a lot of them is stored."""
+    first, enter, cause = full_lots(sequences.bounds, *_codes(sequences, spec.partition_by), size)
+    reasons = np.where(cause == AT_END, np.int8(reason("end")), np.int8(reason("batch")))
+    return Moments(first, enter, _never(sequences.bounds, first), cause, reasons)
+
+
+def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
+    """Let rows leave sooner where a newer row hides them or takes their place."""
+    leave = moments.leave.copy()
+    if spec.unique is not None:
+        hide_older(moments.enter, leave, *_codes(sequences, (*spec.partition_by, spec.unique)))
+    if spec.retain is not None:
+        displace_oldest(moments.enter, leave, *_codes(sequences, spec.partition_by), spec.retain)
+    return replace(moments, leave=leave)
+
+
+def _visible_only(bounds: Ints, moments: Moments) -> Moments:
+    """Leave out the moments that change nothing that is visible."""
+    flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
+    if flags.all():
+        return moments
+    before = np.concatenate([[0], np.cumsum(flags)])
+    return Moments(
+        before[moments.first],
+        before[moments.enter],
+        before[moments.leave],
+        moments.cause[flags],
+        moments.closed_by[flags],
+        None if moments.when is None else moments.when[flags],
+    )
+
+
+def _membership(spec: Batched, bounds: Ints, moments: Moments) -> Membership:
+    """Return ranges where rows leave in the order in which they entered, else `Memberships`."""
+    enter, leave = moments.enter, moments.leave
+    if spec.unique is None and not (spec.partition_by and spec.retain):
+        ranges = as_ranges(Memberships(np.arange(len(enter)), enter, leave, bounds, moments.first))
+        return Ranges(ranges.lo, ranges.hi, ranges.base, disjoint=False)
+    rows = np.flatnonzero(enter < leave)
+    return Memberships(rows, enter[rows], leave[rows], np.searchsorted(rows, bounds), moments.first)
+
+
+def _bounds(
+    spec: Batched, sequences: Sequences, origin: Fraction, when: Measures | None
+) -> tuple[pa.Array | None, pa.Array | None]:
+    """Return start (exclusive) and end (inclusive) of the time that each pane covers, ``(T - within, T]``."""
+    if spec.within is None or when is None:
+        return None, None
+    dtype = sequences.rows.column(sequences.order[0]).type
+    grid = batched_grid(spec, dtype, origin)
+    if spec.every is None:
+        return grid.to_arrow(grid.later(when, -spec.within)), grid.to_arrow(when)
+    starts = make_grid(dtype, Fraction(spec.every), origin - spec.within, origin)
+    return starts.bounds(when), grid.bounds(when)
+
+
+def _never(bounds: Ints, first: Ints) -> Ints:
+    """Return for each row the bound of its key among the moments, as ``leave`` of rows that stay."""
+    return np.repeat(first[1:], np.diff(bounds))
+
+
+def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
+    """Return a code from 0 for each row by its values in some columns, and the number of codes."""
+    if not names:
+        return np.zeros(len(sequences), np.int32), 1
+    codes, values = group_codes([combined(sequences.rows.column(name)) for name in names])
+    return codes, values.num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedKind(OverlappingKind):
+    """A batched window.
+
+    ``spec``: its spec.
+    """
+
+    spec: Batched
+
+    emits_changes_of_groups: ClassVar[bool] = True
+    sum_of_nothing: ClassVar[int | None] = 0
+
+    @property
+    def options(self) -> frozenset[Option]:
+        """Rows that entered, and that left unless all stay; a grid of ticks where there are batches of time."""
+        ticks = self.spec.within is not None and self.spec.every is not None
+        given: dict[Option, bool] = {"changes": True, "left": not self.spec.retain_all, "origin": ticks}
+        return frozenset(option for option, is_given in given.items() if is_given)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of ``partition by`` and ``with unique``."""
+        names = [*self.spec.partition_by, self.spec.unique]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether rows leave with time."""
+        return self.spec.within is not None
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+        """Raise `ConfigError` where values cannot be compared."""
+        if not is_sortable(dtype):
+            raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
+
+    @property
+    def causes(self) -> Causes:
+        """Rows; with ``within`` the clock, too, or with ``every`` alone."""
+        if self.spec.within is None:
+            return "rows"
+        return "both" if self.spec.every is None else "ticks"
+
+    @property
+    def rows_out_per_row(self) -> Fraction:
+        """About how many panes a row causes: one when it enters, and with time one when it leaves."""
+        if self.spec.within is not None:
+            return Fraction(2)
+        return Fraction(1) if self.spec.every is None else Fraction(0)
+
+    def rows_out(self, rows: int, context: WindowContext) -> int | None:
+        """Return how many rows all panes show, where counts alone decide that."""
+        spec = self.spec
+        if spec.within is not None or spec.partition_by or spec.unique is not None:
+            return None
+        if spec.retain_all:
+            return rows * (rows + 1) // 2
+        assert spec.retain is not None
+        return rows_shown(rows, spec.retain, int(spec.every or 1), 0, not (context.hold or context.drop))
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+        """Return the type of instants."""
+        return None if self.spec.within is None else batched_grid(self.spec, clock, origin).type
+
+    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+        """Return the type of instants."""
+        return self.bounds_type(clock, origin)
+
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+        """Return clock values as instants."""
+        if self.spec.within is None:
+            return column
+        grid = batched_grid(self.spec, column.type, origin)
+        return grid.to_arrow(grid.instants(clock_values(column, name)))
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the panes."""
+        return batched_panes(self.spec, sequences, context), signals.marks
+
+    def row_steps(
+        self,
+        sequences: Sequences,
+        signals: Signals,  # noqa: ARG002
+        panes: Panes,
+        lives: Memberships,
+        context: WindowContext,  # noqa: ARG002
+    ) -> RowSteps:
+        """Rows enter with panes."""
+        rows = len(sequences)
+        never, entering = np.full(rows, NEVER), np.full(rows, NEVER)
+        entering[lives.row] = lives.enter
+        return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
+
+    def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
+        """Whether rows at the instant of a tick of ``every`` enter at that tick."""
+        return self.spec.every is not None
+
+    @property
+    def for_any_start(self) -> BatchedKind:
+        """The kind that retains rows enough, however many rows of a segment's first batch are in earlier segments.
+
+        By itself a segment counts batches (``retain N every M``) from its first row, so its last full batch may end up
+        to ``M - 1`` rows later than for the whole key, and what the batches before it show begins as much later. Rows
+        that it leaves out are whole batches, which do not change how the rest is counted.
+        """
+        spec = self.spec
+        if spec.within is not None or spec.every is None or spec.retain is None:
+            return self
+        return replace(self, spec=replace(spec, retain=spec.retain + 2 * int(spec.every)))
+
+    def retained_rows(
+        self,
+        sequences: Sequences,
+        context: WindowContext,
+        panes: Panes | None,  # noqa: ARG002
+        key_lifetimes: Lifetimes | None,  # noqa: ARG002
+        last_closed: int,  # noqa: ARG002
+    ) -> Mask:
+        """Return the rows that have yet to enter or to leave."""
+        return batched_rest(self.spec, sequences, context)
+
+    def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
+        """Whether rows leave."""
+        return self.spec.within is not None or self.spec.retain is not None

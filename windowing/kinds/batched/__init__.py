@@ -1,7 +1,0 @@
-"""Batched windows: a pane for each change of the visible rows (semantics section 6).
-
-Imports `windowing.clock`, `windowing.columns`, `windowing.errors`, `windowing.kinds.context`,
-`windowing.kinds.contract`, `windowing.kinds.eviction`, `windowing.kinds.overlapping`, `windowing.kinds.row_counts`,
-`windowing.kinds.row_steps`, `windowing.kinds.signals`, `windowing.language`, `windowing.panes`, `windowing.sequences`,
-`windowing.support`. Imported by `windowing.kinds.registry`.
-"""

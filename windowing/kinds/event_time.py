@@ -1,0 +1,551 @@
+"""Event-time panes as a kind: intervals of event time that a watermark completes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..clock.interval_grid import clock_values, make_intervals
+from ..clock.watermark import NO_LEVEL, Lateness, Watermarks, make_lateness
+from ..columns.arrays import Ints, Mask, combined
+from ..columns.radix_sort import pair_order
+from ..errors import DataError
+from ..language.spec import TimeInterval
+from ..rows.marks import Marks, epochs
+from ..rows.membership import Memberships
+from ..rows.panes import AT_END, TIMING, Outputs, Panes, reason
+from ..rows.sequence import Sequences
+from ..support.jit import kernel
+from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
+from .contract import Causes, Explain, Option, OverlappingKind
+from .key_lifetimes import Lifetimes
+
+# Loops over the outputs of event-time panes: flat functions over arrays, key after key, for `event_time.panes`.
+
+
+Labels: TypeAlias = npt.NDArray[np.int8]
+
+_END, _LATE, _WATERMARK = (np.int8(reason(name)) for name in ("end", "late", "watermark"))
+_TIMING = tuple(np.int8(TIMING.index(name)) for name in ("late", "on_time"))
+
+
+@kernel
+def causes(advance: Ints, late: Mask, advances: int, rows: int) -> tuple[Ints, Labels, Labels]:
+    """Return the cause, the close reason and the timing of each output."""
+    # one loop: arrays of conditions and of choices, one after the other, took a tenth of the time of a hop's panes
+    cause = np.empty(len(advance), np.int64)
+    closed_by, timing = np.empty(len(advance), np.int8), np.empty(len(advance), np.int8)
+    for p in range(len(advance)):
+        at_end = advance[p] == advances
+        cause[p] = AT_END if at_end else rows + advance[p]
+        closed_by[p] = _END if at_end else _LATE if late[p] else _WATERMARK
+        timing[p] = _TIMING[0] if late[p] else _TIMING[1]
+    return cause, closed_by, timing
+
+
+@kernel
+def union_sizes(bounds: Ints, lo: Ints, hi: Ints) -> Ints:
+    """Return how many integers the ranges of each group cover, int64 (groups,). Ranges ascend by ``lo``."""
+    sizes = np.zeros(len(bounds) - 1, np.int64)
+    for g in range(len(sizes)):
+        # invariant: all integers of the ranges so far are below ``reached``, so only the rest of a range is new
+        reached = np.iinfo(np.int64).min
+        for i in range(bounds[g], bounds[g + 1]):
+            begin = max(lo[i], reached)
+            if begin <= hi[i]:
+                sizes[g] += hi[i] - begin + 1
+                reached = hi[i] + 1
+    return sizes
+
+
+@kernel
+def union_members(bounds: Ints, lo: Ints, hi: Ints, first: Ints) -> Ints:
+    """Return the integers that `union_sizes` counts, ascending in each group; ``first``: bounds of the groups."""
+    members = np.empty(first[-1], np.int64)
+    place = 0
+    for g in range(len(bounds) - 1):
+        reached = np.iinfo(np.int64).min
+        for i in range(bounds[g], bounds[g + 1]):
+            for k in range(max(lo[i], reached), hi[i] + 1):
+                members[place] = k
+                place += 1
+                reached = k + 1
+    return members
+
+
+@kernel
+def completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
+    """Return for each pane the first advance at whose level it is complete; the number of advances if none."""
+    out = np.empty(len(pane), np.int64)
+    # panes ascend within a key and levels ascend, so the search goes on from the place of the pane before
+    for s in range(len(bounds) - 1):
+        for p in range(bounds[s], bounds[s + 1]):
+            out[p] = _first_rising(level, out[p - 1] if p > bounds[s] else 0, pane[p])
+    return out
+
+
+@kernel
+def _first_rising(level: Ints, begin: int, value: int) -> int:
+    """Return the first place from ``begin`` on of a level not smaller, the number of levels if none."""
+    if begin >= len(level) or level[begin] >= value:
+        return begin
+    # Most advances complete one pane, so levels mostly rise by 1, and the place is as far as the value. With a search
+    # for it, panes that are far apart took three times as long.
+    rise = value - level[begin]
+    guess = begin + rise if 0 < rise < len(level) - begin else len(level)
+    if level[guess - 1] < value:
+        return _first_from(level, guess, len(level), value)
+    return _first_from(level, begin + 1, guess - 1, value)
+
+
+@kernel
+def places(first: Ints, pane: Ints, repeated_first: Ints, repeated: Ints) -> Ints:
+    """Return the places of the outputs of late rows among all outputs: each after the on-time output of its pane."""
+    out = np.empty(len(repeated), np.int64)
+    for s in range(len(first) - 1):
+        i = first[s]
+        for j in range(repeated_first[s], repeated_first[s + 1]):
+            i = _first_from(pane, i, first[s + 1], repeated[j] + 1)
+            out[j] = i + j
+    return out
+
+
+@kernel
+def ranks(bounds: Ints, pane: Ints) -> tuple[Ints, Ints]:
+    """Return the rank of each output among those of its key, and among those of its pane."""
+    number = np.empty(len(pane), np.int64)
+    index = np.zeros(len(pane), np.int64)
+    for s in range(len(bounds) - 1):
+        begin = bounds[s]
+        for p in range(begin, bounds[s + 1]):
+            number[p] = p - begin
+            if p > begin and pane[p] == pane[p - 1]:
+                index[p] = index[p - 1] + 1
+    return number, index
+
+
+@kernel
+def entry_runs(
+    bounds: Ints,
+    first: Ints,
+    late: Ints,
+    last: Ints,
+    epoch: Ints,
+    shown_bounds: Ints,
+    pane: Ints,
+    advance: Ints,
+    room: int,
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return row, enter and leave of each run of outputs that shows a row, and the bounds of the keys among them."""
+    row = np.empty(room, np.int64)
+    enter = np.empty(room, np.int64)
+    leave = np.empty(room, np.int64)
+    first_entry = np.zeros(len(bounds), np.int64)
+    count = 0
+    for s in range(len(bounds) - 1):
+        end = shown_bounds[s + 1]
+        place = shown_bounds[s]
+        for i in range(bounds[s], bounds[s + 1]):
+            if first[i] > last[i]:
+                continue
+            if place > shown_bounds[s] and pane[place - 1] >= first[i]:
+                place = shown_bounds[s]
+            place = _first_from(pane, place, end, first[i])
+            begin = place
+            mine = count
+            # A late row is in the outputs of a pane from the first advance after it on, so each late pane is a run
+            # of its own, unless it continues the run before it.
+            for k in range(first[i], late[i] + 1):
+                behind = _first_from(pane, begin, end, k + 1)
+                own = _first_from(advance, begin, behind, epoch[i])
+                if count > mine and leave[count - 1] == own:
+                    leave[count - 1] = behind
+                else:
+                    row[count], enter[count], leave[count] = i, own, behind
+                    count += 1
+                begin = behind
+            if late[i] < last[i]:
+                # The outputs of the panes that are on time are one run. Each pane has at least one output and few
+                # have more, so the search for its end begins at one output a pane.
+                behind = _first_from(pane, begin + last[i] - late[i], end, last[i] + 1)
+                if count > mine:
+                    leave[count - 1] = behind
+                else:
+                    row[count], enter[count], leave[count] = i, begin, behind
+                    count += 1
+        first_entry[s + 1] = count
+    return row[:count], enter[:count], leave[:count], first_entry
+
+
+@kernel
+def _first_from(ascending: Ints, begin: int, end: int, value: int) -> int:
+    """Return the first place in ``[begin, end)`` of a value not smaller, ``end`` if none; fast where it is near."""
+    step, stop = 1, begin
+    while stop < end and ascending[stop] < value:
+        begin = stop + 1
+        stop += step
+        step *= 2
+    stop = min(stop, end)
+    # not `np.searchsorted`: its call alone takes longer than the usual search, which ends at the first look
+    while begin < stop:
+        middle = (begin + stop) >> 1
+        if ascending[middle] < value:
+            begin = middle + 1
+        else:
+            stop = middle
+    return begin
+
+
+# Event-time panes: intervals of event time, each complete when the watermark passes its end (semantics section 5).
+#
+# The advance of the watermark that completes a pane of a key emits it with the rows that were on time; the next
+# advance after each late row emits it again. So an *output* is a pane and an advance. Outputs are sorted by pane,
+# then advance, because a row is in all outputs of a pane from its first one on: the outputs of a row that was on time
+# for all its panes are one contiguous run.
+
+
+_MOST = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The panes of each of n rows: it is late for ``[first, late]`` and on time for ``[late + 1, last]``.
+
+    ``first``: int64 (n,), the first pane that holds each row.
+    ``late``: int64 (n,), the last pane for which it is late; less than ``first`` where there is none.
+    ``last``: int64 (n,), the last pane that holds it.
+    ``epoch``: int64 (n,), how many of the listed advances come before it.
+    """
+
+    first: Ints
+    late: Ints
+    last: Ints
+    epoch: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """P outputs, key after key, by pane and advance.
+
+    ``bounds``: int64 (K+1,), the bounds of the keys among the outputs.
+    ``pane``: int64 (P,), the pane of each output.
+    ``advance``: int64 (P,), the listed advance that emits it; the number of advances where none does.
+    ``late``: bool (P,), whether it shows a row that is late for the pane.
+    """
+
+    bounds: Ints
+    pane: Ints
+    advance: Ints
+    late: Mask
+
+
+def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Watermarks, event_time: str) -> Panes:
+    """Return the outputs of event-time panes, including those that only the end of the data emits.
+
+    ``sequences``: rows in arrival order, or ordered by the event time; rows late beyond repair must be left out
+    before, and rows that no interval holds are in no pane. ``watermarks``: the advances, in order; they are all that
+    the function knows of the rows of other tasks. The panes of a key are sorted by interval and ``index``, and
+    numbered by cause and interval.
+
+    Raises `DataError` where outputs or bounds do not fit, `ConfigError` where a row is in too many panes.
+    """
+    column = combined(sequences.rows.column(event_time))
+    intervals = make_intervals(column.type, spec)
+    epoch = epochs(sequences, watermarks.marks)
+    first, last = intervals.holding(clock_values(column, event_time))
+    level = np.append(watermarks.level, NO_LEVEL)[epoch - 1]  # epoch 0 takes the last
+    rows = _Rows(first, np.minimum(np.maximum(level, first - 1), last), last, epoch)
+    shown = _outputs(sequences.bounds, rows, watermarks.level)
+    key = np.repeat(np.arange(len(shown.bounds) - 1), np.diff(shown.bounds))
+    number, index = _ranks(shown, key)
+    start, end = intervals.bounds(shown.pane)
+    cause, closed_by, timing = causes(shown.advance, shown.late, len(watermarks), len(sequences))
+    return Panes(
+        key=key,
+        number=number,
+        membership=_membership(sequences.bounds, rows, shown),
+        cause=cause,
+        closed_by=closed_by,
+        start=start,
+        end=end,
+        outputs=Outputs(timing, index),
+    )
+
+
+def interval_rest(spec: TimeInterval, sequences: Sequences, event_time: str, last_closed: int) -> Mask:
+    """Return which rows are in a pane that may still be emitted, bool (n,); ``last_closed``: the last that may not."""
+    column = combined(sequences.rows.column(event_time))
+    first, last = make_intervals(column.type, spec).holding(clock_values(column, event_time))
+    return (first <= last) & (last > last_closed)
+
+
+def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
+    """Return all outputs: for each key the panes with rows on time, and for each of its epochs those with late rows."""
+    first, pane = _union(bounds, rows.late + 1, rows.last)
+    on_time = _Outputs(first, pane, completed(first, pane, level), np.zeros(len(pane), np.bool_))
+    late = np.flatnonzero(rows.first <= rows.late)
+    if not len(late):
+        return on_time
+    key, epoch = np.searchsorted(bounds, late, side="right") - 1, rows.epoch[late]
+    starts = np.flatnonzero(np.append(True, (np.diff(key) != 0) | (np.diff(epoch) != 0)))
+    groups, pane = _union(np.append(starts, len(late)), rows.first[late], rows.late[late])
+    group = np.repeat(starts, np.diff(groups))
+    ascending = np.lexsort([epoch[group], pane, key[group]])
+    first = np.searchsorted(key[group], np.arange(len(bounds)))
+    repeated = _Outputs(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
+    return _both(on_time, repeated)
+
+
+def _ranks(shown: _Outputs, key: Ints) -> tuple[Ints, Ints]:
+    """Return the rank of each output among those of its key, by advance, then pane; and among those of its pane."""
+    number, index = ranks(shown.bounds, shown.pane)
+    # the order is stable, so the panes of one advance stay in order; without late rows nothing is sorted
+    order = pair_order(key, shown.advance)
+    if order is not None:
+        number[order] = number.copy()
+    return number, index
+
+
+def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
+    """Merge outputs key by key."""
+    _check_count(len(on_time.pane) + len(repeated.pane))
+    place = places(on_time.bounds, on_time.pane, repeated.bounds, repeated.pane)
+    late = np.zeros(len(on_time.pane) + len(repeated.pane), np.bool_)
+    late[place] = True
+    pane, advance = np.empty(len(late), np.int64), np.empty(len(late), np.int64)
+    for out, first, second in ((pane, on_time.pane, repeated.pane), (advance, on_time.advance, repeated.advance)):
+        out[~late], out[late] = first, second
+    return _Outputs(on_time.bounds + repeated.bounds, pane, advance, late)
+
+
+def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
+    """Return for each group of ranges ``[lo, hi]`` the integers in any of them: bounds of the groups, and integers."""
+    # rows ordered by event time come with ``lo`` ascending; others are not sorted in a kernel: numba compiles that for
+    # two seconds
+    turn = pair_order(np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), lo)
+    if turn is not None:
+        lo, hi = lo[turn], hi[turn]
+    counts = union_sizes(bounds, lo, hi)
+    first = np.append(0, np.cumsum(counts))
+    _check_count(int(first[-1]))
+    return first, union_members(bounds, lo, hi, first)
+
+
+def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
+    """Return the run, or runs, of outputs that show each row."""
+    room = len(rows.first) + int(np.maximum(rows.late - rows.first + 1, 0).sum())
+    if room > _MOST:
+        late = int(np.count_nonzero(rows.late >= rows.first))
+        raise DataError(
+            f"{late:,} rows came late for {room - len(rows.first):,} panes in all, more than a task holds",
+            "use a longer creationPeriod, or a smaller --slice-size",
+        )
+    entries = entry_runs(
+        bounds, rows.first, rows.late, rows.last, rows.epoch, shown.bounds, shown.pane, shown.advance, room
+    )
+    return Memberships(*entries, shown.bounds)
+
+
+def _check_count(count: int) -> None:
+    """Raise `DataError` for more panes than fit into memory."""
+    if count > _MOST:
+        raise DataError(f"{count:,} panes would come out of one slice", "use a longer creationPeriod")
+
+
+# When rows enter and leave event-time panes.
+#
+# A row leaves when the last of its intervals is closed: no further row can enter it, so no pane will show the row
+# again. It leaves after the pane that this advance of the watermark triggers; where there is none, with the next step
+# of its key. Neither depends on rows to come, so incremental runs give the same steps as one run.
+
+
+def interval_steps(
+    spec: TimeInterval,
+    sequences: Sequences,
+    signals: Signals,
+    panes: Panes,
+    lives: Memberships,
+    context: WindowContext,
+) -> RowSteps:
+    """Return when rows enter and leave: a row enters by itself, and leaves when its last interval is closed."""
+    assert context.event_time is not None
+    column = combined(sequences.rows.column(context.event_time))
+    intervals = make_intervals(column.type, spec)
+    first, last = intervals.holding(clock_values(column, context.event_time))
+    epoch = epochs(sequences, signals.marks)
+    order = np.lexsort([panes.number, panes.key])
+    place = _after_marks(sequences, epoch, panes)
+    closing = np.searchsorted(_closed(spec, signals, intervals.scale.per_second is None, context), last)
+    closing[(closing == len(signals)) | (first > last)] = NEVER
+    leaving = _after_last(panes, order, lives, closing, len(sequences))
+    is_new = first <= last
+    if context.restored is not None:
+        is_new &= context.restored.is_new(sequences.bounds)
+    rest = np.flatnonzero((closing != NEVER) & (leaving == NEVER))
+    outdated, driven = np.full(len(sequences), NEVER), np.full(len(sequences), NEVER)
+    outdated[rest], driven[rest] = _next_steps(sequences, epoch, panes, order, place, is_new, rest, closing[rest])
+    steps = steps_of_rows(place, len(sequences))
+    return replace(steps, stepping=first <= last, driven=driven, leaving=leaving, outdated=outdated)
+
+
+def _closed(spec: TimeInterval, signals: Signals, is_float: bool, context: WindowContext) -> Ints:
+    """Return the last interval that is closed after each advance: the discard age in whole periods before the level."""
+    assert signals.watermarks is not None
+    level = signals.watermarks.level
+    if context.in_event_order or not spec.discard_age:
+        return level
+    # the bounds of a float clock are rounded, and so is what is late
+    behind = math.ceil(spec.discard_age / spec.period) + is_float
+    return np.where(level < NO_LEVEL + behind, NO_LEVEL, level - min(behind, 2**62))
+
+
+def _after_marks(sequences: Sequences, epoch: Ints, panes: Panes) -> Ints:
+    """Return the places of the marks, or the end of the key, that triggered panes."""
+    first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
+    place = sequences.bounds[panes.key + 1]
+    for key in np.flatnonzero(np.diff(first)):
+        own, begin, end = slice(first[key], first[key + 1]), sequences.bounds[key], sequences.bounds[key + 1]
+        mark = panes.cause[own] - len(sequences)
+        behind = begin + np.searchsorted(epoch[begin:end], mark, side="right")
+        place[own] = np.where(panes.cause[own] == AT_END, end, behind)
+    return place
+
+
+def _after_last(panes: Panes, order: Ints, lives: Memberships, closing: Ints, rows: int) -> Ints:
+    """Return for each row the last pane that shows it and is caused by the advance that closes its last interval."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    counts = lives.leave - lives.enter
+    row = np.repeat(lives.row, counts)
+    pane = np.repeat(lives.enter - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+    at_closing = panes.cause[pane] - rows == closing[row]
+    latest = np.full(rows, NEVER)
+    np.maximum.at(latest, row[at_closing], rank[pane[at_closing]])
+    return np.append(order, NEVER)[latest]
+
+
+def _next_steps(
+    sequences: Sequences, epoch: Ints, panes: Panes, order: Ints, place: Ints, steps: Mask, rest: Ints, closing: Ints
+) -> tuple[Ints, Ints]:
+    """Return the next pane, or the next row with a step, after the advance ``closing``; one of them is `NEVER`.
+
+    ``rest``: int64 (R,), the rows that look for one. ``steps``: bool (n,), rows with a step in this run.
+    """
+    n, key_of_row = len(sequences), np.repeat(np.arange(len(sequences.bounds) - 1), np.diff(sequences.bounds))
+    size = 2 + max(int(numbers.max(initial=0)) for numbers in (epoch, panes.cause - n, closing))
+    wanted = key_of_row[rest] * size + closing + 1
+    at_signal = order[panes.cause[order] != AT_END]
+    pane = np.searchsorted(panes.key[at_signal] * size + panes.cause[at_signal] - n, wanted)
+    stepping = np.flatnonzero(steps)
+    row = np.searchsorted(key_of_row[stepping] * size + epoch[stepping], wanted)
+    pane, row = np.append(at_signal, NEVER)[pane], np.append(stepping, NEVER)[row]
+    pane[np.append(panes.key, -1)[pane] != key_of_row[rest]] = NEVER
+    row[np.append(key_of_row, -1)[row] != key_of_row[rest]] = NEVER
+    is_pane = (pane != NEVER) & ((row == NEVER) | (np.append(place, n)[pane] <= row))
+    return np.where(is_pane, pane, NEVER), np.where(is_pane, NEVER, row)
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeKind(OverlappingKind):
+    """Event-time panes.
+
+    ``spec``: their spec.
+    """
+
+    spec: TimeInterval
+
+    has_watermark: ClassVar[bool] = True
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether the spec demands a key."""
+        return self.spec.partitioned
+
+    @property
+    def options(self) -> frozenset[Option]:
+        """Those of the watermark."""
+        return frozenset({"event time"})
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """None: the event time is an option."""
+        return ()
+
+    @property
+    def needs_clock(self) -> bool:
+        """False: the clock is the event time, not the order column, since rows are in arrival order."""
+        return False
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """There is no attribute."""
+
+    @property
+    def causes(self) -> Causes:
+        """Rows, which advance the watermark."""
+        return "rows"
+
+    @property
+    def rows_out_per_row(self) -> Fraction:
+        """About how many panes hold a row."""
+        return max(Fraction(1), self.spec.duration / self.spec.period)
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
+        """Return the type of interval bounds."""
+        return make_intervals(clock, self.spec).type
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the outputs of all panes."""
+        assert signals.watermarks is not None
+        assert context.event_time is not None
+        return interval_panes(self.spec, sequences, signals.watermarks, context.event_time), signals.marks
+
+    def row_steps(
+        self, sequences: Sequences, signals: Signals, panes: Panes, lives: Memberships, context: WindowContext
+    ) -> RowSteps:
+        """Return when rows enter and leave."""
+        return interval_steps(self.spec, sequences, signals, panes, lives, context)
+
+    def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
+        """Return the rule of late rows."""
+        return make_lateness(dtype, self.spec, lag, min_gap)
+
+    def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
+        """Always."""
+        return True
+
+    def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
+        """Return the cell of the grid of all starts and ends that each row is in."""
+        name = str(context.event_time)
+        column = combined(sequences.rows.column(name))
+        return make_intervals(column.type, self.spec).grid.cells(clock_values(column, name))
+
+    def retained_rows(
+        self,
+        sequences: Sequences,
+        context: WindowContext,
+        panes: Panes | None,  # noqa: ARG002
+        key_lifetimes: Lifetimes | None,  # noqa: ARG002
+        last_closed: int,
+    ) -> Mask:
+        """Return the rows of panes that may still be emitted."""
+        assert context.event_time is not None
+        return interval_rest(self.spec, sequences, context.event_time, last_closed)
+
+    def last_closed(self, signals: Signals, count: int, context: WindowContext) -> int:
+        """Return an event-time pane that is closed after the first ``count`` advances, as are all panes before it."""
+        if signals.watermarks is None or not count:
+            return NO_LEVEL
+        level = int(signals.watermarks.level[count - 1])
+        if context.in_event_order:
+            return level
+        return max(NO_LEVEL, level - math.ceil(self.spec.discard_age / self.spec.period) - 1)
+
+    def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
+        """Always."""
+        return True

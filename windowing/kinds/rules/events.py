@@ -1,0 +1,343 @@
+"""Marks and ticks as events between the rows of a key, of which the first ends a window (semantics section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...clock.grids import AnyGrid, clock_cell
+from ...clock.interval_grid import clock_values
+from ...columns.arrays import ClockValue, Ints, Mask, Measures
+from ...language.spec import PartitionEviction
+from ...rows.marks import Marks, epochs
+from ...rows.panes import BY_TICK
+from ...rows.sequence import Sequences, rises
+from ...support.jit import kernel
+from ..eviction_kernels import (
+    BEGIN,
+    BY_EVENT,
+    NEWER,
+    STAYS,
+    STOP,
+    Keys,
+    Times,
+    date,
+    evict,
+    evict_aged,
+    insert,
+    leave,
+    no_keys,
+)
+from ..eviction_kernels import Rules as EvictionRules
+from ..evictions import NO_PLACES, Evictions, TotalOrder, by_key, limits, row_seconds, whole_seconds
+from .reach import Reaches, begin_sums, inlined, is_reached, see
+from .walk import AFTER, BEFORE, NEVER, Counts, Deltas, Flags, Rules, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The first event behind each of n rows that comes before the next row of its key, or before the end.
+
+    ``rule``: int16 (n,), the rule that it makes fire; -1: there is no event.
+    ``cause``: int64 (n,), the mark, numbered after the rows, or `BY_TICK`; of any value where there is no event.
+    ``at``: array (n,), the tick, of any value where no tick is the cause; None where no rule has ticks.
+    """
+
+    rule: Rules
+    cause: Ints
+    at: pa.Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """The ticks of one rule.
+
+    ``values``: measures (n,), the clock column.
+    ``grid``: the grid over them, whose ticks these are.
+    ``clock``: the current time of the clock; None: the largest value.
+    ``type``: the type in which ticks of all rules are written.
+    """
+
+    values: Measures
+    grid: AnyGrid
+    clock: ClockValue | None
+    type: pa.DataType
+
+
+def no_events(rows: int) -> Events:
+    """Return that no event lies between the rows."""
+    return Events(np.full(rows, -1, np.int16), np.full(rows, BY_TICK))
+
+
+def instants_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """Return the type in which the ticks of several grids on one clock are written and compared: the finest."""
+    if all(one == types[0] for one in types):
+        return types[0]
+    stamps = [one for one in types if pa.types.is_timestamp(one) or pa.types.is_duration(one)]
+    if len(stamps) == len(types):
+        return max(types, key=lambda one: ("s", "ms", "us", "ns").index(one.unit))
+    return pa.float64()
+
+
+def with_ticks(events: Events, rule: int, bounds: Ints, ticks: Ticks) -> Events:
+    """Add the ticks of one rule; ``events`` are those of the rules before it in the spec, without marks."""
+    grid, values = ticks.grid, ticks.values
+    if not len(values):
+        return Events(events.rule, events.cause, pa.nulls(0, ticks.type) if events.at is None else events.at)
+    cells = grid.cells(values)
+    tick = _as_type(grid.bounds(cells + 1), ticks.type)
+    comes = _changes(cells, bounds, cells < clock_cell(grid, values, ticks.clock))
+    if events.at is not None:  # of two ticks the earlier comes first, of equal ones that of the first rule
+        earlier = pc.less(tick, events.at).to_numpy(zero_copy_only=False)
+        comes &= (events.rule < 0) | earlier
+        tick = pc.if_else(pa.array(comes | (events.rule < 0)), tick, events.at)
+    return Events(np.where(comes, np.int16(rule), events.rule).astype(np.int16), events.cause, tick)
+
+
+def with_marks(events: Events, rule: int, sequences: Sequences, marks: Marks, waits: bool) -> Events:
+    """Add the window marks, which must be in order.
+
+    ``waits``: whether a tick comes behind the rows and marks of its instant; else it comes before them.
+    """
+    if not len(marks) or not len(sequences):
+        return events
+    epoch = epochs(sequences, marks)
+    comes = _changes(epoch, sequences.bounds, epoch < len(marks))
+    mark = np.minimum(epoch, len(marks) - 1)
+    if events.at is not None:
+        column = _as_type(marks.rows.column(0), events.at.type).take(pa.array(mark))
+        before_tick = (
+            (pc.less_equal if waits else pc.less)(column, events.at).fill_null(True).to_numpy(zero_copy_only=False)
+        )
+        comes &= before_tick | (events.rule < 0)
+    return Events(
+        np.where(comes, np.int16(rule), events.rule).astype(np.int16),
+        np.where(comes, len(sequences) + mark, events.cause),
+        events.at,
+    )
+
+
+def _changes(labels: Ints, bounds: Ints, at_end: Mask) -> Mask:
+    """Return behind which rows of a key the label changes; behind its last row ``at_end`` says so."""
+    out = at_end.copy()
+    ends = np.zeros(len(labels), np.bool_)
+    ends[bounds[1:][bounds[1:] > 0] - 1] = True
+    inside = ~ends[:-1]
+    out[:-1][inside] = (labels[1:] != labels[:-1])[inside]
+    return out
+
+
+def _as_type(instants: pa.Array, dtype: pa.DataType) -> pa.Array:
+    return instants.cast(dtype, safe=not pa.types.is_floating(dtype))
+
+
+# Where one window ends by its rows, as far as one looks ahead: what partition eviction asks (semantics section 12).
+#
+# A partition eviction may cut a window anywhere, so the pass over all keys cannot take windows from `walk`. It asks,
+# where a window begins, how it ends if nothing evicts its key. Marks and ticks are not asked: they end the windows of
+# all keys.
+
+
+class RowRules(NamedTuple):
+    """What rules say of n rows, as `walk` takes it.
+
+    ``window``: what is kept of a window while one looks; it is written to.
+    ``scratch``: int64 (.,), as wide as a sum in limbs.
+    """
+
+    flags: Flags
+    deltas: Deltas
+    counts: Counts
+    reaches: Reaches
+    window: Window
+    scratch: Ints
+
+
+@kernel
+def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
+    """Return how a window that begins at row ``begin`` ends, looking at its key's rows below ``stop``.
+
+    The row behind its last row, and `BEFORE` if it ends when that row comes, `AFTER` if with its last row; or ``stop``
+    and `NEVER` where none of these rows ends it.
+    """
+    _, before, after, _ = rules.flags
+    _, bits, place, integers, amounts, floats, float_amounts = rules.deltas
+    count_rule, most = rules.counts
+    reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = rules.reaches
+    _, first, first_float, amount, float_amount, limit, sums = rules.window
+    words, state, limbs = sums
+    for j in range(len(first)):
+        first[j], amount[j] = integers[j, begin], amounts[j, min(begin, amounts.shape[1] - 1)]
+    for j in range(len(first_float)):
+        first_float[j] = floats[j, begin]
+        float_amount[j] = float_amounts[j, min(begin, float_amounts.shape[1] - 1)]
+    for c in range(len(limit)):
+        limit[c] = most[c, min(begin, most.shape[1] - 1)]
+    if len(reach_rule):
+        begin_sums(words, state, limbs, begin)
+    for i in range(begin, stop):
+        if i > begin and (
+            before[i] >= 0 or _has_risen(bits, place, integers, first, amount, floats, first_float, float_amount, i)
+        ):
+            return i, BEFORE
+        ends = after[i] >= 0
+        for c in range(len(count_rule)):
+            ends |= i + 1 - begin >= limit[c]
+        for r in range(len(reach_rule)):
+            if valid[r, i]:
+                see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
+            ends |= is_reached(
+                words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
+                values, source[r], limbs, rules.scratch, i,
+            )  # fmt: skip
+        if ends:
+            return i + 1, AFTER
+    return stop, NEVER
+
+
+@inlined
+def _has_risen(
+    bits: Ints, place: Ints, integers: Any, first: Any, amount: Any, floats: Any, first_float: Any, float_amount: Any,
+    row: int,
+) -> bool:  # fmt: skip
+    """Return whether a row rises above the first one of the window by more than an amount of it."""
+    risen = False
+    for d in range(len(bits)):
+        j = place[d]
+        if bits[d] == 0:
+            risen |= rises(integers[j, row], first[j], amount[j])
+        elif bits[d] == 32:
+            risen |= rises(np.float32(floats[j, row]), np.float32(first_float[j]), np.float32(float_amount[j]))
+        else:
+            risen |= rises(floats[j, row], first_float[j], float_amount[j])
+    return risen
+
+
+# Partition eviction of windows under several rules: which keys go, and when (semantics sections 4 and 12).
+#
+# The loop is that of `windowing.kinds.eviction_kernels`, and so is the list of keys; but here the rows of a window
+# decide where it ends, a row may be in no window, and what comes first of all marks and ticks ends the windows of all
+# keys.
+
+
+_AT_FIRST = 8  # rows that are looked at where a window begins; doubled while it goes on
+
+
+class _Happening(NamedTuple):
+    """What comes between the n places of the total order.
+
+    ``comes``: bool (n,), whether a mark or a tick comes behind the place, before the next one; of length 0: none does.
+    ``second``: int64 (n,), the whole second of the first one, where ages count; else of length 0.
+    """
+
+    comes: Mask
+    second: Ints
+
+
+def evictions_by_rules(
+    eviction: PartitionEviction,
+    order: TotalOrder,
+    sequences: Sequences,
+    marks: Marks,
+    rules: RowRules,
+    events: Events | None,
+) -> Evictions:
+    """Return all evictions; ``sequences`` hold all rows of all keys.
+
+    ``rules``: what they say of these rows. ``events``: of the places in the total order, as if of one key; None where
+    neither marks nor ticks end windows. Raises `DataError` where ages are beyond 2**62 seconds.
+    """
+    seconds = row_seconds(eviction, sequences, order.row)
+    times = Times(seconds, NO_PLACES, 0, NO_PLACES, NO_PLACES, NO_PLACES)
+    happening = _happening(events, sequences, marks, len(seconds) > 0)
+    keys = no_keys(order.keys, np.full(len(order.row), STAYS), np.zeros(len(order.row), np.int64))
+    _follow(keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, happening, rules)
+    last = np.flatnonzero(keys.cause != STAYS)
+    cause, place = keys.cause[last], keys.event[last]
+    if events is not None:
+        by_event = np.flatnonzero(cause == BY_EVENT)
+        mark = events.cause[place[by_event]]
+        cause[by_event] = np.where(mark >= 0, mark, BY_EVENT)
+    return by_key(sequences, marks, last, cause, place)
+
+
+def _happening(events: Events | None, sequences: Sequences, marks: Marks, ages: bool) -> _Happening:
+    if events is None:
+        return _Happening(np.zeros(0, np.bool_), NO_PLACES)
+    comes = events.rule >= 0
+    if not ages:
+        return _Happening(comes, NO_PLACES)
+    second = np.zeros(len(comes), np.int64)
+    by_mark = comes & (events.cause >= 0)
+    name = sequences.order[0]
+    for picks, column, which in (
+        (by_mark, marks.rows.column(0), events.cause - len(comes)),
+        (comes & ~by_mark, events.at, np.arange(len(comes))),
+    ):
+        if column is not None and picks.any():
+            instants = column.take(pa.array(which[picks]))
+            second[picks] = whole_seconds(clock_values(instants, name), instants.type)
+    return _Happening(comes, second)
+
+
+@kernel
+def _follow(
+    keys: Keys,
+    order: Ints,
+    key: npt.NDArray[np.int32],
+    bounds: Ints,
+    begin: int,
+    rules: EvictionRules,
+    times: Times,
+    happening: _Happening,
+    row_rules: RowRules,
+) -> None:
+    """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`."""
+    nodes, count, opens = keys.nodes, len(bounds) - 1, row_rules.flags.opens
+    how = np.full(count, NEVER)
+    comes, has_events, first = happening.comes, len(happening.comes) > 0, max(begin, 1)
+    seconds, has_ages = times.seconds, len(times.seconds) > 0
+    # The steps are those of `evicted_by`. Where rows are in no window they are not inserted, and the ages of keys are
+    # asked for all the same: whether a row is inserted depends on whether its key is still there.
+    for place in range(len(order)):
+        row = order[place]
+        k = key[row]
+        if has_events and place >= first and comes[place - 1]:
+            _happen(keys, happening.second, rules.age, place - 1)
+        if has_ages and place >= begin:
+            evict_aged(keys, rules.age, seconds[place], row, place)
+        if nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
+            if how[k] == NEVER:
+                ahead = 2 * (row - nodes[k, BEGIN])
+                nodes[k, STOP], how[k] = first_end(row_rules, nodes[k, BEGIN], min(row + ahead, bounds[k + 1]))
+            if how[k] == BEFORE and nodes[k, STOP] == row:
+                leave(keys, k)
+        if nodes[k, BEGIN] < 0:
+            if len(opens) and not opens[row]:
+                continue
+            nodes[k, STOP], how[k] = first_end(row_rules, row, min(row + _AT_FIRST, bounds[k + 1]))
+        insert(keys, k, row)
+        if has_ages:
+            date(nodes, k, times, place)
+        while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
+            evict(keys, nodes[count, NEWER], row, place)
+        if how[k] == AFTER and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row + 1:
+            leave(keys, k)
+    if has_events and len(order) and comes[-1]:
+        _happen(keys, happening.second, rules.age, len(order) - 1)
+
+
+@kernel
+def _happen(keys: Keys, seconds: Ints, age: int, place: int) -> None:
+    """Process what comes behind a place: it finds keys too old, and ends the windows of all others."""
+    nodes, head = keys.nodes, len(keys.nodes) - 1
+    if len(seconds):
+        evict_aged(keys, age, seconds[place], BY_EVENT, place)
+    while nodes[head, NEWER] != head:
+        leave(keys, nodes[head, NEWER])

@@ -1,0 +1,362 @@
+"""What each policy of a spec says of the rows, gathered for the loop (semantics section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ...columns.arrays import Ints, Mask, combined, measures, scale_of
+from ...language.conditions import PREVIOUS, Operand, Previous, Step, Value, operand_column
+from ...rows.panes import NO_REJECTS, ScanRejects, concatenate, reject_rows
+from ...rows.sequence import Sequences
+from . import previous as arithmetic
+from . import previous as kernel
+from .previous import Earlier
+from .reach import FUNCTIONS, Reaches
+from .walk import Counts, Deltas, Flags, Rules
+
+# Amounts that ask for the window before, from the steps of a spec to those that the loop runs (semantics section 13).
+#
+# Types are decided here: integers stay integers, of 64 bits, until they meet a float or are divided.
+
+
+_BINARY: Final = {
+    "+": arithmetic.ADD, "-": arithmetic.SUBTRACT, "*": arithmetic.MULTIPLY, "/": arithmetic.DIVIDE,
+    "least": arithmetic.LEAST, "greatest": arithmetic.GREATEST,
+}  # fmt: skip
+_REASONS: Final = {kernel.NEGATIVE: "negative_amount", kernel.NAN: "nan_attribute"}
+
+
+def is_previous_number(dtype: pa.DataType) -> bool:
+    """Whether values of a type go into an amount with ``previous``: integers of at most 64 signed bits, and floats."""
+    types = pa.types
+    fits = types.is_integer(dtype) and not types.is_uint64(dtype)
+    return bool(fits or types.is_float32(dtype) or types.is_float64(dtype) or types.is_null(dtype))
+
+
+@dataclass(slots=True)
+class EarlierAmounts:
+    """Amounts of n rows as they are collected, rule after rule; the columns of `Earlier`.
+
+    ``sequences``: the rows.
+    """
+
+    sequences: Sequences
+    heads: list[tuple[int, int, bool, float, int, int, bool]] = field(default_factory=list)
+    start: list[int] = field(default_factory=lambda: [0])
+    code: list[tuple[int, int]] = field(default_factory=list)
+    aggregates: list[tuple[int, bool, bool, int]] = field(default_factory=list)
+    valid: list[Any] = field(default_factory=list)
+    ints: list[Any] = field(default_factory=list)
+    floats: list[Any] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, steps: tuple[Step, ...], compared: pa.DataType | None, place: int, moves: bool, text: str) -> None:
+        """Add an amount.
+
+        ``compared``: the type of what it is compared with; None: a number of rows. ``place``: its row among the
+        amounts of its kind. ``moves``: as in `Earlier`. ``text``: its policy, for messages.
+        """
+        is_float = self._compile(steps)
+        self.start.append(len(self.code))
+        self.texts.append(text)
+        per_second = scale_of(compared or pa.int64()).per_second
+        kind = kernel.ROWS if compared is None else kernel.NUMBERS if per_second is None else kernel.TICKS
+        over, under = (1, 1) if per_second is None else per_second.as_integer_ratio()
+        self.heads.append((kind, place, moves, over / under, min(over, 2**64 - 1), under, is_float))
+
+    def add_known(self, place: int, is_float: bool) -> None:
+        """Add an amount that is known for each row, of which the one of the last row of the window counts."""
+        self.start.append(len(self.code))
+        self.texts.append("")
+        self.heads.append((kernel.NUMBERS if is_float else kernel.TICKS, place, True, 1.0, 1, 1, is_float))
+
+    def _compile(self, steps: tuple[Step, ...]) -> bool:
+        stack: list[bool] = []
+        for step in steps:
+            if isinstance(step, str):
+                self._add_sign(step, stack)
+            elif isinstance(step, Previous):
+                self._add_previous(step, stack)
+            elif isinstance(step, Value):
+                is_float, row = self._column(step.operand)
+                self._push(arithmetic.FLOAT_COLUMN if is_float else arithmetic.INT_COLUMN, row, is_float, stack)
+            else:
+                bits = int(np.float64(step).view(np.int64)) if isinstance(step, float) else step
+                is_float = isinstance(step, float)
+                self._push(arithmetic.FLOAT if is_float else arithmetic.INT, bits, is_float, stack)
+        return stack.pop()
+
+    def _push(self, code: int, number: int, is_float: bool, stack: list[bool]) -> None:
+        self.code.append((code, number))
+        stack.append(is_float)
+
+    def _add_sign(self, sign: str, stack: list[bool]) -> None:
+        if sign == "negate":
+            self.code.append((arithmetic.NEGATE + arithmetic.OF_FLOATS * stack[-1], 0))
+            return
+        right, left = stack.pop(), stack.pop()
+        is_float = left or right or sign == "/"
+        if is_float:
+            self.code += [(arithmetic.TO_FLOAT, depth) for depth, known in ((1, left), (0, right)) if not known]
+        self._push(_BINARY[sign] + arithmetic.OF_FLOATS * is_float, 0, is_float, stack)
+
+    def _add_previous(self, step: Previous, stack: list[bool]) -> None:
+        """Add an aggregate, which takes its default from the stack; of an integer and a float it is a float."""
+        of_floats = self._add_aggregate(step)
+        is_float, default = of_floats or step.function == "mean" or stack[-1], stack.pop()
+        if is_float and not default:
+            self.code.append((arithmetic.TO_FLOAT, 0))
+        self._push(arithmetic.OLD_FLOAT if is_float else arithmetic.OLD_INT, len(self.aggregates) - 1, is_float, stack)
+
+    def _add_aggregate(self, step: Previous) -> bool:
+        """Add an aggregate; return whether it is a float."""
+        function = PREVIOUS.index(step.function)
+        if step.argument is None:
+            self.valid.append(np.ones(len(self.sequences), np.bool_))
+            self.aggregates.append((function, False, False, 0))
+            return False
+        column = self._values(step.argument)
+        self.valid.append(column.is_valid().to_numpy(zero_copy_only=False))
+        if step.function == "count":
+            self.aggregates.append((function, False, False, 0))
+            return False
+        of_floats, row = self._column(step.argument)
+        self.aggregates.append((function, of_floats, pa.types.is_float32(column.type), row))
+        return of_floats
+
+    def _values(self, operand: Operand) -> pa.Array:
+        return combined(self.sequences.rows.column(operand_column(operand)))
+
+    def _column(self, operand: Operand) -> tuple[bool, int]:
+        """Add a column; return whether it has floats, and its row among these or the integers."""
+        column = self._values(operand)
+        values, is_float = measures(column), pa.types.is_floating(column.type)
+        columns = self.floats if is_float else self.ints
+        columns.append(np.where(column.is_valid().to_numpy(zero_copy_only=False), values, 0))
+        return is_float, len(columns) - 1
+
+    def earlier(self) -> Earlier:
+        """Return the amounts as the loop takes them."""
+        kind, place, moves, scale, over, under, floating = zip(*self.heads, strict=True) if self.heads else [()] * 7
+        function, of_floats, narrow, source = zip(*self.aggregates, strict=True) if self.aggregates else [()] * 4
+        rows, count, steps = len(self.sequences), len(self.aggregates), len(self.code)
+        ints, bools = np.int64, np.bool_
+        return Earlier(
+            np.array(kind, ints), np.array(place, ints), np.array(moves, bools), np.array(scale, np.float64),
+            np.array(over, np.uint64), np.array(under, np.uint64), np.array(self.start, ints),
+            np.array(self.code, ints).reshape(-1, 2), np.array(floating, bools), np.array(function, ints),
+            np.array(of_floats, bools), np.array(narrow, bools), np.array(source, ints),
+            _rows(self.valid, bools, rows), _rows(self.ints, ints, rows), _rows(self.floats, np.float64, rows),
+            np.full(2, -1, ints), np.zeros(count, bools), np.zeros(count, bools), np.zeros(count, ints),
+            np.zeros(count), np.zeros(steps, ints), np.zeros(steps), np.zeros(rows, ints), np.zeros(rows, ints),
+        )  # fmt: skip
+
+    def rejects(self, earlier: Earlier) -> ScanRejects:
+        """Return the rows that the loop has left out, for an amount that is none."""
+        rows = np.flatnonzero(earlier.problem != kernel.FINE)
+        if not len(rows):
+            return NO_REJECTS
+        why, pos = earlier.problem[rows], self.sequences.pos[rows]
+        having = {reason: why == problem for problem, reason in _REASONS.items()}
+        parts = [reject_rows(pos[which], reason, row=rows[which]) for reason, which in having.items()]
+        for amount, text in enumerate(self.texts):
+            is_far = (why == kernel.OVERFLOW) & (earlier.amount_at_fault[rows] == amount)
+            parts.append(reject_rows(pos[is_far], "expression_error", text, rows[is_far]))
+        return concatenate(parts)
+
+
+def _rows(arrays: list[Any], dtype: Any, width: int) -> Any:
+    return np.array(arrays, dtype).reshape(len(arrays), width) if arrays else np.zeros((0, width), dtype)
+
+
+_FAR = Fraction(2**94)  # more than any sum of integers
+_LARGEST = Fraction(np.finfo(np.float64).max)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What rules say of n rows, rule after rule, in the order of the spec.
+
+    ``rows``: n.
+    ``before``, ``after``: int16 (n,), as in `Flags`; None where no rule said anything yet.
+    ``opens``: bool (n,), as in `Flags`; None where windows may begin at any row.
+    ``deltas``: rule, bits of floats or 0, values and amounts of each.
+    ``counts``: rule and most rows of each.
+    ``sums``: the columns of `Reaches` for each.
+    ``earlier``: the amounts that ask for the window before; None where there is none.
+    ``has_holes``: whether a row inside of a window may be rejected, so that the last row of a window need not be the
+        row before.
+    """
+
+    rows: int
+    has_holes: bool = False
+    before: Rules | None = None
+    after: Rules | None = None
+    opens: Mask | None = None
+    deltas: list[tuple[int, int, Any, Any]] = field(default_factory=list)
+    counts: list[tuple[int, Any]] = field(default_factory=list)
+    sums: list[_Reach] = field(default_factory=list)
+    earlier: EarlierAmounts | None = None
+
+    def ends_before(self, rule: int, fires: Mask) -> None:
+        """Note the rows before which a rule ends a window, bool (n,)."""
+        self.before = _first(self.before, rule, fires)
+
+    def ends_with(self, rule: int, fires: Mask) -> None:
+        """Note the rows with which a rule ends a window, bool (n,)."""
+        self.after = _first(self.after, rule, fires)
+
+    def amount_of_window_before(
+        self, rule: int, steps: tuple[Step, ...], attribute: str | None, moves: bool, sequences: Sequences, text: str
+    ) -> None:
+        """Note a rule whose amount asks for the window before, as in `EarlierAmounts.add`.
+
+        ``attribute``: the column that is compared; None: the rows are counted.
+        """
+        self.earlier = self.earlier or EarlierAmounts(sequences)
+        if attribute is None:
+            self.earlier.add(steps, None, len(self.counts), moves, text)
+            self.counts.append((rule, np.zeros(self.rows, np.int64)))
+            return
+        column = combined(sequences.rows.column(attribute))
+        values = measures(column)
+        is_float = values.dtype.kind == "f"
+        self.earlier.add(steps, column.type, self._place(is_float), moves, text)
+        self.deltas.append(delta_rule(rule, values, np.zeros(self.rows, np.float64 if is_float else np.uint64)))
+
+    def rises_from_last_row(self, rule: int, values: Any, amount: Any, sequences: Sequences) -> None:
+        """Note a rule that compares a row with the last of its window, where that need not be the row before.
+
+        ``amount``: of each row, or of all.
+        """
+        self.earlier = self.earlier or EarlierAmounts(sequences)
+        is_float = values.dtype.kind == "f"
+        self.earlier.add_known(self._place(is_float), is_float)
+        self.deltas.append(delta_rule(rule, values, amount))
+
+    def _place(self, is_float: bool) -> int:
+        """Return the row of the next rule among the values of its kind."""
+        return sum(bool(bits) == is_float for _, bits, *_ in self.deltas)
+
+    def flags(self, event: Rules) -> Flags:
+        """Return what rules say of single rows."""
+        never = np.full(self.rows, -1, np.int16)
+        opens = np.zeros(0, np.bool_) if self.opens is None else self.opens
+        return Flags(
+            opens, never if self.before is None else self.before, never if self.after is None else self.after, event
+        )
+
+    def delta_rules(self) -> Deltas:
+        """Return the rules that compare a row with the first of its window."""
+        integers = [each for each in self.deltas if not each[1]]
+        floats = [each for each in self.deltas if each[1]]
+        row, seen = [], [0, 0]
+        for _, bits, _, _ in self.deltas:
+            row.append(seen[bool(bits)])
+            seen[bool(bits)] += 1
+        return Deltas(
+            _ints(rule for rule, *_ in self.deltas),
+            _ints(bits for _, bits, _, _ in self.deltas),
+            _ints(row),
+            _stacked([values for *_, values, _ in integers], np.int64, self.rows),
+            _stacked([amount for *_, amount in integers], np.uint64, 1),
+            _stacked([values for *_, values, _ in floats], np.float64, self.rows),
+            _stacked([amount for *_, amount in floats], np.float64, 1),
+        )
+
+    def count_rules(self) -> Counts:
+        """Return the rules that end a window that is full."""
+        return Counts(_ints(rule for rule, _ in self.counts), _stacked([most for _, most in self.counts], np.int64, 1))
+
+    def reach_rules(self) -> Reaches:
+        """Return the rules that fire where an aggregate is large enough."""
+        each = self.sums
+        ticks = [reach.values for reach in each if not reach.floating]
+        floats = [reach.values for reach in each if reach.floating]
+        row, seen = [], [0, 0]
+        for reach in each:
+            row.append(seen[reach.floating])
+            seen[reach.floating] += 1
+        return Reaches(
+            _ints(reach.rule for reach in each),
+            _ints(reach.function for reach in each),
+            np.array([reach.floating for reach in each], np.bool_),
+            _ints(row),
+            _ints(reach.least.__ceil__() >> 32 for reach in each),
+            _ints(reach.least.__ceil__() & 0xFFFFFFFF for reach in each),
+            np.array([float(_within(reach.least, _LARGEST)) for reach in each], np.float64),
+            _stacked(ticks, np.int64, self.rows),
+            _ints(reach.offset for reach in each),
+            _stacked(floats, np.float64, self.rows),
+            _stacked([reach.valid for reach in each], np.bool_, self.rows),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """One rule of `Reaches`: ``least`` is the least that is enough, exact, in the unit of ``values``."""
+
+    rule: int
+    function: int
+    floating: bool
+    values: Any
+    valid: Mask
+    least: Fraction
+    offset: int
+
+
+def delta_rule(rule: int, values: Any, amount: Any) -> tuple[int, int, Any, Any]:
+    """Return a rule of `Gathered.deltas`, of values as `measures` gives them."""
+    bits = 0 if values.dtype.kind in "iu" else 8 * values.dtype.itemsize
+    return rule, bits, values, amount
+
+
+def reach_rule(rule: int, function: str, argument: Operand | None, amount: Fraction, sequences: Sequences) -> Any:
+    """Return a rule of `Gathered.sums`."""
+    rows, least = len(sequences), _within(amount, _FAR)
+    if argument is None:
+        return _Reach(rule, FUNCTIONS["count"], False, np.zeros(rows, np.int64), np.ones(rows, np.bool_), least, 0)
+    column = combined(sequences.rows.column(operand_column(argument)))
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    if function == "count" or pa.types.is_null(column.type):
+        return _Reach(rule, FUNCTIONS[function], False, np.zeros(rows, np.int64), valid, least, 0)
+    values = measures(column)
+    if values.dtype.kind == "f":
+        zeros = np.where(valid, values, 0.0).astype(np.float64)
+        return _Reach(rule, FUNCTIONS[function], True, zeros, valid, _within(amount, _LARGEST), 0)
+    per_second = scale_of(column.type).per_second or Fraction(1)
+    offset = 2**31 if pa.types.is_uint64(column.type) else 0
+    return _Reach(rule, FUNCTIONS[function], False, values, valid, _within(amount * per_second, _FAR), offset)
+
+
+def _within(amount: Fraction, most: Fraction) -> Fraction:
+    return min(max(amount, -most), most)
+
+
+def _first(rules: Rules | None, rule: int, fires: Mask) -> Rules:
+    """Return the first rule that fires at each row, where ``rule`` comes after those so far."""
+    if rules is None:
+        return np.where(fires, np.int16(rule), np.int16(-1))
+    rules[fires & (rules < 0)] = rule
+    return rules
+
+
+def _ints(numbers: Any) -> Ints:
+    return np.array([*numbers], np.int64)
+
+
+def _stacked(arrays: Sequence[Any], dtype: Any, width: int) -> Any:
+    """Return arrays as the rows of one; those of one value are as wide as the widest."""
+    if not arrays:
+        return np.zeros((0, width), dtype)
+    arrays = [np.atleast_1d(np.asarray(each)) for each in arrays]
+    if len(arrays) == 1:
+        only = np.ascontiguousarray(arrays[0].astype(dtype, copy=False)).reshape(1, -1)
+        return only if only.flags.writeable else only.copy()  # else the loop is compiled once more
+    return np.stack(np.broadcast_arrays(*arrays)).astype(dtype, copy=False)

@@ -1,0 +1,243 @@
+"""What ``reaches`` has added up of the rows of a window so far: exact, as the sums of aggregates are (section 12).
+
+Integers, decimals and times are ticks, which are summed in two words; of floats the sum that counts is the float
+nearest to the true sum. A running sum and its errors decide nearly every row. Where they do not, all rows that came
+since are added to a sum in limbs, so each row of a window is added to limbs at most once.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...aggregates.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_of
+from ...aggregates.loops import LIMB, Floats, sum_and_error
+from ...columns.arrays import Ints, Mask
+from ...support.jit import kernel, njit
+
+inlined = njit(inline="always", error_model="numpy")
+"""Compile a function into the loop that calls it: a call would copy all the arrays that it takes, for each row."""
+
+COUNT, SUM, MIN, MAX, RANGE = range(5)
+"""The aggregates, as `Reaches.function` numbers them."""
+FUNCTIONS: Final = {"count": COUNT, "sum": SUM, "min": MIN, "max": MAX, "range": RANGE}
+
+_SEEN, _HIGH, _LOW, _LEAST, _MOST, _ADDED, _IN_LIMBS = range(7)
+_TOTAL, _REST, _LOST, _LEAST_FLOAT, _MOST_FLOAT, _SPECIAL = range(6)
+WORDS: Final = 7
+"""The words of a `Sum`, and its floats."""
+
+
+class Reaches(NamedTuple):
+    """The R rules that fire where an aggregate is large enough.
+
+    ``rule``: int64 (R,), the place of each in the spec.
+    ``function``: int64 (R,), one of `COUNT` .. `RANGE`.
+    ``floating``: bool (R,), whether it looks at floats.
+    ``row``: int64 (R,), its row of ``ticks`` or ``floats``.
+    ``high``, ``low``: int64 (R,), the least whole number that is large enough, as ``high * 2**32 + low``.
+    ``least``: float64 (R,), the least float that is large enough.
+    ``ticks``: int64 (., n), values; ``offset``: int64 (R,), what each lacks, in units of 2**32.
+    ``floats``: float64 (., n), values.
+    ``valid``: bool (R, n), which rows have a value.
+    """
+
+    rule: Ints
+    function: Ints
+    floating: npt.NDArray[np.bool_]
+    row: Ints
+    high: Ints
+    low: Ints
+    least: Floats
+    ticks: npt.NDArray[np.int64]
+    offset: Ints
+    floats: npt.NDArray[np.float64]
+    valid: npt.NDArray[np.bool_]
+
+
+class Sums(NamedTuple):
+    """What R rules have seen of a window.
+
+    ``words``: int64 (R, 7), number of values, the two words of the sum, least, most, the rows added to limbs, and
+        whether there are such.
+    ``floats``: float64 (R, 7), the sum, its errors, a bound on their errors, least, most, and infinities and NaN.
+    ``limbs``: int64 (R, `LIMBS`), the sum of floats up to the row in ``words``; (R, 0) where no rule sums floats.
+    """
+
+    words: npt.NDArray[np.int64]
+    floats: npt.NDArray[np.float64]
+    limbs: npt.NDArray[np.int64]
+
+
+def no_sums(rules: int, sums_floats: bool) -> Sums:
+    """Return what some rules have seen before any row."""
+    limbs = np.zeros((rules, LIMBS if sums_floats else 0), np.int64)
+    return Sums(np.zeros((rules, WORDS), np.int64), np.zeros((rules, WORDS)), limbs)
+
+
+@inlined
+def begin_sums(words: Ints, state: Floats, limbs: Ints, row: int) -> None:
+    """Forget all, because a window begins at a row; the arguments are the fields of `Sums`."""
+    for r in range(words.shape[0]):
+        if words[r, _IN_LIMBS]:
+            limbs[r, :] = 0
+        for f in range(WORDS):
+            words[r, f] = 0
+            state[r, f] = 0.0
+        words[r, _ADDED] = row
+
+
+@kernel
+def resume_sums(words: Ints, row: int) -> None:
+    """Go on at a row, of other rows than those that the limbs hold."""
+    words[:, _ADDED] = row
+
+
+@kernel
+def settle_sums(
+    words: Ints,
+    state: Floats,
+    limbs: Ints,
+    function: Ints,
+    floating: Mask,
+    values: Floats,
+    source: Ints,
+    stop: int,
+) -> None:
+    """Add all rows up to ``stop`` to the limbs, so that the values are needed no longer."""
+    for r in range(words.shape[0]):
+        if function[r] == SUM and floating[r]:
+            _add(words, state, limbs, r, values, source[r], stop)
+
+
+@inlined
+def see(
+    words: Ints,
+    state: Floats,
+    r: int,
+    function: int,
+    floating: bool,
+    ticks: Ints,
+    values: Floats,
+    source: int,
+    offset: int,
+    row: int,
+) -> None:
+    """Add the value of a row to what a rule has seen."""
+    words[r, _SEEN] += 1
+    if floating:
+        _see_float(words, state, r, values[source, row])
+    elif function != COUNT:
+        _see_ticks(words, r, ticks[source, row], offset)
+
+
+@inlined
+def _see_ticks(words: Ints, r: int, value: int, offset: int) -> None:
+    low = words[r, _LOW] + (value & LIMB)
+    words[r, _HIGH] += (value >> 32) + offset + (low >> 32)
+    words[r, _LOW] = low & LIMB
+    is_first = words[r, _SEEN] == 1
+    if is_first or value < words[r, _LEAST]:
+        words[r, _LEAST] = value
+    if is_first or value > words[r, _MOST]:
+        words[r, _MOST] = value
+
+
+@inlined
+def _see_float(words: Ints, state: Floats, r: int, value: float) -> None:
+    total, error = sum_and_error(state[r, _TOTAL], value)
+    rest, further = sum_and_error(state[r, _REST], error)
+    state[r, _TOTAL] = total
+    state[r, _REST] = rest
+    state[r, _LOST] += abs(further)
+    if value == value:  # noqa: PLR0124 - only NaN is not itself; the extremes skip it
+        is_first = words[r, _LEAST] == 0  # here it says whether there is an extreme yet
+        if is_first or value < state[r, _LEAST_FLOAT]:
+            state[r, _LEAST_FLOAT] = value
+        if is_first or value > state[r, _MOST_FLOAT]:
+            state[r, _MOST_FLOAT] = value
+        words[r, _LEAST] = 1
+
+
+@inlined
+def is_reached(
+    words: Ints,
+    state: Floats,
+    r: int,
+    function: int,
+    floating: bool,
+    high: int,
+    low: int,
+    least: float,
+    offset: int,
+    values: Floats,
+    source: int,
+    limbs: Ints,
+    scratch: Ints,
+    row: int,
+) -> bool:
+    """Return whether what a rule has seen is enough; the arguments are fields of `Reaches` and `Sums`."""
+    if floating and function == SUM:
+        found, _, is_proven = nearest_of(state[r, _TOTAL], state[r, _REST], state[r, _LOST])
+        if not is_proven:
+            found = _nearest_sum(words, state, limbs, r, values, source, scratch, row)
+        is_enough = words[r, _SEEN] > 0 and found >= least
+    elif floating:
+        is_enough = words[r, _LEAST] > 0 and _extreme(state, r, function) >= least
+    else:
+        is_enough = _ticks_reach(words, r, function, high, low, offset)
+    return is_enough
+
+
+@inlined
+def _extreme(state: Floats, r: int, function: int) -> float:
+    found = state[r, _LEAST_FLOAT] if function == MIN else state[r, _MOST_FLOAT]
+    if function == RANGE:
+        found -= state[r, _LEAST_FLOAT]
+    return found
+
+
+@inlined
+def _ticks_reach(words: Ints, r: int, function: int, least_high: int, least_low: int, offset: int) -> bool:
+    if function == SUM:
+        high, low = words[r, _HIGH], words[r, _LOW]
+    elif function == COUNT:
+        high, low = words[r, _SEEN] >> 32, words[r, _SEEN] & LIMB
+    elif function == RANGE:
+        # the difference wraps to the 64 unsigned bits of the distance
+        spread = np.uint64(words[r, _MOST]) - np.uint64(words[r, _LEAST])
+        high, low = np.int64(spread >> np.uint64(32)), np.int64(spread & np.uint64(LIMB))
+    else:
+        value = words[r, _LEAST] if function == MIN else words[r, _MOST]
+        high, low = (value >> 32) + offset, value & LIMB
+    is_enough = high > least_high or (high == least_high and low >= least_low)
+    return is_enough and (words[r, _SEEN] > 0 or function == COUNT)
+
+
+@kernel
+def _nearest_sum(
+    words: Ints,
+    state: Floats,
+    limbs: Ints,
+    r: int,
+    values: Floats,
+    source: int,
+    scratch: Ints,
+    row: int,
+) -> float:
+    """Return the float nearest to the sum of the window's values up to a row."""
+    _add(words, state, limbs, r, values, source, row + 1)
+    for limb in range(len(scratch)):  # numba compiles an assignment of arrays for longer than all of this function
+        scratch[limb] = limbs[r, limb]
+    found: float = nearest_in_limbs(scratch, state[r, _SPECIAL])
+    return found
+
+
+@kernel
+def _add(words: Ints, state: Floats, limbs: Ints, r: int, values: Floats, source: int, stop: int) -> None:
+    """Add the rows up to ``stop`` to the limbs of a rule."""
+    state[r, _SPECIAL] += add_to_limbs(values[source], words[r, _ADDED], stop, limbs[r])
+    words[r, _ADDED] = stop
+    words[r, _IN_LIMBS] = 1

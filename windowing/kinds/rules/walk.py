@@ -1,0 +1,306 @@
+"""The loop over the rows of each key that finds windows under several rules (semantics section 12).
+
+Whatever single rows or two neighbours decide is computed before, over whole columns (`Flags`). The loop keeps what
+depends on the row where a window began: values and amounts of ``delta``, a count, and what ``reaches`` has added up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...aggregates.loops import Floats
+from ...columns.arrays import Ints, Mask
+from ...rows.sequence import rises
+from ...support.jit import kernel
+from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
+from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums
+
+BEFORE, AFTER, EVENT, NEVER = range(4)
+"""What ended a window: the row behind it, its own last row, a mark or a tick, or nothing yet."""
+
+Rules = npt.NDArray[np.int16]
+"""Places of rules in their spec; -1: none."""
+
+
+class Flags(NamedTuple):
+    """What rules say of single rows, whatever window is open: the first rule that fires, int16 (n,), -1: none.
+
+    ``opens``: bool (n,), at which rows a window may begin; of length 0 where at any.
+    ``before``: rules that end a window before the row.
+    ``after``: rules that end it with the row.
+    ``event``: rules whose mark or tick comes between the row and the next of its key, or the end of all.
+    """
+
+    opens: Mask
+    before: Rules
+    after: Rules
+    event: Rules
+
+
+class Deltas(NamedTuple):
+    """The D rules that compare a row with the first of its window; integers as `measures` returns them.
+
+    ``rule``: int64 (D,), the place of each in the spec.
+    ``bits``: int64 (D,), 0 for integers, else the width of the floats that are compared.
+    ``row``: int64 (D,), its row among the values.
+    ``integers``: int64 (., n); ``amounts``: uint64 (., n), or (., 1) where amounts are constant.
+    ``floats``: float64 (., n); ``float_amounts``: float64 (., n) or (., 1).
+    """
+
+    rule: Ints
+    bits: Ints
+    row: Ints
+    integers: npt.NDArray[np.int64]
+    amounts: npt.NDArray[np.uint64]
+    floats: npt.NDArray[np.float64]
+    float_amounts: npt.NDArray[np.float64]
+
+
+class Counts(NamedTuple):
+    """The C rules that end a window that is full.
+
+    ``rule``: int64 (C,), the place of each in the spec.
+    ``most``: int64 (C, n), how many rows a window that begins at the row may hold; or (C, 1).
+    """
+
+    rule: Ints
+    most: npt.NDArray[np.int64]
+
+
+class Window(NamedTuple):
+    """What the loop keeps of an open window; arrays, because the loop writes to them.
+
+    ``held``: int64 (1,), number of its rows; 0: no window is open.
+    ``first``: int64 (.,) and ``first_float``: float64 (.,), the values of its first row, for `Deltas`.
+    ``amount``: uint64 (.,) and ``float_amount``: float64 (.,), the amounts that were taken from that row.
+    ``most``: int64 (C,), for `Counts`.
+    ``sums``: for `Reaches`.
+    """
+
+    held: Ints
+    first: Ints
+    first_float: Floats
+    amount: npt.NDArray[np.uint64]
+    float_amount: Floats
+    most: Ints
+    sums: Sums
+
+
+class Windows(NamedTuple):
+    """The W windows that began, in order, and how the last row was left.
+
+    ``lo``, ``hi``: int64 (W,), the rows of each.
+    ``rule``: int16 (W,), the rule that ended it; -1: none has.
+    ``how``: int8 (W,), `BEFORE` .. `NEVER`.
+    ``skipped``: number of rows in no window.
+    """
+
+    lo: Ints
+    hi: Ints
+    rule: Rules
+    how: npt.NDArray[np.int8]
+    skipped: int
+
+
+@kernel
+def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
+    bounds: Ints,
+    begin: Ints,
+    flags: Flags,
+    deltas: Deltas,
+    counts: Counts,
+    reaches: Reaches | None,
+    window: Window,
+    earlier: Earlier | None,
+) -> Windows:
+    """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
+
+    ``window``: the window that is open before the first row; only where there is one key, whose row before
+    ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
+    ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
+    rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts
+    reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so, as
+    ``reaches`` is where there are no such rules: the loop is compiled for each case, without what is asked of None.
+    """
+    # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row. The
+    # rules of `reaches` stay in the loop for the same reason: a function of so many arrays took as long.
+    opens, before, after, event = flags
+    delta_rule, bits, place, integers, amounts, floats, float_amounts = deltas
+    count_rule, most = counts
+    if reaches is not None:
+        reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = reaches
+    held, first, first_float, amount, float_amount, limit, sums = window
+    words, state, limbs = sums
+    n = bounds[-1]
+    lo, hi = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    rule, how = np.empty(n + 1, np.int16), np.empty(n + 1, np.int8)
+    scratch = np.zeros(limbs.shape[1], np.int64)
+    made, skipped, rows = 0, 0, held[0]
+    has_opener = len(opens) > 0
+    if rows > 0:
+        resume_sums(words, begin[0])
+    for k in range(len(bounds) - 1):
+        start, stop = begin[k], bounds[k + 1]
+        is_open, first_made = rows > 0, made
+        if is_open and start < stop:  # it goes on: a place for it, at the front
+            _note_begin(lo, hi, rule, how, made, start)
+            made += 1
+        for i in range(start, stop):
+            if is_open:
+                fired, ended = int(event[i - 1]), EVENT
+                if fired < 0:
+                    fired, ended = int(before[i]), BEFORE
+                    if len(delta_rule):
+                        fired = _first_risen(delta_rule, bits, place, integers, first, amount, fired, i)
+                        fired = _first_risen_float(delta_rule, bits, place, floats, first_float, float_amount, fired, i)
+                if fired >= 0:
+                    _note_end(hi, rule, how, made - 1, i, fired, ended)
+                    is_open = False
+            if not is_open:
+                if has_opener and not opens[i]:
+                    skipped += 1
+                    continue
+                if earlier is not None:
+                    old_lo, old_hi = _window_before(lo, hi, first_made, made, bounds[k], start)
+                    look_at_window_before(earlier, old_lo, old_hi)
+                    if not take_amounts(earlier, i, True, amounts, float_amounts, most):
+                        leave_out(earlier, i, reaches)
+                        continue
+                _note_begin(lo, hi, rule, how, made, i)
+                made, is_open, rows = made + 1, True, 0
+                _take_values(first, amount, integers, amounts, i)
+                _take_values(first_float, float_amount, floats, float_amounts, i)
+                _take_limits(limit, most, i)
+                begin_sums(words, state, limbs, i)
+            elif earlier is not None:
+                if not take_amounts(earlier, i, False, amounts, float_amounts, most):
+                    leave_out(earlier, i, reaches)
+                    continue
+                _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
+            rows += 1
+            fired = _first_full(count_rule, limit, rows, int(after[i]))
+            if reaches is not None:
+                for r in range(len(reach_rule)):
+                    if valid[r, i]:
+                        see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
+                    if (fired < 0 or reach_rule[r] < fired) and is_reached(
+                        words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
+                        values, source[r], limbs, scratch, i,
+                    ):  # fmt: skip
+                        fired = reach_rule[r]
+            if fired >= 0:
+                _note_end(hi, rule, how, made - 1, i + 1, fired, AFTER)
+                is_open = False
+        if is_open and start < stop:
+            fired = int(event[stop - 1])
+            _note_end(hi, rule, how, made - 1, stop, fired, EVENT if fired >= 0 else NEVER)
+        if not is_open or k < len(bounds) - 2:
+            rows = 0
+    held[0] = rows
+    if reaches is not None:
+        settle_sums(words, state, limbs, function, floating, values, source, n)
+    return Windows(lo[:made].copy(), hi[:made].copy(), rule[:made].copy(), how[:made].copy(), skipped)
+
+
+@inlined
+def _note_begin(lo: Ints, hi: Ints, rule: Rules, how: Any, window: int, row: int) -> None:
+    """Note that a window begins at a row, and that nothing has ended it."""
+    lo[window], hi[window], rule[window], how[window] = row, row, -1, NEVER
+
+
+@inlined
+def _note_end(hi: Ints, rule: Rules, how: Any, window: int, stop: int, fired: int, ended: int) -> None:
+    """Note that a window holds the rows below ``stop``, and what ended it."""
+    hi[window], rule[window], how[window] = stop, fired, ended
+
+
+@inlined
+def _window_before(lo: Ints, hi: Ints, first_made: int, made: int, old: int, start: int) -> tuple[int, int]:
+    """Return the rows of the window before the next one of a key: its last one, else the rows before its first new."""
+    old_lo, old_hi = old, start
+    if made > first_made:
+        old_lo, old_hi = lo[made - 1], hi[made - 1]
+    return old_lo, old_hi
+
+
+@inlined
+def _take_values(first: Any, amount: Any, values: Any, amounts: Any, row: int) -> None:
+    """Take what later rows are compared with, and by how much, from the row that opens a window."""
+    for j in range(len(first)):
+        first[j], amount[j] = values[j, row], amounts[j, min(row, amounts.shape[1] - 1)]
+
+
+@inlined
+def _take_limits(limit: Ints, most: Ints, row: int) -> None:
+    """Take the most rows of a window from the row that opens it."""
+    for c in range(len(limit)):
+        limit[c] = most[c, min(row, most.shape[1] - 1)]
+
+
+@inlined
+def _first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
+    """Return the first rule by which a window of so many rows is full, or ``fired`` if that comes before."""
+    for c in range(len(limit)):
+        if rows >= limit[c] and (fired < 0 or rules[c] < fired):
+            fired = rules[c]
+    return fired
+
+
+@kernel
+def _move(
+    earlier: Earlier, first: Any, amount: Any, integers: Any, amounts: Any, first_float: Any, float_amount: Any,
+    floats: Any, float_amounts: Any, row: int,
+) -> None:  # fmt: skip
+    """Compare the next row with this one and its amount, under the rules of ``gap``."""
+    for p in range(len(earlier.kind)):
+        j = earlier.place[p]
+        if earlier.moves[p] and earlier.kind[p] == TICKS:
+            first[j], amount[j] = integers[j, row], amounts[j, min(row, amounts.shape[1] - 1)]
+        elif earlier.moves[p]:
+            first_float[j], float_amount[j] = floats[j, row], float_amounts[j, min(row, float_amounts.shape[1] - 1)]
+
+
+@inlined
+def _first_risen(
+    rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
+) -> int:
+    """Return the first rule over integers that ends the window before a row, or ``fired`` if that comes before."""
+    for d in range(len(rules)):
+        j = place[d]
+        if bits[d] == 0 and (fired < 0 or rules[d] < fired) and rises(values[j, row], first[j], amount[j]):
+            fired = rules[d]
+    return fired
+
+
+@inlined
+def _first_risen_float(
+    rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
+) -> int:
+    """Return what `_first_risen` returns, of rules over floats, in their own width."""
+    for d in range(len(rules)):
+        j = place[d]
+        if bits[d] != 0 and (fired < 0 or rules[d] < fired):
+            if bits[d] == 32:
+                risen = rises(np.float32(values[j, row]), np.float32(first[j]), np.float32(amount[j]))
+            else:
+                risen = rises(values[j, row], first[j], amount[j])
+            if risen:
+                fired = rules[d]
+    return fired
+
+
+def no_window(deltas: Deltas, counts: Counts, sums: Sums) -> Window:
+    """Return the window of a key that has none."""
+    integers, floats = len(deltas.integers), len(deltas.floats)
+    return Window(
+        np.zeros(1, np.int64),
+        np.zeros(integers, np.int64),
+        np.zeros(floats),
+        np.zeros(integers, np.uint64),
+        np.zeros(floats),
+        np.zeros(len(counts.rule), np.int64),
+        sums,
+    )

@@ -1,0 +1,377 @@
+"""Sliding windows as a kind: one policy evicts rows, another triggers panes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..clock.interval_grid import clock_values, time_grid
+from ..columns.arrays import Ints, Mask, combined
+from ..language.conditions import Operand, operand_column
+from ..language.spec import Count, Delta, PartitionEviction, Sliding, Time, When
+from ..rows.marks import Marks, concatenate
+from ..rows.membership import Memberships, Ranges
+from ..rows.panes import AT_END, MarkOnly, Panes, reason
+from ..rows.sequence import Sequences, measures_and_amount
+from ..state.window_state import RestoredState
+from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
+from .contract import Causes, Explain, Option, OverlappingKind, Step, check_condition, check_measured, rows_shown
+from .delta import Exit, comparable, exit_through, transitions_of
+from .eviction_kernels import Windows
+from .evictions import NO_PLACES, Events, Evictions, WindowFacts, evictions, tick_events
+from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
+from .segment_summary import RetentionSummary
+from .sliding_evict import evict_of
+from .sliding_triggers import SlidingClock, TriggerInput, Triggers, at_most, sliding_clock, spread, trigger_of, tripping
+
+# Sliding windows: the rows that each trigger finds in the window of its key (semantics section 3).
+#
+# A sliding window answers three independent questions: at which row is a row evicted (eviction), when does the window
+# trigger (trigger), and from when on may it emit panes (full). A trigger has a place between two rows of its key: the
+# rows before that place have done their steps, the rows after it have not. The pairs of the table in section 3 differ
+# only in the side of the causing row on which the trigger lies: a count trigger comes after its row, a delta trigger
+# before it.
+
+
+def sliding_panes(spec: Sliding, sequences: Sequences, context: WindowContext) -> Panes:
+    """Return the panes of a sliding window, including those that only the end of the data triggers.
+
+    The columns that the window reads must not hold null; NaN compares false. With ``context.partial`` the empty windows
+    of a sequence without a key become `Panes.marks_only`. Raises `DataError` where more than 50 million ticks would
+    emit a pane, and where ticks do not fit 64 bit.
+    """
+    evict, trigger, bounds = evict_of(spec.evict), trigger_of(spec.trigger), sequences.bounds
+    emits_empty = context.partial and sequences.keys is None
+    evicted = evict.evicted_at(sequences) if evict.evicts_anywhere else None
+    full = bounds[:-1] if context.partial else evict.full(bounds, evicted, context.restored)
+    uses_clock = evict.needs_clock or trigger.needs_clock
+    clock = sliding_clock(trigger.period, sequences, context) if uses_clock else None
+    given = TriggerInput(sequences, context, clock, full, emits_empty, evict.finding(trigger))
+    triggers = trigger.triggers(given)
+    triggers = triggers.filtered(triggers.place >= full[triggers.key])
+    oldest = evict.oldest(bounds[triggers.key], triggers, clock)
+    empty = oldest == triggers.place
+    shown = triggers.filtered(~empty)
+    return Panes(
+        shown.key,
+        spread(np.bincount(shown.key, minlength=len(full)))[1],
+        Ranges(oldest[~empty], shown.place, bounds[shown.key], False)
+        if evicted is None
+        else _memberships(bounds, shown, evicted),
+        shown.cause,
+        np.where(shown.cause == AT_END, reason("end"), reason("trigger")).astype(np.int8),
+        at=_instants(shown, clock),
+        marks_only=MarkOnly(triggers.cause[empty], _instants(triggers.filtered(empty), clock)) if emits_empty else None,
+    )
+
+
+def evicted_at(spec: Sliding, sequences: Sequences) -> Ints:
+    """Return for each row the row of its key that evicts it, n where no row does; int64 of shape (n,).
+
+    With ``count(m)`` this is the m-th row after it, with ``delta`` the first row that is too far above it, with
+    ``time`` the first row that is too much later (a tick or the end of the data may evict the row before that).
+    """
+    return evict_of(spec.evict).evicted_at(sequences)
+
+
+def lost_at(spec: Sliding, sequences: Sequences, context: WindowContext) -> Ints:
+    """Return for each row the first tick that no longer finds it, int64 (n,), where time both evicts and triggers."""
+    trigger = trigger_of(spec.trigger)
+    clock = sliding_clock(trigger.period, sequences, context)
+    assert clock.grid is not None
+    cell = clock.grid.cells(clock.values)
+    count = at_most(np.array([clock.cell(clock.now)]), cell)
+    found: Ints = evict_of(spec.evict).finding(trigger)(clock.finer(), cell, count)
+    return cell + found + 1
+
+
+def _memberships(bounds: Ints, triggers: Triggers, evicted: Ints) -> Memberships:
+    """Return which triggers find each row: from the first after the row's own step to the last before its eviction."""
+    triggers_until = np.cumsum(np.bincount(triggers.place, minlength=len(evicted) + 1))  # up to and with each place
+    enter = triggers_until[:-1]
+    leave = triggers_until[np.minimum(evicted, np.repeat(bounds[1:], np.diff(bounds)))]
+    shown = enter < leave
+    first_entry = np.append(0, np.cumsum(shown))[bounds]
+    first_pane = np.searchsorted(triggers.key, np.arange(len(bounds)))
+    return Memberships(np.flatnonzero(shown), enter[shown], leave[shown], first_entry, first_pane)
+
+
+def _instants(triggers: Triggers, clock: SlidingClock | None) -> pa.Array | None:
+    """Return the ticks of triggers as `Panes.at`."""
+    if triggers.cell is None or clock is None or clock.grid is None:
+        return None
+    return clock.grid.bounds(triggers.cell)
+
+
+# What partition eviction knows of sliding windows: when rows leave them, and which ticks find a key.
+
+
+def sliding_evictions(spec: Sliding, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
+    """Return all partition evictions of a sliding window."""
+    assert spec.eviction is not None
+    counts_rows, empties = spec.eviction.kind == "tupleCount", evict_of(spec.evict).needs_clock
+
+    def facts(order: Ints) -> WindowFacts:
+        leaves = _evicted_places(spec, sequences, order) if counts_rows or empties else NO_PLACES
+        lost = partial(lost_at, spec, sequences, context) if empties else None
+        return WindowFacts(
+            Windows(False, NO_PLACES, False, leaves, empties), _ticks(spec, sequences, context), False, lost
+        )
+
+    return evictions(spec.eviction, facts, sequences, marks, context.restored)
+
+
+def _evicted_places(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
+    """Return for each row the place in the total order at which it leaves its window, n where it never does."""
+    n = len(sequences)
+    leaves = np.empty(n, np.int64)
+    if evict_of(spec.evict).needs_clock:  # one clock for all keys: any row of any key may evict it
+        rows = sequences.rows.select(list(sequences.order)).take(pa.array(order))
+        leaves[order] = evicted_at(spec, replace(sequences, bounds=np.array([0, n]), rows=rows))
+        return leaves
+    leaves[order] = np.arange(n)
+    return np.append(leaves, n)[evicted_at(spec, sequences)]
+
+
+def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> Events | None:
+    """Return the ticks that trigger."""
+    period = trigger_of(spec.trigger).period
+    if period is None:
+        return None
+    name = sequences.order[0]
+    column = combined(sequences.rows.column(name))
+    grid = time_grid(column.type, period, context.origin)
+    return tick_events(clock_values(column, name), grid, sequences, context.clock)
+
+
+# What sliding windows keep from one run to the next (semantics section 7).
+
+
+def full_and_baseline(spec: Sliding, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
+    """Return for each sequence whether ``delta`` has evicted a row, and the baseline of its ``delta`` trigger."""
+    full, baseline, bounds = restored.key_state.full, restored.key_state.baseline, sequences.bounds
+    if isinstance(spec.evict, Delta):
+        evictions_before = np.append(0, np.cumsum(evicted_at(spec, sequences) < len(sequences)))
+        full = full | (np.diff(evictions_before[bounds]) > 0)
+    if isinstance(spec.trigger, Delta):
+        tripped = tripping(spec.trigger, sequences, restored)
+        newest = np.searchsorted(tripped, bounds[1:]) - 1
+        has_tripped = newest >= np.searchsorted(tripped, bounds[:-1])
+        values = combined(sequences.rows.column(spec.trigger.attribute))
+        own = len(values) + np.arange(len(bounds) - 1)
+        picks = np.where(has_tripped, np.append(tripped, 0)[newest], own)
+        baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
+    return full, baseline
+
+
+# Segments under sliding windows: what ``delta`` needs of them.
+
+
+def with_delta(spec: Sliding, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
+    """Return what later segments need of a segment, with what ``delta`` needs of it."""
+    if isinstance(spec.trigger, Delta):
+        window = replace(window, trigger=transitions_of(segment, spec.trigger.attribute, spec.trigger.amount))
+    if isinstance(spec.evict, Delta):
+        values, amount = measures_and_amount(segment, spec.evict.attribute, spec.evict.amount)
+        compared: Any = comparable(values)
+        evicts = bool((evicted_at(spec, segment) < len(segment)).any())
+        window = replace(window, low=compared.min(), high=compared.max(), evicts=evicts, amount=amount)
+    return window
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingKind(OverlappingKind):
+    """A sliding window.
+
+    ``spec``: its spec.
+    """
+
+    spec: Sliding
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether the spec demands a key."""
+        return self.spec.partitioned
+
+    @property
+    def eviction(self) -> PartitionEviction | None:
+        """Which keys are evicted."""
+        return self.spec.eviction
+
+    @property
+    def options(self) -> frozenset[Option]:
+        """Panes before they are full, rows that entered or left; a grid of ticks where time triggers."""
+        ticks: frozenset[Option] = frozenset({"origin"}) if trigger_of(self.spec.trigger).needs_clock else frozenset()
+        return ticks | {"partial", "changes", "left"}
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes of ``delta``, and the condition of a trigger."""
+        condition = trigger_of(self.spec.trigger).condition
+        return tuple(dict.fromkeys([*self.measured, *([] if condition is None else [operand_column(condition)])]))
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The condition of a trigger."""
+        return self.spec.trigger.operands
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The attributes of ``delta``: in a condition null is not true."""
+        return self.measured
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The attributes of ``delta``."""
+        names = (evict_of(self.spec.evict).attribute, self.baseline_attribute)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether time evicts or triggers, or keys are evicted by age."""
+        ages = self.eviction is not None and self.eviction.kind == "partitionAge"
+        return ages or evict_of(self.spec.evict).needs_clock or trigger_of(self.spec.trigger).needs_clock
+
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        """Raise `ConfigError` where an attribute has no values that can be subtracted, or a condition is no boolean."""
+        condition = trigger_of(self.spec.trigger).condition
+        if condition is not None and operand_column(condition) == name:
+            check_condition("when", condition, dtype)
+        for policy in (self.spec.evict, self.spec.trigger):
+            if isinstance(policy, Delta) and policy.attribute == name:
+                check_measured(policy, name, dtype, explain)
+
+    @property
+    def causes(self) -> Causes:
+        """The clock, where time triggers."""
+        return "ticks" if trigger_of(self.spec.trigger).needs_clock else "rows"
+
+    @property
+    def rows_out_per_row(self) -> Fraction:
+        """About how many rows of the result a row causes."""
+        match self.spec:
+            case Sliding(Time(age), Time(period)):
+                return max(Fraction(1), age / period)
+            case Sliding(_, Count(1) | Delta() | When()):
+                return Fraction(1)
+        return Fraction(0)
+
+    def rows_out(self, rows: int, context: WindowContext) -> int | None:
+        """Return how many rows all panes show, where counts alone decide that."""
+        match self.spec:
+            case Sliding(Count(held), Count(step)) if self.eviction is None:
+                least = 0 if context.partial else held
+                return rows_shown(rows, held, step, least, not (context.hold or context.drop))
+        return None
+
+    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
+        """Return the type of ticks."""
+        period = trigger_of(self.spec.trigger).period
+        return None if period is None else time_grid(clock, period, origin).type
+
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+        """Return clock values in the type of ticks."""
+        period = trigger_of(self.spec.trigger).period
+        if period is None:
+            return column
+        grid = time_grid(column.type, period, origin)
+        return grid.to_arrow(grid.instants(clock_values(column, name)))
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
+        if self.eviction is None:
+            return sliding_panes(self.spec, sequences, context), signals.marks
+        assert signals.evictions is not None
+        parts = lifetimes(signals.evictions, sequences)
+        restored = context.restored and parts.restored(context.restored)
+        context = replace(context, last_tick=parts.last_tick, restored=restored)
+        panes = sliding_panes(self.spec, replace(sequences, bounds=parts.bounds), context)
+        panes = merge_sliding(panes, parts, sequences, trigger_of(self.spec.trigger).comes_with_row)
+        return panes, concatenate(signals.marks, parts.evictions.causes)
+
+    def row_steps(
+        self,
+        sequences: Sequences,
+        signals: Signals,  # noqa: ARG002
+        panes: Panes,
+        lives: Memberships,  # noqa: ARG002
+        context: WindowContext,  # noqa: ARG002
+    ) -> RowSteps:
+        """Rows enter one by one and leave at the step of the row that evicts them; ``count(0)`` holds nothing."""
+        rows = len(sequences)
+        driven = evicted_at(self.spec, sequences)
+        steps = steps_of_rows(after_rows(panes), rows)
+        return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True)
+
+    def fills(self, step: Step, held: Ints) -> Mask | bool:
+        """Whether a window that was never full is full at this step of a row, as what evicts says."""
+        return evict_of(self.spec.evict).fills(step, held)
+
+    def eviction_instants(
+        self,
+        sequences: Sequences,
+        marks: Marks,  # noqa: ARG002
+        parts: Lifetimes,
+        context: WindowContext,
+    ) -> pa.Array | None:
+        """Return the tick of each eviction, where time triggers."""
+        period = trigger_of(self.spec.trigger).period
+        if period is None:
+            return None
+        grid = time_grid(sequences.rows.column(sequences.order[0]).type, period, context.origin)
+        return grid.bounds(np.where(parts.evictions.by_tick, parts.evictions.tick, 0))
+
+    def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
+        """Return all partition evictions."""
+        return sliding_evictions(self.spec, sequences, marks, context)
+
+    def retained_rows(
+        self,
+        sequences: Sequences,
+        context: WindowContext,
+        panes: Panes | None,  # noqa: ARG002
+        key_lifetimes: Lifetimes | None,
+        last_closed: int,  # noqa: ARG002
+    ) -> Mask:
+        """Return the rows that the windows hold at the end of the run."""
+        per_lifetime = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
+        is_retained = evict_of(self.spec.evict).rows_at_end(per_lifetime, context)
+        if context.partial and sequences.keys is None:
+            is_retained[per_lifetime.newest] = True
+        if key_lifetimes is not None:
+            is_retained &= np.repeat(key_lifetimes.lives, np.diff(key_lifetimes.bounds))
+        return is_retained
+
+    @property
+    def counted_rows(self) -> tuple[int, int]:
+        """A ``count`` that triggers counts to n again and again; one that evicts has been full since n rows."""
+        every = self.spec.trigger.n if isinstance(self.spec.trigger, Count) else 1
+        held = self.spec.evict.n if isinstance(self.spec.evict, Count) else 0
+        return every, held
+
+    @property
+    def baseline_attribute(self) -> str | None:
+        """The attribute of a ``delta`` trigger."""
+        return trigger_of(self.spec.trigger).attribute
+
+    def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
+        """Return whether ``delta`` has evicted a row, and the baseline of a ``delta`` trigger."""
+        return full_and_baseline(self.spec, sequences, restored)
+
+    def can_cut(self, has_key: bool, context: WindowContext) -> bool:
+        """Whether nothing is evicted; mark-only rows come last in a result, so one task must write them."""
+        return self.eviction is None and (has_key or not context.partial)
+
+    def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
+        """Return what later segments need of a segment, with what ``delta`` needs of it."""
+        return with_delta(self.spec, segment, window)
+
+    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
+        """Run the delta transition of a start value of the trigger through a segment."""
+        assert isinstance(self.spec.trigger, Delta)
+        return exit_through(segment, self.spec.trigger.attribute, self.spec.trigger.amount, value)

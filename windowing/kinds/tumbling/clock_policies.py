@@ -1,0 +1,319 @@
+"""Policies whose windows the clock ends: a grid of ticks, local days, weeks, months and years, or dates."""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from itertools import takewhile
+from typing import ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from ...clock.grids import (
+    AnyGrid,
+    Beginnings,
+    CalendarGrid,
+    RightClosed,
+    calendar_beginnings,
+    calendar_type,
+    clock_cell,
+    cycles_to,
+    make_calendar_grid,
+    zone_of,
+)
+from ...clock.interval_grid import clock_values, now, time_grid
+from ...clock.tick_grid import Grid
+from ...columns.arrays import ClockValue, Ints, Measures, combined, measures, scale_of
+from ...errors import DataError
+from ...language.clock_policies import Cron
+from ...language.spec import Calendar, Time
+from ...rows.marks import Marks
+from ...rows.panes import BY_TICK, Panes
+from ...rows.sequence import Sequences
+from ..context import WindowContext
+from ..contract import Option
+from ..evictions import NO_PLACES, Events, tick_events
+from .policy import TumblingPolicy, change_starts, closed_by, panes_at, ranges
+
+_MOST_EMPTY = 20_000_000
+
+
+class ClockPolicy(TumblingPolicy):
+    """A policy whose windows are the cells of a grid on the clock."""
+
+    __slots__ = ()
+
+    needs_clock: ClassVar[bool] = True
+    is_known_by_sample: ClassVar[bool] = True
+    options: ClassVar[frozenset[Option]] = frozenset({"empty", "closed"})
+    why: ClassVar[str] = "time"
+
+    @abstractmethod
+    def grid(
+        self, dtype: pa.DataType, values: Measures, context: WindowContext, every_tick: bool = False
+    ) -> Grid | CalendarGrid:
+        """Return the grid over the values of a clock column, the clock, and ``context.since``.
+
+        ``every_tick``: whether ticks that end no window count, too.
+        """
+
+    @abstractmethod
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
+        """Return the type of bounds on a clock column."""
+
+    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+        """Return the cells that hold rows, with ``--empty row`` also those between them (semantics section 2)."""
+        values, grid = self.values_and_grid(sequences, context)
+        cells = grid.cells(values)
+        key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
+        cell = cells[lo]
+        if context.empty == "row":
+            key, number, lo, hi, cell = _with_empty(key, lo, hi, cell, grid)
+        complete = cell < clock_cell(grid, values, context.clock) if len(values) else np.empty(0, np.bool_)
+        cause, why = closed_by(complete, np.full(len(cell), BY_TICK), self.why)
+        start, end = grid.bounds(cell), grid.bounds(cell + 1)
+        return Panes(key, number, ranges(lo, hi), cause, why, start, end, at=end)
+
+    def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
+        """Return the instants of the ticks, from the first row to the clock, that end a cell without rows.
+
+        With ``context.since`` the ticks between that instant and the first row count, too.
+        """
+        values, grid = self.values_and_grid(sequences, context)
+        if not len(values):
+            return grid.bounds(np.empty(0, np.int64))
+        cells = np.unique(grid.cells(values))
+        first = int(cells[0]) if context.since is None else clock_cell(grid, values[:0], context.since) + 1
+        stop = max(clock_cell(grid, values, context.clock), first)
+        _check_empty(stop - first)
+        empty = np.setdiff1d(np.arange(first, stop), cells, assume_unique=True)
+        return grid.bounds(empty[grid.lasting(empty)] + 1)
+
+    def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
+        """Return the cell of each row, int64 (n,)."""
+        values, grid = self.values_and_grid(sequences, context)
+        return grid.cells(values)
+
+    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
+        """Return nothing: ticks end windows."""
+        return NO_PLACES
+
+    def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
+        """Return the ticks."""
+        return tick_events(*self.values_and_grid(sequences, context, every_tick=True), sequences, context.clock)
+
+    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[object, object]:  # noqa: ARG002
+        """Return the beginnings of the first and the last window."""
+        assert panes.start is not None
+        first, last = measures(panes.start.take(pa.array([0, len(panes) - 1])))
+        return first, last
+
+    def values_and_grid(
+        self, sequences: Sequences, context: WindowContext, every_tick: bool = False
+    ) -> tuple[Measures, AnyGrid]:
+        """Return the clock column's values, and the grid over them and the clock; ``every_tick`` as in `grid`."""
+        name = sequences.order[0]
+        column = combined(sequences.rows.column(name))
+        values = clock_values(column, name)
+        grid = self.grid(column.type, values, context, every_tick or context.last_tick is not None)
+        return values, RightClosed(grid) if context.closed == "right" else grid
+
+
+class DatedPolicy(ClockPolicy):
+    """A policy whose windows begin at dates, which are found one by one."""
+
+    __slots__ = ()
+
+    @property
+    def is_dated(self) -> bool:
+        """Yes."""
+        return True
+
+    @abstractmethod
+    def beginnings(self) -> Beginnings:
+        """Return the function that finds them."""
+
+    def grid(
+        self, dtype: pa.DataType, values: Measures, context: WindowContext, every_tick: bool = False
+    ) -> CalendarGrid:
+        """Return the windows from the first value, or ``context.since``, to the clock.
+
+        Years without a value take no time and no memory, unless empty windows or ``every_tick`` count.
+        """
+        dtype = pa.int64() if pa.types.is_null(dtype) else dtype
+        if not len(values):
+            return make_calendar_grid(dtype, self.beginnings(), None, None)
+        begins = min([values.min().item(), *([] if context.since is None else [context.since])])
+        ends = cast(ClockValue, now(values, context.clock))
+        holes = [] if every_tick or context.empty != "skip" else _holes(dtype, values, begins, ends)
+        if context.closed == "right":  # a value on a bound is in the unit before
+            begins, holes = _before(begins), [(low, _before(high)) for low, high in holes]
+        return make_calendar_grid(dtype, self.beginnings(), begins, ends, holes)
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
+        """Return the type of beginnings."""
+        return calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
+
+
+def _holes(
+    dtype: pa.DataType, values: Measures, begins: ClockValue, ends: ClockValue
+) -> list[tuple[ClockValue, ClockValue]]:
+    """Return the pairs of neighbouring values, ``begins`` and ``ends`` among them, that are years apart, ascending."""
+    year = 366 * 86_400 * float(scale_of(dtype).per_second or 1)
+    if ends - begins < 10 * year:  # as nearly always: distinct values are not looked for
+        return []
+    known = np.unique(np.append(values, np.array([begins, ends], values.dtype)))
+    after = np.flatnonzero(np.diff(known.astype(np.float64)) > 2 * year)
+    return [(known[at].item(), known[at + 1].item()) for at in after.tolist()]
+
+
+def _before(value: ClockValue) -> ClockValue:
+    """Return the largest measure of a clock column below one."""
+    return value - 1 if isinstance(value, int) else float(np.nextafter(value, -np.inf))
+
+
+def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Insert an empty pane for every cell that a key skips, and renumber the panes."""
+    same_key = key[1:] == key[:-1]
+    skipped = np.where(same_key, np.diff(cell) - 1, 0)
+    _check_empty(int(skipped.sum()))
+    repeats = np.append(skipped, 0)[: len(key)] + 1
+    source = np.repeat(np.arange(len(key)), repeats)
+    step = np.arange(len(source)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    key, cell = key[source], cell[source] + step
+    lo, hi = np.where(step == 0, lo[source], hi[source]), hi[source]
+    kept = grid.lasting(cell)
+    key, lo, hi, cell = key[kept], lo[kept], hi[kept], cell[kept]
+    first = np.searchsorted(key, key)
+    return key, np.arange(len(key)) - first, lo, hi, cell
+
+
+def _check_empty(count: int) -> None:
+    """Raise `DataError` for more empty windows than fit into memory, such as a grid of milliseconds over years."""
+    if count > _MOST_EMPTY:
+        raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")
+
+
+# ``calendar(unit, tz, at)``: local days, weeks, months and years.
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarPolicy(DatedPolicy):
+    """``calendar(unit, tz, at)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Calendar
+
+    def beginnings(self) -> Beginnings:
+        """Return the beginnings of local days, weeks, months or years."""
+        return calendar_beginnings(self.value)
+
+
+# ``cron(expression, zone)``: windows between the instants of a cron expression, as Debian's cron has them.
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_SECOND = dt.timedelta(seconds=1)
+_MOST = 5_000_000  # instants of one grid: at every minute nearly ten years
+_BACK = (2, 40, 400, 3_000, 18_000)  # days before the first value in which the instant before it may be
+
+
+@dataclass(frozen=True, slots=True)
+class CronPolicy(DatedPolicy):
+    """``cron(expression, zone)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Cron
+
+    why: ClassVar[str] = "cron"
+
+    def beginnings(self) -> Beginnings:
+        """Return the instants of the expression. Raises `ConfigError` for an unknown zone."""
+        zone_of(self.value.tz)
+        return partial(_instants, self.value)
+
+
+def _instants(value: Cron, low: int, high: int) -> tuple[int, list[int]]:
+    """Return 0, and the instants in epoch seconds, from the last at or before ``low`` to the first after ``high``.
+
+    Raises `DataError` for too many of them, and where there is none before ``low``.
+    """
+    begins = [_last_until(value, low)]
+    for instant in _after(value, begins[0]):
+        begins.append(instant)
+        if instant > high:
+            return 0, begins
+        if len(begins) > _MOST:
+            raise DataError(f"{value} has more than {_MOST:,} instants in the input", "use time(..) for short windows")
+    raise DataError(f"{value} has no instant after the last row", "leave such rows out")
+
+
+@lru_cache(maxsize=64)  # slices, segments and runs ask again, each for 2,000 steps where there is one at every minute
+def _last_until(value: Cron, low: int) -> int:
+    """Return the last instant at or before a second: searched forwards, as cron goes, from further and further back."""
+    for days in _BACK:
+        before = list(takewhile(lambda instant: instant <= low, _after(value, low - days * 86_400)))
+        if before:
+            return before[-1]
+    raise DataError(f"{value} has no instant before the first row", "leave such rows out")
+
+
+def _after(value: Cron, instant: int) -> Iterator[int]:
+    """Yield the instants after one, each once, ascending."""
+    from cronsim import CronSim  # noqa: PLC0415 - few windows need it
+
+    while True:
+        moved = cycles_to(instant)
+        start = (_EPOCH + dt.timedelta(seconds=instant + moved)).astimezone(zone_of(value.tz))
+        for local in CronSim(value.expression, start):
+            found = (local - _EPOCH) // _SECOND - moved
+            if found > instant:  # where the clocks jump, the instants they leave out are one
+                instant = found
+                yield found
+            if cycles_to(instant) != moved:
+                break
+        else:
+            return
+
+
+# ``time(duration)``: windows on a grid of ticks.
+
+
+@dataclass(frozen=True, slots=True)
+class TimePolicy(ClockPolicy):
+    """``time(duration)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Time
+
+    options: ClassVar[frozenset[Option]] = frozenset({"empty", "origin", "closed"})
+
+    def grid(
+        self,
+        dtype: pa.DataType,
+        values: Measures,  # noqa: ARG002
+        context: WindowContext,
+        every_tick: bool = False,  # noqa: ARG002
+    ) -> Grid:
+        """Return the grid, which needs no values."""
+        return time_grid(dtype, self.value.seconds, context.origin)
+
+    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
+        """Return the type of ticks."""
+        return time_grid(clock, self.value.seconds, origin).type
+
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+        """Return clock values in the type of ticks."""
+        grid = time_grid(column.type, self.value.seconds, origin)
+        return grid.to_arrow(grid.instants(clock_values(column, name)))
