@@ -1,4 +1,1 @@
-"""The command line. The entry point is `main`; only `console.messages` writes to stderr.
-
-Imports `conf`, `readers`, `windowing`, `writers`. Imported by nothing.
-"""
+"""The command line: `main` declares the commands, `commands` and `arguments` their options, `launch` starts a run."""

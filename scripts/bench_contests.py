@@ -18,7 +18,7 @@ MINUTES = ["--window", "time(60)", "--order-by", "ts", *AGGREGATES, "--key", "ki
 PATCHED = """
 import sys
 from wincli.windowing.engine import run
-from wincli.windowing.engine.exchange import sampling
+from wincli.windowing.engine import strategy as sampling
 {}
 from wincli.cli.main import main
 sys.argv[0] = "wincli"

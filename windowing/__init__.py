@@ -1,7 +1,1 @@
-"""Exact windows over ordered rows.
-
-This level has what users import (`in_memory.aggregate`, `operator`), the `errors`, and the contracts with readers,
-writers and Spark (`ports`). All other packages are internal.
-
-Imports nothing. Imported by `cli`, `conf`, `readers`, `writers`.
-"""
+"""Exact windows over ordered rows: what users import, the errors, and the contracts with the rest of the program."""

@@ -1,5 +1,1 @@
-"""Output for people and machines: messages, progress, counts in words, row accounting, tables, side files; signals.
-
-Imports `windowing`, `writers`. Imported by `cli.backfill`, `cli.commands`, `cli.inspection`, `cli.job`, `cli.launch`,
-`cli.main`, `cli.monitoring`.
-"""
+"""The one writer to stderr, and of texts to stdout: messages and exit codes, progress, amounts in words, side files."""

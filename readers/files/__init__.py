@@ -1,4 +1,1 @@
-"""Input files: finds, opens and checks them, divides text files into byte ranges, recognises results of wincli.
-
-Imports `readers.schema`, `windowing`. Imported by `cli`, `readers.formats`, `readers.open`, `readers.source`.
-"""
+"""Input files listed, opened, checked and cut into byte ranges; results of wincli as inputs."""

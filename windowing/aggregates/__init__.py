@@ -1,9 +1,4 @@
-"""Aggregates of panes (semantics section 9): `bind` a call to a schema, then `compute` it over ranges of rows.
-
-Imports `windowing.columns`, `windowing.errors`, `windowing.language`, `windowing.panes`, `windowing.support`. Imported
-by `windowing.arguments`, `windowing.dataframes`, `windowing.emit`, `windowing.engine`, `windowing.kinds`,
-`windowing.planning`.
-"""
+"""Aggregates of panes: a call bound to a schema, then computed over ranges of rows, exactly."""
 
 from .compute import Results, compute, in_two_phases, is_mergeable, split, warm
 from .inputs import PaneFailed, PaneOverflow

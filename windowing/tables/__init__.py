@@ -1,4 +1,1 @@
-"""Tables by version as readers and writers both need them: how a path names one, and what one of its versions holds.
-
-Imports `windowing.errors`, `windowing.support`. Imported by `cli`, `readers`, `windowing.ports`, `writers`.
-"""
+"""Delta and Iceberg tables as readers and writers both need them: addresses, versions, one transaction for a result."""

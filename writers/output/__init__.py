@@ -1,6 +1,1 @@
-"""One output, from the first check of its folder to the commit.
-
-The entry point is `output.open_output`; `sink` is shipped to the tasks.
-
-Imports `windowing`, `writers.commit`, `writers.folders`, `writers.formats`. Imported by `cli`, `writers.state`.
-"""
+"""One output from the first check to the commit: its partitions, its parts and its manifest."""

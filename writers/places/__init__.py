@@ -1,1 +1,1 @@
-"""The places that results and states are written to: a folder or a store, its files, locks and conditional writes."""
+"""The places of results and states, a folder or a store: their files, locks and conditional writes."""

@@ -1,7 +1,1 @@
-"""What a run would do, found before it: its input, its windows, its units and its time, without Spark or any trace.
-
-The way in is `command.plan_command`. It describes the very objects that a run executes.
-
-Imports `cli.arguments`, `cli.backfill`, `cli.console`, `cli.inspection.effect`, `cli.job`, `cli.launch`,
-`cli.monitoring`, `cli.planning`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by `cli.commands`.
-"""
+"""What a run would do, without Spark or any trace: input, stages, units and time, as text and as JSON."""

@@ -1,4 +1,1 @@
-"""A job proposed from a look at its input: time, key, order and window, and a first case for it.
-
-Imports `cli.console`, `cli.inspection.cases`, `conf`, `readers`, `windowing`. Imported by `cli.commands`.
-"""
+"""A job proposed from a look at its input: time, key, order and window, and a first case for it."""

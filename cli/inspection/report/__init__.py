@@ -1,5 +1,1 @@
-"""A report on a result, on the results of a range, or on a state: what it shows, as values, and one page of these.
-
-Imports `cli.console`, `cli.inspection.results`, `cli.request`, `conf`, `readers`, `windowing`, `writers`. Imported by
-`cli.commands`.
-"""
+"""A report on a result, a range or a state: its measures as values, and one page of these."""
