@@ -433,7 +433,7 @@ def version() -> None:
 
 def version_lines() -> list[str]:
     """Return one ``name version`` line for wincli, and for all that decides its results and speed."""
-    from ..writers.output.manifest import versions  # noqa: PLC0415
+    from ..writers.output.versions import versions  # noqa: PLC0415
 
     return [f"{name} {version}" for name, version in versions().items()]
 

@@ -23,7 +23,7 @@ from ...windowing.spark.boot import boot
 from ...windowing.spark.java import OLDEST, find_java
 from ...windowing.spark.setup import is_local
 from ...windowing.support.redaction import redacted, redacted_settings, secret_values, without
-from ...writers.output.manifest import version_of, versions
+from ...writers.output.versions import version_of, versions
 from ..arguments import strange_variables
 from ..console.amounts import count_of
 from ..console.messages import OK, UNEXPECTED
@@ -300,13 +300,13 @@ def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: 
 
 
 def _check_store(uri: str) -> Check:
-    from .doctor_machine import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
+    from .doctor_store import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
 
     return check_store(uri)
 
 
 def _check_late(uri: str) -> Iterator[Check]:
-    from .doctor_machine import check_late  # noqa: PLC0415 - as above
+    from .doctor_store import check_late  # noqa: PLC0415 - as above
 
     return check_late(uri)
 

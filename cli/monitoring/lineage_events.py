@@ -37,7 +37,7 @@ from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
 from ...windowing.support.redaction import redacted, redacted_path
 from ...windowing.tables.address import split_path
-from ...writers.output.manifest import version_of
+from ...writers.output.versions import version_of
 from ..planning.fingerprint import absolute
 from ..planning.request import JobRequest
 from ..planning.stage_plans import StagePlan

@@ -78,7 +78,7 @@ class Monitors:
         return self._lineage
 
     def _write_metrics(self, file: SideFile, exit_code: int, is_success: bool) -> None:
-        from ...writers.output.manifest import version_of  # noqa: PLC0415 - only for runs with metrics
+        from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
         from .metrics import Totals, gauges_of, text_of, values_in  # noqa: PLC0415  # noqa: PLC0415
 
         totals = self._metrics.totals if self._metrics is not None else Totals()

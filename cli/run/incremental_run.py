@@ -34,7 +34,7 @@ from ...windowing.rows.lag_columns import inputs_of
 from ...windowing.state.state_tables import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
 from ...windowing.support.value_table import value_table
-from ...writers.output.manifest import versions
+from ...writers.output.versions import versions
 from ...writers.state.journal import StateStaging, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
 from ...writers.state.state import State

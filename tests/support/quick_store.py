@@ -114,5 +114,8 @@ def use(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_folder, "open_store", lambda _: store)
     monkeypatch.setattr(store_folder, "reach", lambda _: None)
     apart = fs.SubTreeFileSystem(str(store.folder), fs.LocalFileSystem())
-    monkeypatch.setattr(store_folder, "resolve", lambda _: (apart, "quick/state"))
+    resolve = store_folder.resolve
+    monkeypatch.setattr(
+        store_folder, "resolve", lambda path: (apart, "quick/state") if path.startswith(URI) else resolve(path)
+    )
     monkeypatch.setattr(store_folder, "refuses_stale_puts", lambda *_: True)

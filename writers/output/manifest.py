@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib import metadata
 from typing import Any
 
 import pyarrow as pa
@@ -15,28 +13,7 @@ from ...windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
 from ...windowing.support.checksum import CHECKSUM, TAIL
 from ..commit.version_table import STATISTICS
 from ..formats.encoder import plain
-
-# The versions of what can influence a result, from the metadata of installed packages: nothing is imported.
-
-
-_PACKAGES = ("wincli", "pyspark", "pyarrow", "numpy", "numba")
-
-
-def versions() -> dict[str, str | None]:
-    """Return the versions of wincli, of Python and of the packages that can influence a result.
-
-    The version is None for a package that is not installed, such as wincli when run from its source folder.
-    """
-    return {**{name: version_of(name) for name in _PACKAGES}, "python": platform.python_version()}
-
-
-def version_of(package: str) -> str | None:
-    """Return the version of a package; None where it is not installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
+from .versions import versions
 
 FORMAT = 1
 """Goes up when a key of the manifest changes its meaning."""

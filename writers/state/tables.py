@@ -41,7 +41,7 @@ from ...windowing.state.state_tables import ROWS as ROWS_TABLE
 from ...windowing.state.state_tables import read_state as window_state
 from ...windowing.streaming.kept_state import FORMAT, no_such_format
 from ...windowing.support.column_types import type_of_text
-from ..output.manifest import versions
+from ..output.versions import versions
 from ..places.lock import Owner
 from .journal import StateStaging, commit_together
 from .stage_files import ParquetStateFiles

@@ -22,7 +22,7 @@ from wincli.cli.inspection import doctor as command
 from wincli.cli.inspection import doctor as software
 from wincli.cli.inspection import doctor as spark
 from wincli.cli.inspection import doctor_machine as machine
-from wincli.cli.inspection import doctor_machine as store
+from wincli.cli.inspection import doctor_store as store
 from wincli.cli.inspection.doctor_machine import Check, run_check
 from wincli.windowing.errors import SparkError
 from wincli.windowing.spark import java as javas

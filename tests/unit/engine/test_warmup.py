@@ -44,5 +44,5 @@ def test_it_calls_no_user_function_that_merges() -> None:
     plan = make_plan(parse_window("count(2)"), SCHEMA, calls=[*calls, parse_aggregate("rise=last(x) - first(x)")])
     assert sends_partials(plan, plan.projection.schema)
     called = AssertionError("a user function is called")
-    with mock.patch("wincli.windowing.aggregates.user.load", side_effect=called):
+    with mock.patch("wincli.windowing.aggregates.user._called", side_effect=called):
         warm(plan, plan.projection.schema)

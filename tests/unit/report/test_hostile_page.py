@@ -72,7 +72,7 @@ def test_no_value_stands_in_the_file_as_markup() -> None:
     for text in PAGE_TEXTS:
         page = page_of(report(text)).removeprefix(MARK)
         assert text not in page or not set(text) & set("<>&\"'")
-    script = (files("wincli.cli.inspection.report.page") / "page.js").read_text("utf-8")
+    script = (files("wincli.cli.inspection.report") / "page.js").read_text("utf-8")
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc"):
         assert word not in script
 

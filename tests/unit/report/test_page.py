@@ -117,7 +117,7 @@ def contrast(one: Colour, other: Colour) -> float:
 
 
 def test_texts_and_pictures_stand_out_in_light_and_dark() -> None:
-    style = (files("wincli.cli.inspection.report.page") / "page.css").read_text("utf-8")
+    style = (files("wincli.cli.inspection.report") / "page.css").read_text("utf-8")
     light, dark = (colours(part) for part in style.split("\n")[:2])
     shade = re.findall(r"--soft:(\d+),(\d+),(\d+)", style)[:2]
     for scheme, soft in zip((light, dark), shade, strict=True):

@@ -434,7 +434,7 @@ def killed_at(lake: Lake, token: str, line: int) -> int:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal seen
-        if "/iceberg/" not in frame.f_code.co_filename or "site-packages" in frame.f_code.co_filename:
+        if "/iceberg" not in frame.f_code.co_filename or "/tests/" in frame.f_code.co_filename:
             return None
         if event == "line":
             seen += 1

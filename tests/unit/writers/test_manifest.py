@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from wincli.windowing.columns.row_hashes import RowDigest
 from wincli.windowing.ports import Counts, InputFile, Part, ResultPart, StreamInfo
-from wincli.writers.output.manifest import build_manifest, versions
+from wincli.writers.output.manifest import build_manifest
+from wincli.writers.output.versions import versions
 
 
 def manifest(**changes: Any) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""A place for inputs and outputs: whether files can be listed, written, read, moved and deleted there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from pyarrow import fs
+
+from ...windowing.errors import ConfigError, WincliError, few
+from ...windowing.support.file_systems import STORES, reach, scheme_of
+from ...windowing.support.redaction import redacted, redacted_path
+from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
+from ...writers.places.open import open_store
+from ...writers.places.os_errors import reason
+from ...writers.places.place import is_local, new_token, resolve
+from ...writers.state.layout import is_state
+from ...writers.state.state import read_state
+from ..console.amounts import is_mostly_late
+from .doctor_machine import Check
+
+_LONGEST = 300  # characters of what a store says
+_CONTENT = b"wincli doctor\n" * 64
+_HELP = {
+    "s3": "give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role of the machine; to a "
+    "store that is not Amazon's say where it is: s3://BUCKET/PATH?endpoint_override=HOST:PORT",
+    "gs": "give credentials: GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
+    "abfss": "give credentials: AZURE_STORAGE_ACCOUNT_KEY, or az login",
+    "hdfs": "set HADOOP_HOME, and CLASSPATH to what hadoop classpath --glob prints",
+}
+
+
+def check_store(uri: str) -> Check:
+    """Check a place step by step, with a small file that is deleted again, up to the first step that fails."""
+    shown, done = redacted_path(uri), list[str]()
+    began, word = time.perf_counter(), "reached"
+    try:
+        with closing(_steps_in_order(uri)) as steps:
+            for word, act in steps:
+                act()
+                done.append(word)
+    except WincliError as error:
+        return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
+    except (OSError, ValueError) as error:
+        words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
+        return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", _help(uri))
+    return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
+
+
+def check_late(uri: str) -> Iterator[Check]:
+    """Check, where a place is a state, whether most rows of one of its units came late."""
+    if not is_state(uri):
+        return
+    late = [
+        record.label
+        for record in read_state(uri).records
+        if any(is_mostly_late(stage.counts["rejected"], stage.counts["rows_in"]) for stage in record.stages)
+    ]
+    if late:
+        what = f"{redacted_path(uri)}: more than half of the rows of {few(late)} came late"
+        do = "a row of an earlier unit may be from the future: the run that rejects rows names it in a note"
+        yield Check("late rows", "warn", what, do)
+
+
+_Steps = Generator[tuple[str, Callable[[], None]]]
+
+
+def _steps_in_order(uri: str) -> _Steps:
+    yield "reached", lambda: reach(uri)
+    system, folder = resolve(uri)
+    yield from _store_steps(uri, system, folder) if scheme_of(uri) in STORES else _steps(system, folder)
+
+
+def _store_steps(uri: str, system: fs.FileSystem, folder: str) -> _Steps:
+    """Yield the steps for an object store; whatever happens between them, the small objects are deleted."""
+    yield "listed", lambda: _list(system, folder)
+    store, name = open_store(uri), f".wincli-doctor-{new_token()}"
+    try:
+        yield "written", lambda: _put(system, f"{folder}/{name}")
+        yield "read", lambda: _read(system, f"{folder}/{name}")
+    finally:
+        with suppress(OSError):  # the step that failed is reported
+            store.delete([name])
+    yield "used for commits", lambda: _compare(store, name)
+
+
+def _compare(store: ConditionalStore, name: str) -> None:
+    if not refuses_stale_puts(store, name):
+        what = "it does not compare versions, so two runs could both commit there"
+        raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
+
+
+def _steps(system: fs.FileSystem, folder: str) -> _Steps:
+    """Yield the steps in turn; whatever happens between them, the file of the check is deleted."""
+    probe = f"{folder}/.wincli-doctor-{new_token()}"
+    moved = f"{probe}-moved"
+    if is_local(system) and not Path(folder).is_dir():
+        raise ConfigError("there is no such folder", "make it, or name another")
+    yield "listed", lambda: _list(system, folder)
+    try:
+        yield "written", lambda: _put(system, probe)
+        yield "read", lambda: _read(system, probe)
+        yield "renamed in", lambda: system.move(probe, moved)
+        yield "cleaned", lambda: system.delete_file(moved)
+    finally:
+        _drop(system, probe)
+        _drop(system, moved)
+
+
+def _list(system: fs.FileSystem, folder: str) -> None:
+    system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+
+
+def _put(system: fs.FileSystem, path: str) -> None:
+    with system.open_output_stream(path) as file:
+        file.write(_CONTENT)
+
+
+def _read(system: fs.FileSystem, path: str) -> None:
+    with system.open_input_stream(path) as file:
+        if file.read() != _CONTENT:
+            raise OSError("what is read is not what was written")
+
+
+def _drop(system: fs.FileSystem, path: str) -> None:
+    """Delete the file if it is still there."""
+    try:
+        if system.get_file_info(path).type == fs.FileType.File:
+            system.delete_file(path)
+    except OSError:
+        return  # the step that failed is reported; a store that cannot delete keeps the small file
+
+
+def _help(uri: str) -> str:
+    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
+    known = {"gcs": "gs", "abfs": "abfss", "s3a": "s3"}
+    return _HELP.get(known.get(scheme, scheme), "check the path and its permissions")
