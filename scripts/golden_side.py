@@ -289,7 +289,10 @@ def _without_java(is_one_machine: bool) -> None:
     from types import SimpleNamespace
 
     try:
-        from wincli.cli import launch as run
+        try:
+            from wincli.cli.launch import run  # type: ignore[attr-defined]  # as in 0.14.0
+        except ImportError:
+            from wincli.cli import launch as run
         from wincli.windowing.local_executor import LocalExecutor
 
         class Session(LocalExecutor):
