@@ -69,7 +69,6 @@ _COMPLETIONS: Mapping[Kind, str] = {"calls": "aggregates", "names": "columns", "
 
 
 def _listed() -> tuple[Option, ...]:
-    """Return the options that have a flag, in the order of the help."""
     flags = [each for each in (*STAGE_OPTIONS, *JOB_OPTIONS) if each.has_flag]
     listed = sorted((each for each in flags if each.below is None), key=lambda each: GROUPS.index(each.group))
     for each in flags:
@@ -98,7 +97,6 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _parameters() -> Iterator[inspect.Parameter]:
-    """Yield a parameter of a command for each option."""
     for each in OPTIONS:
         annotation = _TYPES.get(each.kind, str) | None
         default = _typer_option(each)

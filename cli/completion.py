@@ -110,7 +110,6 @@ def windows(ctx: Context, incomplete: str) -> list[str]:
 
 
 def _inside(ctx: Context, head: str, inside: str) -> Iterable[str]:
-    """Return the words that may come next between the parentheses of a call."""
     word = re.findall(r"\w+(?=\()", head)[-1:]
     if inside.strip() or not word:
         return ()
@@ -141,7 +140,6 @@ def _calls(rules: Mapping[str, Rule[Any]]) -> list[str]:
 
 
 def _split(incomplete: str) -> tuple[str, str]:
-    """Split a text into its beginning and the word at its end, which is to be completed."""
     found = _LAST_WORD.fullmatch(incomplete)
     assert found is not None
     return found[1], found[2]

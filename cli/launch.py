@@ -62,7 +62,6 @@ def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: F
 
 
 def _are_below(paths: Sequence[str], most: int) -> bool:
-    """Whether the files at and below paths take at most ``most`` bytes together."""
     files = 0
     for path in paths:
         for size in _sizes(_fixed(path)):
@@ -130,7 +129,6 @@ class SmallJobBoot:
         """Wait for nothing."""
 
     def session(self) -> SmallJobSession:
-        """Return the session, which is there at once."""
         if self._session is None:
             from ..windowing.local_executor import LocalExecutor  # noqa: PLC0415 - loads pyarrow
 
@@ -141,7 +139,6 @@ class SmallJobBoot:
         """Load nothing: the first task loads what it needs."""
 
     def close(self) -> None:
-        """End Spark at once, if it was started."""
         if self._spark is not None:
             self._spark.close()
 
@@ -167,7 +164,6 @@ class SmallJobSession(PendingExecutor):
 
     @property
     def on_progress(self) -> Show | None:
-        """What is called while tasks run in Spark."""
         return self._show
 
     @on_progress.setter
@@ -279,7 +275,6 @@ def run_on_spark(
 
 
 def _forks(request: JobRequest) -> bool:
-    """Whether workers are forked from this process."""
     return is_local(request.job.master) and may_fork(request.job.spark_conf) and not request.runs_user_code
 
 
@@ -297,7 +292,6 @@ def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
 
 
 def _pack(request: JobRequest, environ: Mapping[str, str], messages: Messages) -> Callable[[Path], Path] | None:
-    """Return the function that packs the environment for executors, where the job asks for that."""
     if not request.job.ship_environment:
         return None
     from ..windowing.spark.environment_archive import pack_environment  # noqa: PLC0415 - 20 ms

@@ -73,7 +73,6 @@ def stop_on_signals() -> None:
 
 
 def _stop(number: int, _: Any) -> NoReturn:
-    """Raise `Stopped`. A second signal during the clean-up is ignored."""
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(SIGNALS[number])
@@ -192,7 +191,6 @@ def _usage(error: Any, arguments: list[str], messages: Messages) -> int:
 
 
 def _told(error: Any, arguments: list[str]) -> ConfigError:
-    """Return what the parser of the command line found, in words of our own where it means one of four things."""
     kind, context, parameter = type(error).__name__, getattr(error, "ctx", None), getattr(error, "param", None)
     if kind == "MissingParameter" and context is not None and parameter is not None:
         name = parameter.metavar or parameter.opts[0]

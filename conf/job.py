@@ -24,7 +24,6 @@ from .options import JOB_OPTIONS, STAGE_OPTIONS, JobKeys, StageKeys
 
 
 def _field(declared: Option) -> Any:
-    """Return the field of a model for an option. If the option has a default, a layer of settings gives it."""
     more: dict[str, Any] = {"ge": declared.minimum, "le": declared.maximum, "description": declared.key_help}
     if declared.attribute != declared.name:
         more["alias"] = declared.name
@@ -39,7 +38,6 @@ class _Model(BaseModel):
 
 
 def _with_options(base: type[BaseModel], options: Iterable[Option]) -> type[BaseModel]:
-    """Return a model with the fields of another, and then a field for each option."""
     return create_model(base.__name__, __base__=base, **{each.attribute: _field(each) for each in options})
 
 

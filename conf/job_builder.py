@@ -142,7 +142,6 @@ def _master(master: Any) -> Iterator[Problem]:
 
 
 def _limit(job: Values) -> Iterator[Problem]:
-    """Yield a problem where a first look would leave something from which later runs go on."""
     if job.get("state"):
         what = "is for a first look, and a state goes on from all rows of each run"
         yield _problem(("limit",), what, "leave out the limit, or the state")
@@ -212,7 +211,6 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _no_utf8(options: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield a problem for each text with bytes that are no UTF-8, which no manifest can hold."""
     for name, value in options.items():
         for at, text in _texts((name,), value):
             if text != (shown := printable(text)):
@@ -239,7 +237,6 @@ def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Problem]]:
 
 
 def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
-    """Return the error of a value, and whether its text follows the name of the option."""
     shown = MASK if found["loc"][0] == "spark_conf" else short(repr(found["input"]))
     if found["type"] == "unfit":
         return found["ctx"]["error"], True
@@ -275,7 +272,6 @@ def _beside_stages(flags: Mapping[str, Any], in_file: Mapping[str, Any]) -> Iter
 
 
 def _with_lines(found: Iterable[Problem], flags: Mapping[str, Any], file: JobFile | None) -> Iterator[Problem]:
-    """Yield each problem with its line in the file, or without one if a flag caused it."""
     for problem in found:
         at = _location_in_file(problem.at, flags, file)
         key = at[2] if at[0] == "stages" and len(at) > 2 else at[0]
@@ -293,7 +289,6 @@ def _location_in_file(at: Location, flags: Mapping[str, Any], file: JobFile | No
 
 
 def _shown(problem: Problem, at: Location, is_flag: bool) -> tuple[WincliError, bool]:
-    """Return the error of a problem, with advice on how to give a missing value, and whether it is named."""
     key = str(at[-1])
     if problem.named or key not in _EXAMPLES or problem.error.do:
         return problem.error, problem.named
@@ -303,5 +298,4 @@ def _shown(problem: Problem, at: Location, is_flag: bool) -> tuple[WincliError, 
 
 
 def _is_reported(at: Location, problems: Iterable[Problem]) -> bool:
-    """Whether a location, or one that contains it, has a problem already, of which any other is a consequence."""
     return any(each.at == at[: len(each.at)] for each in problems)

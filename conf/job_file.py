@@ -87,7 +87,6 @@ class Variables:
 
 
 def _is_secret(name: str) -> bool:
-    """Whether the name of a variable says that its value is secret. Of keys only those of doors do."""
     return _DOOR_KEY.search(name) is not None or is_secret(re.sub("key", "", name, flags=re.IGNORECASE))
 
 
@@ -248,7 +247,6 @@ def read_keys(path: str, root: yaml.MappingNode, given: Mapping[str, str] | None
 def _keys(
     root: yaml.MappingNode, at: Location, known: Mapping[str, Any], file: JobFile
 ) -> Iterator[tuple[str, yaml.Node]]:
-    """Yield the known keys of a mapping, each once."""
     seen: dict[str, int] = {}
     for key_node, node in root.value:
         key, line = str(key_node.value), key_node.start_mark.line + 1
@@ -312,7 +310,6 @@ def _check_beside(file: JobFile) -> None:
 
 
 def _put(values: dict[str, Any], at: Location, node: yaml.Node, schema: Mapping[str, Any], file: JobFile) -> None:
-    """Put the value of a key into ``values`` if its type is allowed, else add a problem."""
     types = types_of(schema)
     value: Any = None
     if isinstance(node, yaml.ScalarNode):
@@ -353,7 +350,6 @@ def _expectation(at: Location, node: yaml.Node, types: tuple[str, ...], file: Jo
 
 
 def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
-    """Return text, a whole number or a boolean, or None after a problem. A number stays text where text is allowed."""
     key = next(step for step in at if isinstance(step, str) and step != "stages")
     try:
         node = _expanded(key, at, node, types, file)
@@ -399,7 +395,6 @@ def _quotes(types: tuple[str, ...]) -> str | None:
 
 
 def _mapping(at: Location, node: yaml.MappingNode, types: tuple[str, ...], file: JobFile) -> Any:
-    """Return aggregates, new columns and types in the form of flags, and settings of Spark as a mapping of texts."""
     known = {str(key.value): None for key, _ in node.value}
     items = list(_keys(node, at, known, file))
     if at[-1] in ("agg", "enrich", "let"):

@@ -275,7 +275,6 @@ def converted_by(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _json_type(*types: str) -> WithJsonSchema:
-    """Return the JSON Schema types of a value in a job file. Items of lists and mappings are texts."""
     inner = {"array": {"items": {"type": "string"}}, "object": {"additionalProperties": {"type": "string"}}}
     more = {word: value for name in types for word, value in inner.get(name, {}).items()}
     return WithJsonSchema({"type": types[0] if len(types) == 1 else list(types), **more})

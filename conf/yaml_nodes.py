@@ -106,7 +106,6 @@ def _parse(path: str, text: str, needs: str) -> yaml.Node:
 
 
 def _deepest(text: str) -> int:
-    """Return the line of the first node that is nested more deeply than any job file needs."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -116,7 +115,6 @@ def _deepest(text: str) -> int:
 
 
 def _refuse_cut(path: str, root: yaml.Node) -> None:
-    """Raise `ConfigError` where a comma inside brackets or braces has cut a call in two."""
     nodes, seen = [root], set[int]()
     while nodes:
         node = nodes.pop()
@@ -133,7 +131,6 @@ def _refuse_cut(path: str, root: yaml.Node) -> None:
 
 
 def _is_open(node: yaml.Node) -> bool:
-    """Whether a text without quotes opens a parenthesis that it does not close."""
     return isinstance(node, yaml.ScalarNode) and node.style is None and node.value.count("(") > node.value.count(")")
 
 
@@ -209,7 +206,6 @@ def _of_file(problem: Problem, path: str | None) -> WincliError:
 
 
 def _of_flag(problem: Problem) -> WincliError:
-    """Return the error of a flag. A spec error draws a caret below a window or a call, which needs no name."""
     error = problem.error
     if not problem.named:
         return error

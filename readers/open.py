@@ -156,7 +156,6 @@ def _types_of_tables(tables: Sequence[TableVersion]) -> dict[str, ColumnType]:
 
 
 def _check_rows(files: Files, plan: SplitPlan) -> None:
-    """Raise `DamagedError` where the row count of a part differs from the manifest of its result."""
     if not files.rows or plan.is_cut:
         return
     found = [0] * len(files.files)
@@ -212,7 +211,6 @@ def _format(files: ValueTable[ListedFile], options: ReadOptions) -> Format:
 
 
 def _check_tables(paths: Sequence[str], tables: Sequence[TableVersion], options: ReadOptions) -> None:
-    """Raise where an option is about tables and there is none."""
     if options.format in TABLE_FORMATS:
         title = options.format.capitalize()
         other = next((table.shown for table in tables if table.title != title), None)
@@ -225,7 +223,6 @@ def _check_tables(paths: Sequence[str], tables: Sequence[TableVersion], options:
 
 
 def _is_of_tables(files: Sequence[ListedFile], tables: Sequence[TableVersion]) -> bool:
-    """Whether all files are those of tables, which are Parquet whatever their names say."""
     known = {file.path for table in tables for file in table.files}
     return bool(tables) and all(file.place.path in known for file in files)
 
@@ -304,7 +301,6 @@ def _source(
 
 
 def _first_of_each(schemas: SharedValues) -> Iterator[tuple[int, pa.Schema]]:
-    """Yield each schema once, with the index of the first file that has it."""
     codes, firsts = np.unique(schemas.codes, return_index=True)
     for at, code in sorted(zip(firsts.tolist(), codes.tolist(), strict=True)):
         yield at, schemas.distinct[code]
@@ -337,7 +333,6 @@ def _all_of(found: Sequence[ListedFile]) -> str:
 
 
 def _check_counts(found: Sequence[ListedFile], layouts: Sequence[pa.Schema], given: Mapping[str, ColumnType]) -> None:
-    """Raise `ConfigError` where an integer column is declared as a time without the unit of its numbers."""
     for name, kind in given.items():
         if kind.format is not None or not (pa.types.is_timestamp(kind.type) or pa.types.is_date(kind.type)):
             continue

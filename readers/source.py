@@ -69,7 +69,6 @@ class FileSource:
 
     @property
     def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without going through all of its bytes."""
         return self.reader.columnar
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
@@ -98,7 +97,6 @@ class FileSource:
         check_all(self.places)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
-        """Return the smallest splits that a split can be read in, in order."""
         return [split] if self._is_cut(split) else self.reader.parts_of(self.places[split.file], split)
 
     def pieces_of(self, split: Split, nbytes: int) -> Iterable[Split]:
@@ -113,7 +111,6 @@ class FileSource:
         return [split] if self._is_cut(split) else self.reader.looks_of(self.places[split.file], split)
 
     def is_local(self, split: Split) -> bool:
-        """Whether the file of a split is on a local file system, where reads have little latency."""
         return self.places[split.file].is_local
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -126,14 +123,12 @@ class FileSource:
         return lines[back]
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
-        """Return the parts of a split without those of which the file says that a condition is true for no row."""
         if self._is_cut(split):
             return [split]
         types = {name: self.schema.field(name).type for name in condition.columns if name not in self.constants}
         return self.reader.parts_with(self.places[split.file], split, condition, types)
 
     def file_name(self, split: Split) -> str:
-        """Return the name of the file of a split relative to the path that the user gave."""
         return self.names[split.file]
 
     def explain_type(self, column: str) -> str | None:
@@ -154,17 +149,14 @@ class FileSource:
         return f"{self.files[split.file].path} has {batch.rows[column][at].as_py()!r} at line {line}"
 
     def _first_sort(self, file: int, column: str) -> int:
-        """Return of what sort the first value of a column in a file is."""
         pieces = (part for split in self.splits if split.file == file for part in self.pieces_of(split, _HEAD))
         found = (_sorts(self.read(part, [column]).rows[column]) for part in pieces if part.rows)
         return next((int(sorts[sorts != _EMPTY][0]) for sorts in found if (sorts != _EMPTY).any()), _EMPTY)
 
     def _is_cut(self, split: Split) -> bool:
-        """Whether only the first rows of a split are read."""
         return self.whole is not None and split.index == self.whole.index
 
     def _as_read(self, split: Split) -> Split:
-        """Return a split as the reader knows it."""
         return self.whole if self.whole is not None and split.index == self.whole.index else split
 
     def _check(self, columns: Sequence[str]) -> None:
@@ -210,7 +202,6 @@ def _sorts(texts: pa.ChunkedArray) -> npt.NDArray[np.int8]:
 
 
 def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a text column dictionary encoded, with one dictionary for all of its Arrow chunks."""
     wanted = pa.dictionary(pa.int32(), kind)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -277,7 +268,6 @@ class MergedSource:
 
     @property
     def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without going through all of its bytes."""
         return all(source_range.source.columnar for source_range in self.ranges)
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
@@ -303,7 +293,6 @@ class MergedSource:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """The unreadable paths that were skipped, each with its reason."""
         return tuple(dict.fromkeys(text for source_range in self.ranges for text in source_range.source.skipped))
 
     def check_unchanged(self) -> None:
@@ -312,15 +301,12 @@ class MergedSource:
             source_range.source.check_unchanged()
 
     def parts_of(self, split: Split) -> Sequence[Split]:
-        """Return the smallest splits that a split can be read in."""
         return [split]
 
     def looks_of(self, split: Split) -> Sequence[Split]:
-        """Return the split."""
         return [split]
 
     def is_local(self, split: Split) -> bool:
-        """Whether the file of a split is on a local file system, where reads have little latency."""
         source_range, own = self._origin(split)
         return source_range.source.is_local(own)
 
@@ -329,7 +315,6 @@ class MergedSource:
         return [split]
 
     def file_name(self, split: Split) -> str:
-        """Return the name of the file of a split relative to the path that the user gave."""
         source_range, own = self._origin(split)
         return source_range.source.file_name(own)
 

@@ -72,7 +72,6 @@ def layouts_of(text: str) -> list[str]:
 
 
 def _dated(text: str) -> list[str]:
-    """Return a text with directives in place of its date, once for each possible order of day, month and year."""
     if "%b" in text:
         start, stop = _clock_in(text)
         whole = f"{text[:start]}\0{text[stop:]}"
@@ -95,7 +94,6 @@ def _clock_in(text: str) -> tuple[int, int]:
 
 
 def _with_clock(text: str) -> str:
-    """Return a text with directives in place of its time of day and its zone."""
     text = _CLOCK.sub(_clock, text, count=1)
     if "%d" in text and "%H" not in text:
         text = _CLOCK_IN_POINTS.sub(lambda m: "%H.%M.%S" + (f"{m[1][0]}%f" if m[1] else ""), text, count=1)
@@ -137,7 +135,6 @@ class Guess:
 
     @property
     def is_date(self) -> bool:
-        """Whether the column has dates without a time of day."""
         return all(text.startswith("date") for text in self.types) and not self.lacks
 
     @property
@@ -195,7 +192,6 @@ def _lacking(guess: Guess, date: Guess | None, taken: Sequence[str]) -> str:
 
 
 def _pasted(types: SchemaTypes) -> str:
-    """Return a schema text quoted for a shell."""
     return _quoted(", ".join(f"{_name(name)}:{kind}" for name, kind in types))
 
 
@@ -235,7 +231,6 @@ def time_guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
 
 
 def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
-    """Return evenly spaced values of a column as texts, without nulls and empty texts."""
     known = column.drop_null()
     at = np.unique(np.linspace(0, len(known) - 1, min(_SAMPLED, len(known))).astype(np.int64))
     texts = _texts(known.take(pa.array(at))).combine_chunks()
@@ -311,7 +306,6 @@ def _readable(texts: pa.StringArray, each: Sequence[Sequence[str]]) -> tuple[int
 
 
 def _read_by(kind: str, texts: pa.StringArray) -> Mask:
-    """Return which texts a type parses to a year within `_YEARS`, bool (N,)."""
     column, bad = convert(pa.chunked_array([texts]), column_type(kind))
     years = pc.year(column).to_numpy()
     good: Mask = (years >= _YEARS[0]) & (years <= _YEARS[1])

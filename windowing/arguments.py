@@ -106,7 +106,6 @@ def _named(name: str, text: str) -> AggregateCall | AggregateExpression:
 
 
 def _imported(rows: Any) -> pa.RecordBatchReader:
-    """Read the rows of another library through Arrow's C interface, without importing that library."""
     try:
         if hasattr(rows, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(rows)

@@ -93,7 +93,6 @@ def naming_option(label: str) -> Iterator[None]:
 
 
 def _around(source: str, span: Span) -> tuple[str, Span]:
-    """Return at most `_MOST` characters of a source around a span, and the place of the span in them."""
     if len(source) <= _MOST:
         return source, span
     start = max(0, min(span.start - _MOST // 2, len(source) - _MOST))

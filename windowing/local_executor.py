@@ -75,7 +75,6 @@ class LocalExecutor:
         return results
 
     def broadcast(self, value: Any) -> Broadcast:
-        """Return the value, which tasks share."""
         return LocalBroadcast(self._copy(value))
 
     @contextlib.contextmanager
@@ -99,7 +98,6 @@ class LocalExecutor:
         return partial(pickle.loads, pickle.dumps(function))
 
     def _copy(self, value: T) -> T:
-        """Return the value as another process would get it."""
         if not self.pickles:
             return value
         copy: T = pickle.loads(pickle.dumps(value))
@@ -123,5 +121,4 @@ Receive: TypeAlias = Callable[[int, Iterator[tuple[int, Any]]], Iterator[Any]]
 
 
 def _receiving(sent: Callable[[], Receive], partition: int) -> Callable[[], Callable[[list[Any]], list[Any]]]:
-    """Return what gives the receiving half of a shuffle as a function over the pairs of one partition."""
     return lambda: lambda pairs: list(sent()(partition, iter(pairs)))

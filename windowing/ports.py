@@ -436,7 +436,6 @@ class Counts:
 
     @property
     def balanced(self) -> bool:
-        """Whether every row is accounted for."""
         out = self.windowed + self.filtered + self.dropped_at_end + self.held
         return self.rows_in + self.carried == out + sum(self.rejected.values())
 

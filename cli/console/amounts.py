@@ -74,7 +74,6 @@ class RowAccount:
 
     @property
     def balanced(self) -> bool:
-        """Whether every row is accounted for."""
         out = self.windowed + self.filtered + sum(self.rejected.values()) + self.dropped_at_end + self.held
         return self.joined and self.rows_in + self.carried == out
 

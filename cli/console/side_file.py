@@ -52,7 +52,6 @@ class SideFile:
 
     @property
     def path(self) -> Path:
-        """The absolute path, with links followed."""
         return Path(os.path.realpath(self.name))
 
     def __str__(self) -> str:
@@ -198,7 +197,6 @@ def _local(text: str) -> str | None:
 
 
 def _is_linked(path: str, other: str) -> bool:
-    """Whether a file has a second name (a hard link) that is another path, is in a folder, or matches a glob."""
     with suppress(OSError):
         at = os.lstat(path)
         if at.st_nlink > 1:

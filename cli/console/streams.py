@@ -209,7 +209,6 @@ def _pager() -> list[str] | None:
 
 
 def _page(command: Sequence[str], lines: Iterator[str]) -> None:
-    """Send lines to a pager as it reads them, and wait until its user has left it."""
     sys.stdout.flush()
     try:
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, errors="backslashreplace")

@@ -165,14 +165,12 @@ def _as_text(array: pa.Array) -> pa.Array:
 
 
 def _float(value: float) -> str:
-    """Return a float with ten digits, in full where it is whole."""
     if math.isfinite(value) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.10g}"
 
 
 def _instants(array: pa.Array) -> pa.Array:
-    """Return times as texts without the zeros at the end of fractions of a second."""
     try:
         texts = array.cast(pa.string())
     except pa.ArrowException:  # durations, and times that have no date of the calendar
@@ -182,7 +180,6 @@ def _instants(array: pa.Array) -> pa.Array:
 
 
 def _safe(texts: pa.Array) -> pa.Array:
-    """Escape the texts that are not plain letters of ASCII."""
     texts = texts.cast(pa.string())
     odd = pc.invert(pc.match_substring_regex(texts, r"^[ -~]*$")).fill_null(False)
     if not pc.any(odd).as_py():

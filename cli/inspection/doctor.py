@@ -341,7 +341,6 @@ def report(found: Sequence[Check], environ: Mapping[str, str]) -> dict[str, Any]
 
 
 def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that change what a run does."""
     names = [name for name in sorted(environ) if name.startswith(_RELEVANT) or name in _RELEVANT_NAMES]
     return {name: "is set" if name.startswith(_ACCOUNTS) else environ[name] for name in names}
 

@@ -143,7 +143,6 @@ def _space(folder: str) -> Check:
 
 
 def _is_in_memory(folder: str) -> bool:
-    """Whether the file system of a folder is one in memory, as the list of mounts says."""
     mounts = Path("/proc/mounts")
     lines = [line.split() for line in mounts.read_text().splitlines()] if mounts.exists() else []
     own = os.path.realpath(folder)

@@ -125,7 +125,6 @@ def _read(system: fs.FileSystem, path: str) -> None:
 
 
 def _drop(system: fs.FileSystem, path: str) -> None:
-    """Delete the file if it is still there."""
     try:
         if system.get_file_info(path).type == fs.FileType.File:
             system.delete_file(path)

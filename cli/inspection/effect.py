@@ -194,7 +194,6 @@ class _ScratchBackfill:
 
 
 def _check_inputs(paths: InputPaths, done: Sequence[UnitSummary], kind: Kind) -> None:
-    """Raise `DataError` where the input of a unit is by now another than that of which the effect was computed."""
     for record in done:
         found = find_input(paths, unit_at(record.ordinal, kind))
         if found is None or not same_inputs(found.files, record.inputs):

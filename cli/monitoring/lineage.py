@@ -110,7 +110,6 @@ def _output(
 
 
 def _divided(source: AnySource) -> tuple[AnySource, Sequence[AnySource]]:
-    """Return the input itself, and its enrich tables."""
     return (source.base, source.tables) if isinstance(source, EnrichedSource) else (source, ())
 
 
@@ -130,7 +129,6 @@ def _size(files: Sequence[InputFile]) -> tuple[int, int]:
 
 
 def _origins(request: JobRequest, source: AnySource) -> dict[str, Origin]:
-    """Return the datasets and fields that each column of the first stage's input is in."""
     base, _ = _divided(source)
     names = unique([name_of(path) for path in inputs_of(request)])
     found: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
@@ -144,7 +142,6 @@ def _origins(request: JobRequest, source: AnySource) -> dict[str, Origin]:
 
 
 def _with_joins(lineage: ColumnLineage, source: AnySource) -> ColumnLineage:
-    """Return a lineage with the columns by which rows find their rows in enrich tables, on both sides."""
     if not isinstance(source, EnrichedSource):
         return lineage
     rows: dict[str, frozenset[Indirect]] = dict(lineage.rows)
@@ -156,7 +153,6 @@ def _with_joins(lineage: ColumnLineage, source: AnySource) -> ColumnLineage:
 
 
 def _key_of(enrichment: str, column: str) -> str:
-    """Return a name for a key of an enrich table, which no column of an input has."""
     return f"\0{enrichment}\0{column}"
 
 
@@ -200,14 +196,12 @@ class Lineage:
         self._emit(lambda: start_event(self._facts, at, *self._planned_by_command()))
 
     def begin(self, run: ObservedRun) -> None:
-        """Send that a unit starts."""
         if self._has_units:
             facts = self._facts_of(run)
             self._units[id(run)] = facts
             self._emit(lambda: start_event(facts, run.started, *self._planned(run.request)))
 
     def commit(self, run: ObservedRun, job: StagedJob) -> None:
-        """Send that a unit is committed, with its datasets. A run without units is sent at the end of the command."""
         datasets = partial(self._committed, run.request, job)
         if self._has_units:
             facts = self._units.pop(id(run))
@@ -216,7 +210,6 @@ class Lineage:
             self._datasets = datasets
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:
-        """Send that a unit has failed."""
         if self._has_units:
             facts = self._units.pop(id(run))
             self._emit(lambda: self._failure(facts, error))
@@ -260,7 +253,6 @@ class Lineage:
         return fail_event(facts, _now(), "stopped by a signal" if is_stopped else text, is_stopped)
 
     def _emit(self, make: Callable[[], Any]) -> None:
-        """Make an event and send it."""
         with self._lock:
             self._outbox.put(make)
 

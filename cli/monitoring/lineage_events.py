@@ -124,7 +124,6 @@ def _through(first: ColumnLineage, column: str, how: Direct) -> Origins:
 
 
 def _sources(first: ColumnLineage, columns: Iterable[str]) -> set[str]:
-    """Return all columns of the input that decide the values of columns of a result."""
     return {each for column in columns for each in (*first.direct.get(column, {}), *first.conditions.get(column, ()))}
 
 
@@ -141,7 +140,6 @@ def _joined(parts: Iterable[Origins]) -> Origins:
 
 
 def _resolver(plan: Plan) -> Callable[[str], Origins]:
-    """Return a function from a column that a window sees to the columns of the input that it is computed from."""
     projection = plan.projection
     made_of = {each.name: each.value.columns for each in projection.computed}
     made_of |= {each.name: each.columns for each in projection.lags}
@@ -172,7 +170,6 @@ def _pane_columns(plan: Plan, resolve: Callable[[str], Origins]) -> dict[str, Or
 def _values(
     stage: StagePlan, resolve: Callable[[str], Origins]
 ) -> tuple[dict[str, Origins], dict[str, frozenset[str]]]:
-    """Return where the aggregates, the rows or what an operator returns come from, and their conditions."""
     plan = stage.plan
     if plan.options.operator is not None:
         read = _at_least("TRANSFORMATION", _joined(resolve(name) for name in (*plan.key, *plan.rows)))
@@ -202,7 +199,6 @@ def _at_least(least: Direct, found: Origins) -> Origins:
 
 
 def _deciding(stage: StagePlan, resolve: Callable[[str], Origins]) -> dict[str, frozenset[Indirect]]:
-    """Return the columns of the input that decide which rows the result has, and which rows are in which."""
     plan = stage.plan
     where = plan.projection.where
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []

@@ -193,7 +193,6 @@ class _EventLog:
 
 
 def _text_of(event: Any) -> str:
-    """Return an event as one line of JSON."""
     from openlineage.client.serde import Serde  # noqa: PLC0415 - only for runs with lineage
 
     return str(Serde.to_json(event))
@@ -224,7 +223,6 @@ def outbox_to(target: str) -> Outbox:
 
 
 def _guarded(client: Any) -> Any:
-    """Return a client that takes no redirect for an answer, and adds to no file but an event log."""
     if (session := getattr(client.transport, "session", None)) is not None:
         session.hooks["response"].append(_refuse_redirect)
     transport: Any = client.transport

@@ -77,7 +77,6 @@ def _escaped(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return the value of a label. Control characters, and bytes that are no text, are shown as messages show them."""
     return _escaped(shown(text)).replace('"', '\\"')
 
 
@@ -123,17 +122,14 @@ class Metrics:
         """Count nothing yet."""
 
     def commit(self, run: ObservedRun, job: StagedJob) -> None:
-        """Add the numbers of a run."""
         with self._lock:
             _add(self.totals, run, job)
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:  # noqa: ARG002 - as `RunObserver` has it
-        """Count a run that has left no trace."""
         with self._lock:
             self.totals.failed += 1
 
     def pass_over(self, skipped: int, gaps: int) -> None:
-        """Count the units that did not run."""
         self.totals.skipped, self.totals.gaps = skipped, gaps
 
 

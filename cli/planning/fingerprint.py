@@ -31,11 +31,11 @@ class StageSummary(Protocol):
     """
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def counts(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def counts(self) -> Mapping[str, Any]: ...
     @property
-    def windows(self) -> int: ...  # noqa: D102
+    def windows(self) -> int: ...
 
 
 class UnitSummary(Protocol):
@@ -49,17 +49,17 @@ class UnitSummary(Protocol):
     """
 
     @property
-    def label(self) -> str: ...  # noqa: D102
+    def label(self) -> str: ...
     @property
-    def ordinal(self) -> int: ...  # noqa: D102
+    def ordinal(self) -> int: ...
     @property
-    def inputs(self) -> Sequence[InputFile]: ...  # noqa: D102
+    def inputs(self) -> Sequence[InputFile]: ...
     @property
-    def previous(self) -> str | None: ...  # noqa: D102
+    def previous(self) -> str | None: ...
     @property
-    def stages(self) -> Sequence[StageSummary]: ...  # noqa: D102
+    def stages(self) -> Sequence[StageSummary]: ...
     @property
-    def enrich(self) -> Mapping[str, Sequence[InputFile]]: ...  # noqa: D102
+    def enrich(self) -> Mapping[str, Sequence[InputFile]]: ...
 
 
 R = TypeVar("R", bound=UnitSummary)

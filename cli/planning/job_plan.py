@@ -103,7 +103,6 @@ class BoundExpectation:
 
     @property
     def asks_span(self) -> bool:
-        """Whether it needs the order values of rows."""
         return self.expectation.scope == "numbers" and not {*SPAN}.isdisjoint(self.condition.columns)
 
 

@@ -239,7 +239,6 @@ def enriched_input(
 
 
 def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:
-    """Open the files of a table. Types that ``--schema`` gives hold for its columns of text with these names, too."""
     reading = replace(
         request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False, version=None, limit=None
     )
@@ -257,7 +256,6 @@ def _is_text(schema: pa.Schema, name: str) -> bool:
 
 @contextmanager
 def _naming(enrichment: Enrichment) -> Iterator[None]:
-    """Add the name of an enrichment to every `WincliError` of the body."""
     try:
         yield
     except WincliError as error:

@@ -61,7 +61,6 @@ class JobRequest:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The paths to read."""
         return self.job.input if self.reading.stdin is None else (self.reading.stdin,)
 
     @property
@@ -72,7 +71,6 @@ class JobRequest:
 
     @property
     def read_besides(self) -> tuple[tuple[str, str], ...]:
-        """What the job reads besides its inputs, in words and as a path or URI."""
         tables = (("enrich table", each.path) for each in self.enrichments)
         return *tables, *((("job file", self.file),) if self.file else ())
 
@@ -90,7 +88,6 @@ class JobRequest:
 
     @property
     def shown_output(self) -> str:
-        """The output of the job as the user wrote it."""
         return plain_path(self.job.output)
 
     @property
@@ -100,7 +97,6 @@ class JobRequest:
 
     @property
     def runs_user_code(self) -> bool:
-        """Whether the job calls functions or operators of the user."""
         calls = [call for stage in self.stages for item in stage.calls or () for call in item.calls]
         return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
 
@@ -139,7 +135,6 @@ def parse_request(options: Mapping[str, Any]) -> JobRequest:
 
 
 def _notes(job: Job) -> tuple[str, ...]:
-    """Return a note for each aggregate that was given by its name in another tool."""
     called = [alias_of(text) for stage in job.stages for text in stage.agg]
     names = dict.fromkeys(name for name in called if name is not None)
     return tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
@@ -190,7 +185,6 @@ def _stage(stage: Stage, max_rows: int) -> StageRequest:
 
 
 def _window_options(stage: Stage, max_rows: int) -> Options:
-    """Return the options of a stage's window."""
     values = {each.attribute: window_value(each, getattr(stage, each.attribute)) for each in WINDOW_OPTIONS}
     return Options(**values, plain=stage.plain, max_rows=max_rows)
 

@@ -60,7 +60,6 @@ class StagePlan:
 
     @property
     def name(self) -> str:
-        """The name of the stage in messages and in the state."""
         return self.request.stage.name
 
     @property
@@ -125,7 +124,6 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
 
 @contextmanager
 def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
-    """Add to a `ConfigError` about a column that no file has, unlike all others by its name, how to declare it."""
     try:
         yield
     except ConfigError as error:
@@ -139,14 +137,12 @@ def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
 
 
 def _type_places(source: Source) -> Mapping[str, str]:
-    """Return, by column of an input, the file or what else made its type what it is."""
     read = source.base if isinstance(source, EnrichedSource) else source
     found: Mapping[str, str] = getattr(read, "type_places", {})
     return found
 
 
 def _with_tables(stage: StagePlan, source: Source) -> StagePlan:
-    """Return the first stage with what is to be known of enrich tables."""
     if not isinstance(source, EnrichedSource):
         return stage
     tables = {}
@@ -200,7 +196,6 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
 
 
 def _check_levels(plan: Plan, schema: pa.Schema) -> None:
-    """Raise `ConfigError` for a column that nests more deeply than an exchange between tasks allows."""
     for name in plan.columns:
         if (levels := _levels(schema.field(name).type)) > _DEEPEST:
             what = f"column {name!r} nests {levels} levels, and a column that a job needs may nest {_DEEPEST}"
@@ -240,8 +235,6 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
 
 
 def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str | None]:
-    """Return a function that advises how to get a clock from an input that seems to have none."""
-
     read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
 
     def advise(column: str | None) -> str | None:
@@ -255,7 +248,6 @@ def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str 
 
 
 def _looker(request: JobRequest, source: Source) -> Look:
-    """Return a function that looks at rows of an input, for the columns of which nothing says a unit."""
     read = source.base if isinstance(source, EnrichedSource) else source
 
     def look(column: str) -> Epoch | None:
@@ -270,7 +262,6 @@ def _looker(request: JobRequest, source: Source) -> Look:
 
 
 def _other_delimiter(source: Source) -> str | None:
-    """Return the advice where all files have one column, in whose name there is the character that divides it."""
     read = source.base if isinstance(source, EnrichedSource) else source
     own = [name for name in read.schema.names if any(mark in name for mark in _DELIMITERS)]
     is_csv = getattr(getattr(read, "reader", None), "delimiter", None) == ","

@@ -58,7 +58,6 @@ class RangeOnState:
 
     @property
     def chain(self) -> StateChain[UnitRecord]:
-        """The chain of the units on the state."""
         return StateChain(self.state.has_data, self._starts_from, self.state.forgotten)
 
     def check_same_job(self) -> None:
@@ -89,11 +88,9 @@ class RangeOnState:
         return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal
 
     def _is_last(self, record: UnitRecord) -> bool:
-        """Whether a unit is the last of the range."""
         return record.ordinal == self.units[-1].ordinal
 
     def _is_newest(self, record: UnitRecord) -> bool:
-        """Whether the state has no later unit."""
         return record.label == self.state.records[-1].label
 
 
@@ -118,16 +115,13 @@ class IncrementalBackfill:
 
     @property
     def chain(self) -> StateChain[UnitRecord]:
-        """The chain of the units on the state."""
         return self.range.chain
 
     @property
     def range(self) -> RangeOnState:
-        """The range and what the state has of it."""
         return RangeOnState(self.request, self.state, self.units)
 
     def find(self, unit: Unit) -> UnitInput | None:
-        """Return the input of a unit, None where it has none."""
         return find_input(self.input_paths, unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
@@ -139,11 +133,9 @@ class IncrementalBackfill:
             yield job.record
 
     def why_rerun(self, record: UnitRecord) -> RerunReason | None:
-        """Return the reason to reprocess a unit whose input has not changed, None where there is none."""
         return self.range.why_rerun(record)
 
     def note(self, text: str, **fields: Any) -> None:
-        """Write a note."""
         note_of_unit(self.context, text, **fields)
 
     def _job_of(self, record: UnitRecord) -> tuple[JobRequest, Sequence[str]]:

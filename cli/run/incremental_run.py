@@ -80,7 +80,6 @@ def _deciding(plan: Plan, windows: bool, carried: frozenset[str]) -> DecidingNum
 
 
 def _asks_itself(stage: StagePlan, plan: JobPlan) -> bool:
-    """Whether a stage asks for the numbers of its own windows, or what is demanded of its result does."""
     if stage.plan.options.operator is not None:
         return True
     named = set(stage.plan.having.value.columns) if stage.plan.having is not None else set()
@@ -160,7 +159,6 @@ def place_of(record: UnitRecord, shown: str) -> str:
 
 
 def _enriched(enrichment: Enrichment, identity: Mapping[str, Any]) -> list[str]:
-    """Return the columns of a state of an older version that an enrich table may have given its rows."""
     taken = {each.name for each in enrichment.take or ()}
     held = identity.get("columns") or {}
     return [name for name in held if name in taken or name.startswith(f"{enrichment.name}_")]
@@ -274,16 +272,13 @@ class UnitRun:
 
     @property
     def label(self) -> str:
-        """The unit, before the labels of its progress."""
         return f"{self.mode.unit.label}: "
 
     def known(self, request: JobRequest) -> KnownColumns:
-        """Return what the state says of the columns of the input and of its enrich tables."""
         return self.mode.known(request)
 
     @property
     def units_before(self) -> EarlierUnits:
-        """The units before it on the state."""
         return EarlierUnits(self.mode.state, self.mode.before)
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
@@ -293,7 +288,6 @@ class UnitRun:
         return open_input(request, context.spark, known=self.known(request))
 
     def check(self, stages: Sequence[StagePlan]) -> None:
-        """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``."""
         self.mode.check(stages)
 
     def tables(self, stage: StagePlan) -> TableState:
@@ -303,7 +297,6 @@ class UnitRun:
         return TableState(files, self.staging.stage(stage.name))
 
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
-        """Return the task context with the window state of the unit before, and with files for the next snapshot."""
         return self.mode.restore(stage, task, self.staging.stage(stage.name))
 
     def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
@@ -320,7 +313,6 @@ class UnitRun:
         return commit_together(self.staging, record, job.outputs, self.mode.keep)
 
     def _record(self, job: StagedJob, stages: tuple[StageRecord, ...]) -> UnitRecord:
-        """Return the record of the unit as one that leaves a window state which no run has left before."""
         unit, before = self.mode.unit, self.mode.before
         rows = self.mode.input_rows
         return UnitRecord(

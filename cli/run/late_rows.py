@@ -161,7 +161,6 @@ def _late_rows(
 def _check(
     late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord], words: str
 ) -> None:
-    """Raise `ConfigError` where the input cannot be divided between units, or where the state is of another job."""
     do = "reject late rows with --late reject"
     if source.stream is not None:
         raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
@@ -174,7 +173,6 @@ def _check(
 
 
 def _check_has_state(state: State, earlier: Sequence[UnitRecord], label: str, words: str) -> None:
-    """Raise `ConfigError` where the state that unit ``label`` begins from is no longer kept."""
     before = next((one for one, record in pairwise(earlier) if record.label == label), None)
     if before is not None and not state.has_data(before.label):
         what = f"{words}, and the state of {before.label}, which that begins from, is no longer kept"
@@ -182,7 +180,6 @@ def _check_has_state(state: State, earlier: Sequence[UnitRecord], label: str, wo
 
 
 def _is_still_borrowed(state: State, rows: BorrowedRows, record: UnitRecord, unit: Unit) -> bool:
-    """Whether a unit still reads late rows of a unit before ``unit``. Those of later units are found when they run."""
     source = state.record(rows.label)
     return source is not None and source.ordinal < unit.ordinal and record.label in source.lent
 
@@ -190,7 +187,6 @@ def _is_still_borrowed(state: State, rows: BorrowedRows, record: UnitRecord, uni
 def _why_rerun(
     record: UnitRecord, prior: UnitRecord | None, wanted: Sequence[BorrowedRows], unit: Unit, rows: Mapping[str, int]
 ) -> str | None:
-    """Return why a unit has to be reprocessed, or None."""
     if tuple(wanted) != record.borrowed and record.label in rows:
         return f"it takes {count_of(rows[record.label], 'late row')} of {unit.label}"
     if tuple(wanted) != record.borrowed:
@@ -245,7 +241,6 @@ def _open_unit_input(late: LateBackfill, label: str, prior: UnitRecord | None) -
 
 
 def _known(late: LateBackfill, record: UnitRecord | None, request: JobRequest) -> KnownColumns:
-    """Return what the state at the end of a unit says of the columns of a job."""
     return NOTHING_KNOWN if record is None else known_by(record, late.state.shown, request)
 
 

@@ -50,7 +50,6 @@ class EarlierUnits:
 
     @property
     def chain(self) -> Iterator[UnitRecord]:
-        """That unit, the one before it, and so on."""
         record = self.before
         while record is not None:
             yield record
@@ -229,7 +228,6 @@ def _is_at(last: pa.Table, rows: pa.RecordBatch) -> Mask:
 
 
 def _announces(plan: Plan, reading: ClockValue, rows: pa.RecordBatch) -> Mask:
-    """Return which rows announce a watermark."""
     values, places = event_times(plan, rows)
     flags = np.zeros(rows.num_rows, np.bool_)
     flags[places] = lateness_of(plan, rows).readings(values) == reading

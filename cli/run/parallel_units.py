@@ -55,7 +55,6 @@ class OneByOne(Generic[R]):
     run_unit: RunUnit[R]
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
-        """Run a unit to its end."""
         return self.run_unit(unit, found, previous)
 
     def __enter__(self) -> OneByOne[R]:
@@ -153,12 +152,10 @@ class SharedBoot:
     _is_closed: bool = False
 
     def session(self) -> Session:
-        """Wait until tasks can run."""
         with self._starting:
             return self.boot.session()
 
     def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
-        """Load or compile what tasks need by a call."""
         with self._starting:
             self.boot.warm(warm, *arguments)
 
@@ -178,7 +175,6 @@ class SharedBoot:
         return self._failed > 0
 
     def close(self) -> None:
-        """End it for a unit that has failed, once all others have ended or failed."""
         with self._changed:
             self._failed += 1
             self._changed.notify_all()
@@ -209,7 +205,6 @@ class SharedProgress:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, seen: Progress) -> None:
-        """Show the progress of a unit, which its label begins with, together with that of the others."""
         with self._lock:
             self._seen[seen.label.partition(": ")[0]] = seen
             self.show(_together(self._seen))
@@ -263,7 +258,6 @@ def shared_context(context: RunContext, request: JobRequest) -> SharedContext:
 
 
 def _together(seen: Mapping[str, Progress]) -> Progress:
-    """Return the progress of several units as that of one, in the phase of the oldest."""
     oldest = seen[min(seen)]
     if len(seen) == 1:
         return oldest

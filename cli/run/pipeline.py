@@ -76,7 +76,6 @@ class SparkStageExecutor(PendingExecutor):
 
 
 def _warn_if_open(session: Session, context: RunContext) -> None:
-    """Write a note, once, if anyone who reaches the ports of this driver could send it messages."""
     if session.is_open and context.is_first("open"):
         context.messages.note(
             "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
@@ -189,7 +188,6 @@ def sizes_of(job: Job) -> Sizes:
 
 
 def _stream(before: StageRun, split_size: int) -> Source:
-    """Return the result of a stage as the input of the next."""
     sink = before.stage_output.sink
     shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
     folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
@@ -197,7 +195,6 @@ def _stream(before: StageRun, split_size: int) -> Source:
 
 
 def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
-    """Return the parts of a stage's own output, converted where it has another format than the next stage reads."""
     if not stage_output.is_own:
         return ()
     if stage_output.copy is None:
@@ -291,7 +288,6 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
 
 @contextmanager
 def _closing_spark(context: RunContext) -> Iterator[None]:
-    """End Spark at once if the body fails."""
     try:
         yield
     except BaseException:
@@ -329,7 +325,6 @@ class PlainRun:
         """None: there is no state."""
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource:
-        """Open the input of the job."""
         if self.earlier is None:
             return open_input(request, context.spark)
         return open_unit(request, PendingExecutor(context.spark.session), self.earlier)

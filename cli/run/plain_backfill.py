@@ -145,7 +145,6 @@ class PlainBackfill:
         return found
 
     def find(self, unit: Unit) -> UnitInput | None:
-        """Return the input of a unit, None where it has none."""
         return find_input(self.input_paths, unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
@@ -163,7 +162,6 @@ class PlainBackfill:
         return None
 
     def note(self, text: str, **fields: Any) -> None:
-        """Write a note."""
         note_of_unit(self.context, text, **fields)
 
     def _record(self, unit: Unit) -> ResultRecord | None:

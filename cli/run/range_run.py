@@ -129,7 +129,6 @@ def run_backfill(
 
 
 def _is_same(found: UnitInput, record: UnitSummary) -> bool:
-    """Whether a unit has the files that it had when it was run, also those of enrich tables of its own."""
     tables = [(files, record.enrich.get(name, ())) for name, files in found.tables.items()]
     return all(same_inputs(*pair) for pair in [(found.files, record.inputs), *tables])
 
@@ -166,7 +165,6 @@ def _input_to_run(
 
 
 def _why_not_rerun(reason: RerunReason, found: UnitInput | None, before: R | None, mode: BackfillMode[R]) -> str | None:
-    """Return why a unit is not reprocessed, or None. No error, for that would stop the units after it."""
     if not reason.is_free:
         return "; --redo runs it again and replaces that"
     if found is None:
@@ -189,7 +187,6 @@ def _run(mode: BackfillMode[R], new_records: dict[int, R], unit: Unit, found: Un
 
 @contextmanager
 def _naming_unit(unit: Unit) -> Iterator[None]:
-    """Put the label of the unit before every `WincliError` of the body."""
     try:
         yield
     except WincliError as error:
@@ -343,12 +340,10 @@ def report_rejected(records: Sequence[UnitRecord], in_range: Sequence[Unit], mes
 
 
 def _late(record: UnitRecord) -> int:
-    """Return how many rows of its input a unit has rejected as late."""
     return int(record.stages[0].counts["rejected"].get("late", 0))
 
 
 def _after(record: UnitRecord) -> str:
-    """Return the label of the day, hour or week after a unit."""
     kind = kind_of(record.label, record.ordinal)
     assert kind is not None
     return unit_at(record.ordinal + 1, kind).label

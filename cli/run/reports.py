@@ -147,7 +147,6 @@ def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messag
 
 
 def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
-    """Write a note where windows follow the local time of a zone, and the clock has no zone."""
     plan = stage.plan
     zones = [zone for zone in plan.kind.zones if zone not in _UTC]
     kind = plan.projection.schema.field(plan.clock).type if zones and plan.clock is not None else pa.null()
@@ -168,7 +167,6 @@ def _report_marks(stage: StagePlan, which: str, is_first: bool, messages: Messag
 
 
 def _report_rows_out(plan: JobPlan, messages: Messages) -> None:
-    """Write a note on how many rows a window will write, if rows are in several panes and the number is known."""
     stage, rows = plan.stages[0], sum(split.rows for split in plan.source.splits)
     found = rows_out(stage.plan, rows)
     if found is not None and found > rows:
@@ -267,7 +265,6 @@ def _words(outcome: ExpectationOutcome) -> str:
 
 
 def _value(number: float | None, dtype: pa.DataType) -> pa.Array:
-    """Return an order value from its number, as `windowing.engine.rejects.span_of` gives it."""
     if number is None:
         return pa.nulls(1, dtype)
     if not pa.types.is_temporal(dtype):
@@ -330,7 +327,6 @@ def _manifest(
     seconds: Mapping[str, float],
     expectations: Sequence[ExpectationOutcome],
 ) -> dict[str, Any]:
-    """Return the manifest of the last stage of ``stage_runs``. It lists all rejects in the output's folder."""
     *before, last = stage_runs
     stage, outcome = last.stage, last.outcome
     return build_manifest(

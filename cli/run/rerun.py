@@ -84,7 +84,6 @@ def _is_below(path: str, base: str) -> bool:
 
 
 def _named(output: WrittenOutput) -> str:
-    """Return the path of an output as the user wrote it if that leads to the same place from here, else absolute."""
     return output.shown if absolute(output.shown) == output.path else output.path
 
 

@@ -125,7 +125,6 @@ def files_of(request: JobRequest) -> tuple[InputFile, ...]:
 
 
 def _done_before(request: JobRequest, state: State) -> UnitRecord | None:
-    """Return the newest unit of a state if it is of this job, its input and its outputs."""
     outputs = [redacted_path(plain_path(path)) for path in request.outputs]
     job = recorded(request.job)
 
@@ -173,7 +172,6 @@ def _run_alone(request: JobRequest, context: RunContext) -> Finish:
 
 
 def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
-    """Run a job as the next incremental run of a state."""
     refuse_state_overlap(request)
     check_undated(request, state_without_lock(path).records)
     with open_state(path, owner(), paths_of(request.job)) as state:
@@ -226,7 +224,6 @@ def _nothing() -> None:
 
 
 def _run_apart(request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], context: RunContext) -> Finish:
-    """Run the units of a range where no unit depends on another."""
     shared = shared_context(context, request)
     mode = PlainBackfill(request, shared.context, input_paths)
     done = mode.records(in_range)
@@ -267,7 +264,6 @@ def _run_on_state(
 
 
 def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
-    """Let observers see how many units did not run."""
     for each in context.observers:
         each.pass_over(skipped, gaps)
 
@@ -312,7 +308,6 @@ class LocalBoot:
     """A `Boot` with nothing to start, to load beforehand or to end."""
 
     def session(self) -> LocalSession:
-        """Return the session, which is there at once."""
         return LocalSession()
 
     def warm(self, warm: Callable[..., object], *arguments: Any) -> None:

@@ -84,7 +84,6 @@ class Pipes:
         return replace(request, reading=replace(request.reading, format=spool.format, stdin=str(spool.path)))
 
     def _read(self, request: JobRequest, note: Callable[[str], None], most: float) -> _Spool:
-        """Read stdin, or go on reading it, until it ends or the spool has more than ``most`` bytes."""
         requested = request.reading.format
         try:
             if self._spool is None:

@@ -149,20 +149,16 @@ class StateChain(Generic[R]):
     forgotten: Callable[[], Container[str]] = tuple
 
     def check(self, records: Sequence[R], kind: Kind) -> None:
-        """Raise `ConfigError` where the units of the state are of another kind."""
         check_kind([(record.label, record.ordinal) for record in records], kind)
 
     def check_before(self, record: R, labels: Set[str]) -> None:
-        """Raise `DamagedError` where the unit that a unit began from is not among ``labels``, and was not forgotten."""
         if record.previous is not None and record.previous not in labels and record.previous not in self.forgotten():
             raise missing_unit_error(record.label, record.previous)
 
     def is_stale(self, before: R | None, record: R) -> bool:
-        """Whether the state before a unit is not the one that it began from."""
         return not self.starts_from(before.label if before else None, record)
 
     def is_kept(self, before: R | None) -> bool:
-        """Whether there is no unit before, or its state is still kept."""
         return before is None or self.has_data(before.label)
 
     def begin(self, unit: Unit, before: R | None, records: Sequence[R], kind: Kind) -> str | None:
@@ -193,14 +189,13 @@ class NoChain:
         """Accept every unit: it began from none."""
 
     def is_stale(self, before: UnitSummary | None, record: UnitSummary) -> bool:  # noqa: ARG002 - see `UnitChain`
-        """Return False."""
         return False
 
     def is_kept(self, before: UnitSummary | None) -> bool:  # noqa: ARG002 - see `UnitChain`
         """Return True: a unit needs no state."""
         return True
 
-    def begin(  # noqa: D102
+    def begin(
         self,
         unit: Unit,  # noqa: ARG002 - see `UnitChain`
         before: UnitSummary | None,  # noqa: ARG002

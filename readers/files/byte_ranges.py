@@ -79,7 +79,6 @@ def line_start(file: pa.NativeFile, at: int, size: int, *, cr_ends: bool) -> int
 
 
 def _line_end(window: bytes, *, at_end: bool, cr_ends: bool) -> int:
-    """Return the offset behind the first line end, or 0 if the window contains none for certain."""
     lf = window.find(b"\n")
     cr = window.find(b"\r", 0, lf if lf >= 0 else len(window)) if cr_ends else -1
     if cr < 0:

@@ -66,12 +66,10 @@ class Located:
 
     @property
     def compression(self) -> str | None:
-        """The compression codec that the suffix of the file name stands for, or None."""
         return COMPRESSIONS.get(os.path.splitext(self.path)[1].lower())  # noqa: PTH122 - a Path takes far longer to make
 
     @property
     def is_local(self) -> bool:
-        """Whether the file is on a local file system, where reads have little latency."""
         return isinstance(self.fs, fs.LocalFileSystem)
 
     def open_file(self) -> pa.NativeFile:

@@ -115,7 +115,6 @@ def _listed(file: TableFile, table: TableVersion, below: str) -> ListedFile:
 
 
 def _below(file: TableFile, at: TablePath) -> str:
-    """Return the path of a file relative to a partition, as if partitions were folders."""
     named = {name for name, _ in at.values}
     rest = folder_path(value for value in file.folders or file.values if value[0] not in named)
     name = file.path.rpartition("/")[2]
@@ -149,7 +148,6 @@ def _places(root: str, token: str, part: str) -> list[str]:
 
 
 def _manifest(info: fs.FileInfo, table: TableVersion, at: TablePath) -> ListedFile:
-    """Return a manifest under the name that one has in a folder of files."""
     folder = info.path.rpartition("/_wincli/")[0]
     inner = f"{table.root}/{at.below}" if at.below else table.root
     below = f"{folder.removeprefix(inner).lstrip('/')}/{MANIFEST}".lstrip("/")
@@ -237,7 +235,6 @@ def _chosen(table: ValueTable[T], mask: npt.NDArray[np.bool_]) -> ValueTable[T]:
 
 
 def _spots(paths: Sequence[str], skip_unreadable: bool) -> tuple[ValueTable[Spot], dict[str, str]]:
-    """Return the files under paths, and by path what was skipped, with its reason."""
     odd: dict[str, str] = {}
     found = chain.from_iterable(_good_spots(path, skip_unreadable, odd) for path in paths)
     return value_table(Spot, found), odd
@@ -327,7 +324,6 @@ def _distinct_files(spots: ValueTable[Spot]) -> ValueTable[Spot]:
 
 
 def _addresses(spots: ValueTable[Spot]) -> pa.Array:
-    """Return the real paths, each together with the type of its store, large_binary (N,)."""
     systems = spots.column("place").column("fs")
     if all(isinstance(system, fs.LocalFileSystem) for system in systems.distinct):
         return spots.column("real")
@@ -369,7 +365,6 @@ def _relative_to_base(found: ListedFile, bases: Sequence[Located], virtual: Mapp
 
 
 def _under(path: str) -> Iterator[Spot]:
-    """Yield everything but folders under a path or glob."""
     if _MAGIC.search(path) and "://" in path:  # a wildcard is no part of an address
         yield from _match_glob(path)
         return

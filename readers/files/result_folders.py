@@ -159,7 +159,6 @@ def _check_tail(place: Located, recorded: str | None) -> None:
 
 
 def _check_place(manifest: ListedFile, content: Mapping[str, Any], shown: str) -> None:
-    """Raise `DamagedError` where results stand in each other's places. One that was moved away, or copied, is read."""
     if not manifest.place.path.endswith(f"/{MANIFEST}"):
         return  # of a table by version, which names its files itself
 

@@ -356,5 +356,4 @@ class ListedFile:
 
     @property
     def folder(self) -> str:
-        """The path of the folder of the result that this manifest is of, with a slash at the end."""
         return self.place.path.rpartition("_wincli/")[0]

@@ -69,7 +69,6 @@ def plan_footers(
 def _plan_first(
     files: Sequence[ListedFile], split_bytes: int, rows: int, read_footer: Callable[[Located], Footer]
 ) -> SplitPlan:
-    """Divide the row groups that hold the first rows of files into splits."""
     schemas: list[pa.Schema] = []
     splits: list[Split] = []
     left, is_cut, ends_file = rows, False, True

@@ -274,7 +274,6 @@ def _parse_as(kind: ColumnType) -> pa.DataType:
 
 
 def _texts(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
-    """Parse the columns as text, or as bytes where they are not UTF-8."""
     columns = {}
     for name in want:
         try:
@@ -312,7 +311,6 @@ class CsvReader(WholeSplits):
     columnar: ClassVar[bool] = False
 
     def as_stream(self, place: Located) -> bool:
-        """Whether a file is one split that is read from start to end."""
         return self.multiline or place.compression is not None
 
     def dialect(self, place: Located) -> Dialect:
@@ -322,7 +320,6 @@ class CsvReader(WholeSplits):
         return Dialect("\t" if tabs else self.delimiter, self.multiline)
 
     def scan(self, byte_range: Range) -> ScannedRange | InputError:
-        """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
         try:
             with input_errors(byte_range.place.shown):
                 return self._scan_stream(byte_range) if byte_range.stop == WHOLE else self._scan_range(byte_range)
@@ -399,7 +396,6 @@ class CsvReader(WholeSplits):
         return [split]
 
     def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
-        """Yield splits of about ``nbytes`` bytes, each scanned when it is asked for."""
         return text_pieces(self, place, split, nbytes)
 
     def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
@@ -432,7 +428,6 @@ def _range_buffers(file: pa.NativeFile, start: int, stop: int, dialect: Dialect)
 
 
 def _body(stream: Stream, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
-    """Return the header of a stream, and the buffers of the text behind it."""
     buffers = stream_buffers(stream, partial(_whole, dialect))
     start = b""
     for buffer in buffers:

@@ -93,7 +93,6 @@ def _dumps(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with Python numbers in place of each `Number`."""
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -168,7 +167,6 @@ def _infer_range(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
 
 
 def _is_wide(lines: JsonLines, start: int, stop: int) -> bool:
-    """Whether the parser would make a cell of each name for each line where most lines have few of the names."""
     return count_names(lines.bytes_of(start, stop)) * (stop - start) > _MOST_CELLS_AT_ONCE
 
 
@@ -324,11 +322,9 @@ class JsonReader(WholeSplits):
     columnar: ClassVar[bool] = False
 
     def as_stream(self, place: Located) -> bool:
-        """Whether a file is one split that is read from start to end."""
         return place.compression is not None
 
     def scan(self, byte_range: Range) -> ScannedRange | InputError:
-        """Count the lines of a range and find the kinds of its columns. Errors are returned, not raised."""
         try:
             with input_errors(byte_range.place.shown):
                 return _scan(byte_range)
@@ -356,7 +352,6 @@ class JsonReader(WholeSplits):
         return [split]
 
     def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
-        """Yield splits of about ``nbytes`` bytes, each scanned when it is asked for."""
         return text_pieces(self, place, split, nbytes)
 
     def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
@@ -399,7 +394,6 @@ def _check_cells(place: Located, split: Split, request: ReadRequest) -> None:
 
 
 def _leaves(kind: pa.DataType) -> int:
-    """Return how many columns without parts a type consists of."""
     inner = [kind.field(at).type for at in range(kind.num_fields)] if pa.types.is_nested(kind) else []
     return sum(map(_leaves, inner)) if inner else 1
 
@@ -414,7 +408,6 @@ def _bounds(byte_range: Range) -> tuple[int, int]:
 
 
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
-    """Return the numbers of rows, of rows that are no objects and of line ends, and the kinds of the columns."""
     plain = infer_plain(data)
     if plain is not None:
         return plain[1].rows, 0, plain[1].line_ends, plain[0]
@@ -454,7 +447,6 @@ def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tu
 
 
 def _buffers(place: Located, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes of a range in buffers of whole lines, without the byte order mark of the file."""
     if start == stop:
         return
     whole = partial(last_line_end, cr_ends=False)

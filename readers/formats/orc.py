@@ -79,17 +79,14 @@ class OrcReader(WholeSplits):
         return typed_rows(raw, split, request, texts)
 
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
-        """Return each stripe of a split as a split of its own."""
         with input_errors(place.shown, " as ORC"), _open(place) as file:
             stripes = _messages(_tail(file), _STRIPES)
         return divide(split, [_number(stripes[at], _STRIPE_ROWS) for at in split.place[1:]])
 
     def pieces_of(self, place: Located, split: Split, nbytes: int) -> Sequence[Split]:  # noqa: ARG002
-        """Return each stripe of a split as a split of its own."""
         return self.parts_of(place, split)
 
     def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
-        """Return the stripe in the middle of a split."""
         parts = self.parts_of(place, split)
         return [parts[len(parts) // 2]]
 
@@ -110,7 +107,6 @@ def _open(place: Located) -> Iterator[orc.ORCFile]:
 
 
 def _read_stripes(file: orc.ORCFile, stripes: Sequence[int], names: list[str]) -> pa.Table:
-    """Read columns of some stripes, which are at least one."""
     # pyarrow takes a dot in a name for a field of a struct, and has no other way to say which column is meant.
     wanted = None if any("." in name for name in names) else names
     schema = pa.schema([file.schema.field(name) for name in names])
@@ -132,7 +128,6 @@ def _footer(place: Located) -> Footer:
 
 
 def _groups(tail: _Message) -> Iterator[tuple[int, int]]:
-    """Yield the rows and the bytes in memory, an estimate, of each stripe."""
     stripes = _messages(tail, _STRIPES)
     rows = sum(_number(stripe, _STRIPE_ROWS) for stripe in stripes)
     nbytes = _bytes_in_memory(tail)
@@ -142,7 +137,6 @@ def _groups(tail: _Message) -> Iterator[tuple[int, int]]:
 
 
 def _bytes_in_memory(tail: _Message) -> int:
-    """Return the bytes that all columns take in memory, by the numbers of values and the lengths of texts."""
     total = 0
     for column, statistics in zip(_messages(tail, _TYPES), _messages(tail, _STATISTICS), strict=False):
         total += _WIDTHS.get(_number(column, _TYPE_KIND), 0) * _number(statistics, _VALUES)
@@ -184,7 +178,6 @@ def _are_far(statistics: _Message) -> bool:
 
 
 def _tail(file: orc.ORCFile) -> _Message:
-    """Return the footer of a file."""
     return _messages(_parse(file.reader.serialized_file_tail()), _TAIL_FOOTER)[0]
 
 
@@ -206,7 +199,6 @@ def _parse(data: bytes) -> _Message:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number of variable length that begins at ``at``, and the offset behind it."""
     value = shift = 0
     while data[at] & 0x80:
         value |= (data[at] & 0x7F) << shift
@@ -224,7 +216,6 @@ def _number(message: _Message, number: int) -> int:
 
 
 def _packed(message: _Message, number: int) -> list[int]:
-    """Return a list of numbers, whether each is a field of its own or all are in one."""
     found: list[int] = []
     for value in message.get(number, ()):
         if isinstance(value, int):

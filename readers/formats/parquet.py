@@ -73,7 +73,6 @@ def _id(field: pa.Field) -> int | None:
 
 
 def _is_alike(file: pa.DataType, table: pa.DataType) -> bool:
-    """Whether the inner fields of a column have the names and ids that they have in the table."""
     if not pa.types.is_nested(table):
         return not pa.types.is_nested(file)
     if pa.types.is_struct(file) != pa.types.is_struct(table) or pa.types.is_map(file) != pa.types.is_map(table):
@@ -139,7 +138,6 @@ def _footer(place: Located) -> Footer:
 
 
 def _check_rows(place: Located, footer: pq.FileMetaData) -> None:
-    """Raise `InputError` where the numbers of rows in a footer contradict each other, or two groups are one."""
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     check_counts(
         place, {"its footer names": footer.num_rows, "its row groups have": sum(group.num_rows for group in groups)}
@@ -210,24 +208,20 @@ class ParquetReader:
         return typed_rows(raw, split, request, texts)
 
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
-        """Return each row group of a split as a split of its own."""
         with input_errors(place.shown, " as Parquet"), _open(place) as file:
             counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
         return divide(split, counts)
 
     def pieces_of(self, place: Located, split: Split, nbytes: int) -> Sequence[Split]:  # noqa: ARG002
-        """Return each row group of a split as a split of its own."""
         return self.parts_of(place, split)
 
     def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
-        """Return the row group in the middle of a split."""
         parts = self.parts_of(place, split)
         return [parts[len(parts) // 2]]
 
     def parts_with(
         self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
     ) -> Sequence[Split]:
-        """Return runs of adjacent row groups, without those of whose statistics a condition is never true."""
         with input_errors(place.shown, " as Parquet"), _open(place) as file:
             schema = file_schema(file)
             stored = _stored_names(place, file)
@@ -245,7 +239,6 @@ class ParquetReader:
 
 
 def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> dict[str, ColumnRange]:
-    """Return what the statistics of a row group say of columns that are not nested."""
     found = {}
     for at in range(group.num_columns):
         chunk = group.column(at)

@@ -60,7 +60,6 @@ class TypeErrors:
 
 
 def _shown(value: pa.Scalar) -> str:
-    """Return the text of a value for messages, also for times outside the range of Python's types."""
     if not pa.types.is_temporal(value.type):
         return repr(value.as_py())
     try:
@@ -98,7 +97,6 @@ class ReadRequest:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns to read, with their types."""
         return pa.schema([(name, kind.type) for name, kind in self.types.items()])
 
 

@@ -251,7 +251,6 @@ def _kinds(
     typed: Mapping[str, pa.DataType],
     text_at: dict[str, int],
 ) -> dict[str, Kind]:
-    """Return the kinds of the columns of one file, in order of first appearance."""
     kinds: dict[str, Kind] = dict.fromkeys(ranges[0].names, NOTHING)
     by_start = {split.place[0]: split.index for split in splits}
     for scanned_range in ranges:

@@ -219,7 +219,6 @@ def _type_errors(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask
 
 
 def _shape_of(want: ColumnType) -> pa.DataType:
-    """Return the type whose pattern the texts of a wanted type match."""
     return want.type if want.unix_digits is None else pa.float64()
 
 

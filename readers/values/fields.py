@@ -62,7 +62,6 @@ class Fields:
 
 @njit(cache=True)
 def _ends_of(token: npt.NDArray[np.uint8], start: Int64s, stop: Int64s, ends: npt.NDArray[np.int32]) -> int:
-    """Write where each text ends behind those before it, int32 (n + 1,), and return the number of nulls."""
     nulls, end = 0, 0
     ends[0] = 0
     for row in range(token.size):

@@ -232,7 +232,6 @@ def _scan(  # noqa: PLR0911, PLR0912, PLR0915 - one state machine
 
 @kernel
 def _count_names(data: npt.NDArray[np.uint8], seen: npt.NDArray[np.uint64]) -> int:
-    """Return the number of different texts in front of a colon, until half of ``seen``, zeros (2^k,), is full."""
     count, mask = 0, np.uint64(seen.size - 1)
     for i in range(1, data.size):
         if data[i] != _COLON:

@@ -191,7 +191,6 @@ def _line_ends(data: npt.NDArray[np.uint8]) -> int:
 
 @inline
 def _kind(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
-    """Return the kind of a field, whose quotes are not part of its value."""
     if start == stop or data[start] != _QUOTE:
         return kind_of_field(data, start, stop)
     return kind_of_field(data, start + 1, stop - 1) if data[stop - 1] == _QUOTE and stop - start > 1 else UNSURE
@@ -240,7 +239,6 @@ def _are_deep(data: npt.NDArray[np.uint8], starts: Int64s, stops: Int64s, deepes
 
 @njit(cache=True)
 def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
-    """Whether more than ``deepest`` brackets are open at once."""
     # A line of fewer brackets cannot nest so deeply. That is so for nearly all lines, and `_brackets` has no branches.
     if line.size <= deepest or _brackets(line) <= deepest:
         return False
@@ -264,7 +262,6 @@ def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
 
 @njit(cache=True)
 def _brackets(line: npt.NDArray[np.uint8]) -> int:
-    """Return the number of ``{`` and ``[``."""
     # A plain sum of int32 without branches: the compiler turns it into SIMD code, many bytes at a time.
     found = np.int32(0)
     for c in line:

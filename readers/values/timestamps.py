@@ -153,7 +153,6 @@ def _read_fields(text: npt.NDArray[np.uint8], program: npt.NDArray[np.int64], fi
 
 @njit(cache=True)
 def _digits(text: npt.NDArray[np.uint8], at: int, fewest: int, most: int) -> tuple[int, int]:
-    """Return the offset behind ``fewest`` to ``most`` digits, negative if there are too few, and their value."""
     value, start = 0, at
     while at < text.size and at - start < most and 48 <= text[at] <= 57:
         value = 10 * value + (text[at] - 48)
@@ -163,7 +162,6 @@ def _digits(text: npt.NDArray[np.uint8], at: int, fewest: int, most: int) -> tup
 
 @njit(cache=True)
 def _after_letters(text: npt.NDArray[np.uint8], at: int) -> int:
-    """Return the offset behind a run of at least three ASCII letters, or a negative number."""
     start = at  # text | 32 is the lower case of a letter
     while at < text.size and 97 <= text[at] | 32 <= 122:
         at += 1
@@ -185,7 +183,6 @@ def _month(text: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
 
 @njit(cache=True)
 def _is_name(word: npt.NDArray[np.uint8], name: npt.NDArray[np.uint8]) -> bool:
-    """Whether a word is a whole name or its first three letters, in any case."""
     # A name of nine letters has no zero behind it, so the length is compared before the padding.
     if word.size > name.size or (word.size != 3 and word.size < name.size and name[word.size] != 0):
         return False
@@ -194,7 +191,6 @@ def _is_name(word: npt.NDArray[np.uint8], name: npt.NDArray[np.uint8]) -> bool:
 
 @njit(cache=True)
 def _half(text: npt.NDArray[np.uint8], at: int) -> int:
-    """Return 0 for AM, 1 for PM in any case, else a negative number."""
     if at + 2 > text.size or text[at + 1] | 32 != 109:
         return _UNSET
     return 0 if text[at] | 32 == 97 else 1 if text[at] | 32 == 112 else _UNSET
@@ -245,7 +241,6 @@ def _is_leap(year: int) -> int:
 
 @njit(cache=True)
 def _seconds(fields: npt.NDArray[np.int64]) -> int:
-    """Return the seconds from 1970-01-01 UTC to the time in the fields, without the fraction."""
     if fields[EPOCH] != _UNSET:
         return int(fields[EPOCH])
     year, month = fields[YEAR], fields[MONTH]

@@ -65,7 +65,6 @@ class ColumnType:
 
     @property
     def words(self) -> str:
-        """The words for a value of the type in messages, such as ``a timestamp``."""
         if self.unix_digits is not None:
             return f"a number of type {self.format} with at most {self.unix_digits} digits behind the point"
         if pa.types.is_timestamp(self.type) and self.type.tz and self.format is None:
@@ -114,7 +113,6 @@ def arrow_type(text: str) -> pa.DataType | None:
 
 
 def _is_read_as_column_only(kind: pa.DataType) -> bool:
-    """Whether the JSON reader accepts a type for a column but not inside a list."""
     types = pa.types
     return bool(types.is_date(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_binary(kind))
 

@@ -87,7 +87,6 @@ def plain_end(data: Bytes, i: int, n: int) -> int:
 
 @inline
 def _zeros(word: np.uint64) -> np.uint64:
-    """Return a word whose first byte with the highest bit is the first zero of ``word``."""
     return (word - _ONES) & ~word
 
 
@@ -143,7 +142,6 @@ def _digits_end(data: Bytes, i: int, hi: int) -> int:
 
 @inline
 def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
-    """Whether a word stands at ``lo`` in small letters, in capital ones, or with one capital in front."""
     is_small, is_capital = True, True
     for at in range(1, len(small)):
         is_small = is_small and data[lo + at] == small[at]

@@ -176,7 +176,6 @@ def weighted_means(inputs: Inputs) -> pa.Array:
 
 
 def _with_non_finite(means: Floats, values: Floats, weights: Floats, present: Dense) -> tuple[Floats, Mask]:
-    """Weighted means, and which are null. ``means`` is NaN for both, and where a pane holds an infinity or NaN."""
     finite = np.isfinite(values) & np.isfinite(weights)
     if finite.all():
         return means, np.isnan(means)

@@ -101,7 +101,6 @@ def phases_of(bound: Bound) -> TwoPhase:
 
 
 def _each(compute: Callable[[Inputs], pa.Array]) -> TwoPhase:
-    """Return the phases of an aggregate that merges its own results, such as ``max``."""
     return TwoPhase(1, lambda inputs: [compute(inputs)], compute)
 
 
@@ -150,14 +149,12 @@ def _merge_means(inputs: Inputs) -> pa.Array:
 
 
 def _items(lists: pa.Array, present: Dense) -> tuple[pa.Array, Membership]:
-    """The items of all lists in one array, and the panes over these items."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))
     return lists.flatten(), entries_of(_of_items(present.membership, first))
 
 
 def _of_items(membership: Membership, first: Ints) -> Membership:
-    """Panes over the items of lists, from the panes over the lists and the first item of each list."""
     if isinstance(membership, Ranges):
         return Ranges(first[membership.lo], first[membership.hi], first[membership.base], membership.disjoint)
     repeats = np.diff(first)
@@ -166,8 +163,6 @@ def _of_items(membership: Membership, first: Ints) -> Membership:
 
 
 def _over_items(compute: Callable[[Inputs], pa.Array]) -> Callable[[Inputs], pa.Array]:
-    """Return the second phase of an aggregate that gives the same for a few of its values as for all."""
-
     def merge(inputs: Inputs) -> pa.Array:
         present = dense(inputs)
         items, membership = _items(present.columns[0], present)
@@ -177,7 +172,6 @@ def _over_items(compute: Callable[[Inputs], pa.Array]) -> Callable[[Inputs], pa.
 
 
 def _split_nth(inputs: Inputs) -> list[pa.Array]:
-    """The first values up to the one that is wanted, or the last from it on."""
     present, place = dense(inputs), int(inputs.literals[0])
     lo, hi = present.ranges.lo, present.ranges.hi
     lo, hi = (lo, np.minimum(hi, lo + place + 1)) if place >= 0 else (np.maximum(lo, hi + place), hi)
@@ -185,7 +179,6 @@ def _split_nth(inputs: Inputs) -> list[pa.Array]:
 
 
 def _split_range(inputs: Inputs) -> list[pa.Array]:
-    """The smallest and the largest value."""
     present = dense(inputs)
     ends = [selection.extreme_entries(inputs, present, is_largest) for is_largest in (False, True)]
     entries = np.stack(ends, axis=1).ravel()
@@ -200,8 +193,6 @@ def _lists(column: pa.Array, panes: Ranges) -> pa.Array:
 
 
 def _arg_extreme(is_largest: bool) -> TwoPhase:
-    """The y of the first row with the extreme x, and this x."""
-
     def split_both(inputs: Inputs) -> list[pa.Array]:
         target, by = inputs.columns
         present = dense(replace(inputs, columns=(by,)))
@@ -212,7 +203,6 @@ def _arg_extreme(is_largest: bool) -> TwoPhase:
 
 
 def _extreme_count(is_largest: bool) -> TwoPhase:
-    """The extreme value, and how often it occurs."""
     find = selection.extreme_counts(is_largest)
 
     def split_both(inputs: Inputs) -> list[pa.Array]:

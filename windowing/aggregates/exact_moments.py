@@ -182,7 +182,6 @@ def _settled(total: Ints, span: Ints, out: Ints) -> tuple[int, float]:
 
 @kernel
 def _two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, float, float]:
-    """The number that limbs hold, as two floats and a binary exponent."""
     high = 0.0
     low = 0.0
     least = max(begin, end - 5)  # five limbs have at least 129 significant bits, more than two floats can hold
@@ -194,7 +193,6 @@ def _two_floats(limbs: Ints, begin: int, end: int, sign: float) -> tuple[float, 
 
 @kernel
 def _clear(limbs: Ints, span: Ints) -> None:
-    """Set all limbs to 0. Limbs outside of ``span`` are 0 already."""
     limbs[span[0] : span[1] + 1] = 0
     span[0], span[1] = limbs.size, 0
 

@@ -92,7 +92,6 @@ def is_whole(residual: float) -> bool:
 
 @kernel
 def _with_odd_last_bit(residual: float) -> float:
-    """A residual with its last bit set to 1, which marks it as inexact."""
     odd: float = np.int64(np.float64(residual).view(np.int64) | 1).view(np.float64)
     return odd
 
@@ -108,7 +107,6 @@ def parts_of(values: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
 
 @kernel
 def _with_errors(values: Floats, begin: int, end: int) -> tuple[float, float, float]:
-    """A sum, the sum of the errors of its steps, and a bound on the errors of that second sum."""
     total = 0.0
     rest = 0.0
     lost = 0.0
@@ -185,7 +183,6 @@ def write_limbs(limbs: Ints, parts: Floats, count: int) -> int:
 
 @kernel
 def _nearest_whole(values: Floats, begin: int, end: int, limbs: Ints) -> float:
-    """The float nearest to the sum of some values, ties to even, computed in limbs."""
     limbs[:] = 0
     return nearest_in_limbs(limbs, add_to_limbs(values, begin, end, limbs))
 
@@ -300,7 +297,6 @@ def pane_sums(words: Sequence[Ints], membership: Membership, unsigned: bool = Fa
 
 
 def _summing(membership: Membership) -> Callable[[Ints, int], tuple[Ints, Ints]]:
-    """Return the function that sums the words of each pane as limbs, given the mask for the upper halves."""
     if is_disjoint(membership):
         lo, hi = membership.lo, membership.hi
         return lambda word, high_mask: loops.limb_sums(word, high_mask, lo, hi)
@@ -369,7 +365,6 @@ def as_wide(limbs: Limbs, dtype: pa.DataType, null: Mask) -> pa.Array:
 
 
 def _decimals(words: Sequence[Ints], dtype: pa.DataType, null: Mask) -> pa.Array:
-    """Decimals from unscaled values given as 64 bit words, least significant first."""
     validity = pa.array(~null).buffers()[1]  # a boolean column's values are a bitmap, as validity is
     return pa.Array.from_buffers(dtype, len(null), [validity, pa.py_buffer(np.stack(words, axis=1))])
 
@@ -383,7 +378,6 @@ def _beyond(upper: Limbs, sign: Ints) -> Mask:
 
 
 def _below(high: Ints, low: Ints, bound: int) -> Mask:
-    """Where the 128 bit number of a signed high and an unsigned low word is less than ``bound``."""
     bound_high, bound_low = np.int64(bound >> 64), np.uint64(bound & (2**64 - 1))
     unsigned: npt.NDArray[np.uint64] = low.view(np.uint64)
     below: Mask = (high < bound_high) | ((high == bound_high) & (unsigned < bound_low))

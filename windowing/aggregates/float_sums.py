@@ -47,7 +47,6 @@ def sums_of_shared(high: Floats, low: Floats, membership: Membership) -> tuple[F
 
 
 def _may_overflow(values: Floats) -> bool:
-    """Whether an intermediate sum of finite values might exceed the largest float."""
     finite = np.abs(values[np.isfinite(values)])
     return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
 
@@ -82,7 +81,6 @@ def weighted_sums(values: Floats, weights: Floats, present: Dense) -> Both:
 
 @kernel
 def _disjoint(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
-    """The sums of disjoint panes."""
     first, first_residuals = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     second, second_residuals = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     for p in range(lo.size):
@@ -144,7 +142,6 @@ def squared_deviations(high: Floats, low: Floats, present: Dense) -> Deviations:
 
 @kernel
 def _disjoint_deviations(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Deviations:
-    """The deviations of disjoint panes."""
     # Blocks of rows: all that does not depend on the rows before goes into loops without a dependence between steps,
     # which the compiler vectorises. Only the four running sums are sequential.
     out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
@@ -178,7 +175,6 @@ def _disjoint_deviations(high: Floats, low: Floats, lo: Ints, hi: Ints) -> Devia
 
 @kernel
 def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, before: Ints) -> Deviations:
-    """The deviations of panes that overlap, given as `Spans`. Distances are from the leaf before the pivot."""
     out, more, off = np.empty(lo.size, np.float64), np.empty(lo.size, np.float64), np.empty(lo.size, np.float64)
     back = np.zeros((longest(lo, hi) + 1, 4), np.float64)  # row k: sums of the last k leaves before the pivot
     after = (0.0, 0.0, 0.0, 0.0)  # sums of the leaves [middle, reached)
@@ -222,7 +218,6 @@ def _overlapping(high: Floats, low: Floats, lo: Ints, hi: Ints, base: Ints, befo
 
 @kernel
 def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float, float]:
-    """Distance of number i from number ``reference``, as two floats."""
     distance, error = sum_and_error(high[i], -high[reference])
     more = low[i] - low[reference] if low.size else 0.0
     return sum_and_error(distance, error + more)  # without a branch for empty errors, which takes longer
@@ -230,7 +225,6 @@ def _distance(high: Floats, low: Floats, i: int, reference: int) -> tuple[float,
 
 @kernel
 def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
-    """Sums with one more distance."""
     total, rest = _added(sums[0], sums[1], distance, error)
     square = distance * distance
     more = product_error(distance, distance, square) + 2.0 * distance * error
@@ -240,7 +234,6 @@ def _with_distance(sums: Sums, distance: float, error: float) -> Sums:
 
 @kernel
 def _added(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Sum of two sums of two floats, normalised."""
     total, error = sum_and_error(a, b)
     return sum_and_error(total, error + (a_low + b_low))
 

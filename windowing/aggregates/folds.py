@@ -85,7 +85,6 @@ def ranks_of(ranked: Ranked) -> Ints:
 
 
 def _membership_spans(memberships: Memberships, ranked: Ranked) -> Spans:
-    """The spans of memberships. A row is one place here, however many entries it has."""
     rank = ranks_of(ranked)
     is_row = np.append(True, rank[1:] != rank[:-1])[: len(rank)]
     is_row[memberships.first_entry[:-1][np.diff(memberships.first_entry) > 0]] = True
@@ -102,7 +101,6 @@ def _membership_spans(memberships: Memberships, ranked: Ranked) -> Spans:
 
 
 def _of_rows(before: Ints, is_row: Mask) -> tuple[Ints, Ints | None]:
-    """`Spans.before` and `Spans.leaves`, from the same of entries and which entries are the first of their row."""
     if is_row.all():
         return before, None
     rows = np.flatnonzero(is_row)
@@ -134,7 +132,6 @@ def _pivots(lo: Ints, hi: Ints, base: Ints) -> Ints:
 
 @kernel
 def _range_spans(lo: Ints, hi: Ints, rank: Ints) -> tuple[Ints, Mask]:
-    """`Spans.base` of each pane, and which panes have holes."""
     base = np.zeros(lo.size, np.int64)
     holed = np.zeros(lo.size, np.bool_)
     for p in range(lo.size):
@@ -236,7 +233,6 @@ def _multiplied(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float
 
 @kernel
 def _tamed(high: float, low: float) -> tuple[float, float, float]:
-    """A float between `TAME_FROM` and `TAME_TO`, its rest, and a binary exponent."""
     if TAME_FROM < abs(high) < TAME_TO:
         return high, low, 0.0
     near, exponent = tamed(high)
@@ -286,7 +282,6 @@ def trie(rank: Ints) -> tuple[Ints, Ints, Ints, int]:
 
 @kernel
 def _join_nodes(parent: Ints, sibling: Ints, node: int, left: int, right: int) -> int:
-    """Make two subtrees the children of a node, and return the node."""
     parent[left] = parent[right] = node
     sibling[left], sibling[right] = right, left
     return node
@@ -337,7 +332,6 @@ def picked(half: Floats, leaves: Ints | None) -> Floats:
 
 
 def _holed_folds(rule: int, high: Floats, low: Floats, ranked: Ranked, panes: Ints) -> Answers:
-    """Fold the panes that have holes, in the trie."""
     memberships, before = memberships_of(take(ranked.membership, panes)), ranked.valid_before
     leaves = memberships.row
     if before.size:
@@ -422,7 +416,6 @@ def _tree_folds(
 
 @kernel
 def _update_leaf(rule: int, tree: Floats, parent: Ints, sibling: Ints, node: int, state: State) -> None:
-    """Store the state of a leaf, and update all nodes above it."""
     store_state(tree, node, state)
     while parent[node] >= 0:
         other = load_state(tree, sibling[node])

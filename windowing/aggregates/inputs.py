@@ -348,7 +348,6 @@ class Dense:
 
     @property
     def empty(self) -> Mask:
-        """Which panes hold no entry."""
         empty: Mask = self.sizes == 0
         return empty
 

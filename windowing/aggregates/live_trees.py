@@ -70,7 +70,6 @@ def _leaf_steps(memberships: Memberships) -> LeafSteps:
 
 @kernel
 def _steps(deltas: PaneDeltas, first_entry: Ints, first_pane: Ints) -> tuple[Leaves, Ints, Ints, Ints]:
-    """All of `LeafSteps` but its last field."""
     panes, sequences = first_pane[-1], len(first_pane) - 1
     room = len(deltas.added) + len(deltas.removed)
     leaf, entry = np.empty(room, np.int32), np.empty(room, np.int64)

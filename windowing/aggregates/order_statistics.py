@@ -57,7 +57,6 @@ def _spans(membership: Membership, size: int) -> Iterator[tuple[slice, slice, Me
 
 @kernel
 def _cuts(lo: Ints, hi: Ints, room: int) -> Ints:
-    """Panes at which a new run begins. The panes of a run are within ``room`` entries, or the run is one pane."""
     cuts = np.empty(lo.size, np.int64)
     count = low = high = 0
     for p in range(lo.size):
@@ -143,14 +142,12 @@ def _levels(size: int) -> Ints:
 
 @kernel
 def _shift(counts: Counts, first: Ints, rank: int, step: int) -> None:
-    """Add ``step`` to the counters of a rank on all levels."""
     for level in range(first.size - 1):
         counts[first[level] + (rank >> (_FAN * level))] += step
 
 
 @kernel
 def _find(counts: Counts, first: Ints, place: int) -> int:
-    """Return the rank with ``place`` ranks before it."""
     # From the top level down: skip counters until the one that covers ``place``, at most 15 on each level.
     node = 0
     for level in range(first.size - 2, -1, -1):

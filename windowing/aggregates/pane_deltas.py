@@ -107,7 +107,6 @@ def equal_counts(codes: Codes, distinct: int, picks: Ints, deltas: PaneDeltas) -
 
 @kernel
 def _range_deltas(lo: Ints, hi: Ints, base: Ints) -> tuple[Ints, Ints, Ints]:
-    """The entries of all ranges in order, and for each pane the bounds of those it adds and of those it removes."""
     added_at = np.zeros(lo.size + 1, np.int64)
     removed_at = np.zeros(lo.size + 1, np.int64)
     for p in range(lo.size):

@@ -135,7 +135,6 @@ def means(sums: Floats, residuals: Floats, counts: Ints) -> tuple[Floats, Mask]:
 
 @kernel
 def _mean(total: float, residual: float, count: float) -> tuple[float, float, float]:
-    """``total / count``, and the results of rounding at both ends of the error interval, which are mostly one float."""
     near = total / count
     more = (_remainder(total, near, count) + residual) / count
     room = 2.0 * _OFF * abs(near)
@@ -282,7 +281,6 @@ def round_quotients(numbers: FourFloats, exponents: Floats, off: Floats, wanted:
 
 
 def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> tuple[Membership, Numbers, Numbers]:
-    """The panes at ``picks``, and the numbers of their entries."""
     if len(picks) == len(membership):
         return membership, a, b
     membership = take(membership, picks)
@@ -293,7 +291,6 @@ def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> 
 
 
 def _has_non_finite(values: Numbers, membership: Membership) -> Mask:
-    """Which panes hold an infinity or NaN."""
     if values.dtype.kind != "f":
         return np.zeros(len(membership), np.bool_)
     if isinstance(membership, Ranges) and sizes(membership).sum() < len(values):
@@ -328,13 +325,11 @@ def whole_floats(counts: Ints) -> TwoFloats:
 
 
 def _scale(wanted: Quotients) -> tuple[float, float]:
-    """The factor of the denominator for decimal places, as two floats."""
     whole = 10 ** (wanted.places * (2 if wanted.rule == SPREAD else 1))
     return float(whole), float(whole - int(float(whole)))
 
 
 def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats]:
-    """Numerators, denominators and exponents of quotients, from sums in limbs."""
     left, right = (frozen(values.view(np.int64)) for values in (a, b))
     high, low, exponent, more, more_low, more_exponent = moments(
         left, right, wanted.rule, pane_deltas(wanted.membership)
@@ -348,7 +343,6 @@ def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Fl
 
 
 def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> float:
-    """The result of one pane, computed with Python's integers."""
     rows, _ = gathered(wanted.membership, pane, pane + 1)
     a, unit = _whole_numbers(left[rows])
     b, other = (a, unit) if wanted.rule != WEIGHTED else _whole_numbers(right[rows])
@@ -364,7 +358,6 @@ def _in_full(wanted: Quotients, left: Numbers, right: Numbers, pane: int) -> flo
 
 
 def _whole_numbers(values: Numbers) -> tuple[list[int], int]:
-    """Values as integers, and the divisor that turns these into the values."""
     if values.ndim == 1:
         unit = 1 << -FLOAT_UNIT
         return [top * (unit // bottom) for top, bottom in map(float.as_integer_ratio, values.tolist())], unit
@@ -462,7 +455,6 @@ def _two_floats(present: Dense, counts: Ints) -> tuple[Floats, Floats, Floats]:
 
 
 def _sums_of_items(lists: pa.Array, ranges: Ranges) -> tuple[Floats, Floats]:
-    """Return the sums of all items of the lists of each pane, as `nearest_sums` does."""
     before = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
     items = frozen(lists.flatten().to_numpy())
     found: tuple[Floats, Floats] = nearest_sums(items, frozen(before[ranges.lo]), frozen(before[ranges.hi]))
@@ -523,7 +515,6 @@ def _kept(column: pa.Array, is_kept: Mask, ranges: Ranges) -> pa.Array:
 
 @kernel
 def _square_parts(high: Floats, low: Floats, lo: Ints, hi: Ints) -> tuple[Ints, Floats]:
-    """Return for each pane a few floats with the sum of the squares of its numbers ``high + low``, and their bounds."""
     bounds = np.zeros(lo.size + 1, np.int64)
     parts = np.empty(lo.size * LIMBS, np.float64)  # most of it is never written, so it takes no memory
     limbs = np.zeros(LIMBS, np.int64)

@@ -122,7 +122,6 @@ def _one_zero(values: pa.Array) -> pa.Array:
 
 
 def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
-    """Entries of the modes of expanded panes, in which entries may be removed in another order than they were added."""
     assert written.row is not None
     lo, hi = frozen(written.lo), frozen(written.hi)
     first = first_equals(column.take(pa.array(written.row)), lo, hi)

@@ -59,7 +59,6 @@ def _mixed(x: np.uint64) -> np.uint64:
 
 @kernel
 def _coupon(h1: np.uint64, h2: np.uint64, length: int) -> np.uint32:
-    """Finish the hash of a value of ``length`` bytes, and return its coupon."""
     h1, h2 = h1 ^ np.uint64(length), h2 ^ np.uint64(length)
     h1 = h1 + h2
     h2 = h2 + h1
@@ -363,7 +362,6 @@ def kll_quantiles(values: Numbers, numerator: int, denominator: int, lo: Ints, h
 
 @kernel
 def _value_at(items: Numbers, held: Ints, levels: int, rank: int) -> Any:
-    """Return the smallest value such that it and smaller ones stand for at least ``rank`` rows."""
     stored = held[:levels].sum()
     kept, weights, at = np.empty(stored, items.dtype), np.empty(stored, np.int64), 0
     for level in range(levels):

@@ -104,7 +104,6 @@ def _hll(present: Dense, coupons: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[n
 
 
 def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
-    """Return panes over coupons that have the same sketch as all values of the sketches of a pane."""
     from . import sketch_loops as hll_loops  # noqa: PLC0415 - few jobs make sketches
 
     present = as_ranges(dense(inputs))

@@ -75,7 +75,6 @@ class Aggregate:
 
     @property
     def signature(self) -> str:
-        """The call as the docs write it, ``quantile(x, q)``."""
         return f"{self.name}({', '.join(parameter.name for parameter in self.parameters)})"
 
     def types_of(self, dtypes: Sequence[pa.DataType]) -> list[pa.DataType]:
@@ -226,12 +225,10 @@ class Bound:
 
     @property
     def text(self) -> str:
-        """The call as written, without its name."""
         return call_text(self.call)
 
     @property
     def is_user_function(self) -> bool:
-        """Whether it calls ``module:name``."""
         return ":" in self.call.function
 
 

@@ -214,7 +214,6 @@ def _called(function: Function, panes: Ints, calls: Iterable[tuple[Any, ...]], i
 
 
 def _arguments(inputs: Inputs, present: Dense, filled: Ints, is_column: Sequence[bool]) -> Iterator[tuple[Any, ...]]:
-    """Yield the arguments of the call for each pane of ``filled``."""
     # Iterators slice without a line of Python a call, and slices that do not live on give the collector nothing to do.
     lo, hi = present.ranges.lo[filled].tolist(), present.ranges.hi[filled].tolist()
     columns, literals = iter(present.columns), iter(inputs.literals)
@@ -230,7 +229,6 @@ def _arguments(inputs: Inputs, present: Dense, filled: Ints, is_column: Sequence
 
 
 def _exposed(column: pa.Array) -> Any:
-    """A column as a user function gets it. Numpy and Arrow arrays both slice by ``[lo:hi]`` without a copy."""
     dtype = column.type
     if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)):
         return column

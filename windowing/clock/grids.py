@@ -167,7 +167,6 @@ def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
 
 
 def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
-    """Return the first tick of a column at or after each second."""
     per_second = scale_of(dtype).per_second
     assert per_second is not None
     ticks = [-(-second * per_second.numerator // per_second.denominator) for second in seconds]
@@ -177,7 +176,6 @@ def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
 
 
 def _are_ticks(dtype: pa.DataType, seconds: list[int]) -> npt.NDArray[np.bool_]:
-    """Return which seconds are ticks of a column."""
     per_second = scale_of(dtype).per_second
     if per_second is None:
         return np.ones(len(seconds), np.bool_)
@@ -188,7 +186,6 @@ def _are_ticks(dtype: pa.DataType, seconds: list[int]) -> npt.NDArray[np.bool_]:
 
 
 def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) -> tuple[int, list[int]]:
-    """Return the unit that holds second ``low``, and the beginnings from it up to that of the unit after ``high``."""
     unit = _unit(spec, (_EPOCH + dt.timedelta(seconds=low)).date()) + 1  # where clocks are ahead of UTC
     while (begin := _begin(zone, _first_reading(spec, unit))) > low:
         unit -= 1
@@ -199,7 +196,6 @@ def _beginnings(spec: Calendar, zone: zoneinfo.ZoneInfo, low: int, high: int) ->
 
 
 def _unit(spec: Calendar, date: dt.date) -> int:
-    """Return the number of the unit that holds a date."""
     match spec.unit:
         case "day":
             return date.toordinal()
@@ -217,7 +213,6 @@ def _unit(spec: Calendar, date: dt.date) -> int:
 
 
 def _first_reading(spec: Calendar, unit: int) -> int:
-    """Return the reading at which a unit begins, if the clocks show it."""
     match spec.unit:
         case "day":
             ordinal = unit
@@ -234,13 +229,11 @@ def _first_reading(spec: Calendar, unit: int) -> int:
 
 
 def _ordinal(year: int, month: int) -> int:
-    """Return the day on which a month begins, as `datetime.date.toordinal` counts them."""
     cycles, rest = divmod(year - 1, 400)
     return dt.date(rest + 1, month, 1).toordinal() + cycles * (_CYCLE // _DAY)
 
 
 def _begin(zone: zoneinfo.ZoneInfo, reading: int) -> int:
-    """Return the first instant at which the clocks of a zone show a reading or jump over it, in epoch seconds."""
     before, after = _offsets(zone, reading)
     instant = reading - before
     if before >= after:
@@ -264,7 +257,6 @@ def _offsets(zone: zoneinfo.ZoneInfo, reading: int) -> tuple[int, int]:
 
 
 def _shown(zone: zoneinfo.ZoneInfo, instant: int) -> int:
-    """Return what the clocks of a zone show at an instant."""
     moved = cycles_to(instant)
     utc = (_EPOCH + dt.timedelta(seconds=instant + moved)).replace(tzinfo=zone)
     return (zone.fromutc(utc).replace(tzinfo=None, fold=0) - _EPOCH) // _SECOND - moved
@@ -309,7 +301,6 @@ class RightClosed:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of its bounds."""
         return self.grid.type
 
     def cells(self, values: Measures) -> Ints:

@@ -37,7 +37,6 @@ class Intervals:
 
     @property
     def type(self) -> pa.DataType:
-        """Type of the bounds."""
         return self.grid.type
 
     def holding(self, values: Measures) -> tuple[Ints, Ints]:
@@ -102,7 +101,6 @@ def make_intervals(dtype: pa.DataType, spec: TimeInterval) -> Intervals:
 
 
 def _common_unit(one: Fraction, other: Fraction) -> Fraction:
-    """Return the longest span of which both are multiples."""
     denominator = math.lcm(one.denominator, other.denominator)
     return Fraction(math.gcd(int(one * denominator), int(other * denominator)), denominator)
 

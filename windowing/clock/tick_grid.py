@@ -179,7 +179,6 @@ def _scale(dtype: pa.DataType) -> Fraction:
 
 
 def _nearest_sums(values: npt.NDArray[np.float64], seconds: Fraction) -> npt.NDArray[np.float64]:
-    """Return the floats nearest to ``value + seconds``, including what the nearest float of the seconds leaves out."""
     high = float(seconds)
     low = float(seconds - Fraction(high))
     sums = values + high
@@ -191,7 +190,6 @@ def _nearest_sums(values: npt.NDArray[np.float64], seconds: Fraction) -> npt.NDA
 def _bound_type(
     dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction
 ) -> tuple[pa.DataType, Fraction, int]:
-    """Return the type of the bounds, its ticks per second, and the divisor for written values."""
     own = _scale(dtype)
     every = (period, origin, *spans)
     if _whole(own, *every):
@@ -207,7 +205,6 @@ def _bound_type(
 
 
 def _roomy(dtype: pa.DataType) -> pa.DataType:
-    """Return a type with the same ticks and room for bounds beyond the last value."""
     if pa.types.is_integer(dtype):
         return pa.int64()
     return pa.decimal128(38, dtype.scale) if pa.types.is_decimal(dtype) else dtype

@@ -134,7 +134,6 @@ class Lateness:
         return self.intervals.level(readings, Fraction(0) if self._per_second is None else self.lag)
 
     def _announced(self, readings: Measures, start: ClockValue) -> Measures:
-        """Return the watermark before each row, and after the last."""
         if not self.min_gap:
             return np.maximum.accumulate(np.append(readings.dtype.type(start), readings))
         if self._per_second is None:
@@ -143,7 +142,6 @@ class Lateness:
         return _announced_ints(readings, start, np.uint64(short))
 
     def _late(self, values: Measures, path: WatermarkPath) -> Ints:
-        """Return the places of the rows that are late for some pane, but not beyond repair."""
         places = np.flatnonzero(path.known & ~self.beyond_repair(values, path) & (values < path.before))
         first, last = self.intervals.holding(values[places])
         return places[first <= np.minimum(last, self._level(path.before[places]))]
@@ -213,7 +211,6 @@ def explicit(
 
 
 def _least_measure(seconds: Fraction, age: Fraction, scale: Scale) -> ClockValue:
-    """Return the smallest measure that is not older than ``age`` at an instant."""
     if scale.per_second is None:
         return float(Fraction(float(seconds)) - age)
     return math.ceil((seconds - age) * scale.per_second)
@@ -225,14 +222,12 @@ def _new(level: Ints) -> Mask:
 
 
 def _float_pair(seconds: Fraction) -> tuple[float, float]:
-    """Return the nearest float, and the rest that it leaves out."""
     near = float(seconds)
     return near, float(seconds - Fraction(near))
 
 
 @kernel
 def _nearest_sum(value: float, near: float, rest: float) -> float:
-    """Return the float nearest to ``value + near + rest``."""
     # Compensated (two-sum): ``error`` is exactly what the first addition rounds away, so only the last one rounds.
     rounded = value + near
     added = rounded - value
@@ -242,7 +237,6 @@ def _nearest_sum(value: float, near: float, rest: float) -> float:
 
 @kernel
 def _moved_by(values: Measures, near: float, rest: float) -> Measures:
-    """Return values plus ``near + rest``, each the nearest float."""
     out = np.empty(len(values), np.float64)
     for i in range(len(values)):
         out[i] = _nearest_sum(np.float64(values[i]), near, rest)

@@ -82,7 +82,6 @@ def ranks(order: Ints, begins: Mask) -> tuple[Codes, Ints]:
 
 @kernel
 def _varying(words: Words) -> np.uint64:
-    """The bits in which not all words agree."""
     varying = np.uint64(0)
     for i in range(len(words)):
         varying |= words[i] ^ words[0]

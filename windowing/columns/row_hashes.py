@@ -160,7 +160,6 @@ def hasher_of(schema: pa.Schema, finite: bool = False) -> RowHasher | None:
 def _in_pairs(
     columns: Sequence[tuple[Words, np.uint64]], add_two: Callable[..., None], add_one: Callable[..., None]
 ) -> Iterator[Add]:
-    """Yield what adds columns two at a time, and the last one alone where their number is odd."""
     for (one, salt), (other, its_salt) in zip(columns[::2], columns[1::2], strict=False):
         yield _two(add_two, one, salt, other, its_salt)
     for words, salt in columns[len(columns) & ~1 :]:
@@ -194,6 +193,5 @@ def _with_mask(words: Words, valid: Flags | None, salt: np.uint64) -> Add:
 
 
 def _is_same(one: pa.Array, other: pa.Array) -> bool:
-    """Whether two dictionaries are one piece of memory, which stays what it is while somebody holds it."""
     addresses = [[None if buffer is None else buffer.address for buffer in each.buffers()] for each in (one, other)]
     return addresses[0] == addresses[1] and (one.offset, len(one)) == (other.offset, len(other))

@@ -78,7 +78,6 @@ def _float_keys(values: npt.NDArray[np.float64]) -> Ints:
 
 
 def _ranks(column: pa.Array) -> Ints:
-    """Dense ranks of the values from 0, nulls after all of them."""
     codes, values = distinct(column)
     if not column.null_count:
         return codes.astype(np.int64)
@@ -155,7 +154,6 @@ def sort_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
 
 def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
-    """The rank of each value of a dictionary, and the values in ascending order."""
     if is_text(values.type) and not values.null_count:
         codes, picks = ranked(values)
         return codes.astype(np.int64), take_column(values, picks)

@@ -217,7 +217,6 @@ def _sort_groups(
 
 @kernel
 def _members(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
-    """The places ``[first, stop)`` of all groups, group after group, and the group of each place."""
     size = np.sum(stop - first)
     places, groups = np.empty(size, np.int64), np.empty(size, np.int64)
     i = 0
@@ -230,7 +229,6 @@ def _members(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def _shared(offsets: Ints, data: Bytes, order: Ints, first: Ints, stop: Ints) -> Ints:
-    """Length of the common prefix of each group, or -1 if all texts of the group are equal."""
     out = np.empty(len(first), np.int64)
     for g in range(len(first)):
         begin, end = offsets[order[first[g]]], offsets[order[first[g]] + 1]
@@ -248,7 +246,6 @@ def _shared(offsets: Ints, data: Bytes, order: Ints, first: Ints, stop: Ints) ->
 
 @kernel
 def _spans(offsets: Ints, rows: Ints, groups: Ints, depths: Ints) -> tuple[Ints, Ints]:
-    """Where the bytes of each text that are not compared yet begin and end."""
     at, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     for i in range(len(rows)):
         at[i], end[i] = offsets[rows[i]] + depths[groups[i]], offsets[rows[i] + 1]
@@ -297,7 +294,6 @@ def _table(seen: Mask, most: int) -> Table:
 
 @kernel
 def _words(data: Bytes, at: Ints, end: Ints, table: Table) -> Words:
-    """The next bytes of each text, as many as ``table`` has positions, as a number that sorts as these bytes do."""
     out = np.empty(len(at), np.uint64)
     for i in range(len(at)):
         word, size = np.uint64(0), min(end[i] - at[i], len(table))

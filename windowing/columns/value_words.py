@@ -43,7 +43,6 @@ def _salted(word: np.uint64, salt: np.uint64) -> np.uint64:
 
 @kernel
 def _chained(found: np.uint64, word: np.uint64) -> np.uint64:
-    """Take one more word into the word of a sequence, whose order counts."""
     found = (found ^ _salted(word, _FIRST)) * _SECOND
     return np.uint64(found ^ (found >> _HALF))
 
@@ -294,7 +293,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _wide_words(column: pa.Array, kind: pa.DataType) -> Words:
-    """Return the words of decimals, of whatever width they are."""
     if kind.bit_width < 256:
         column = column.cast(pa.decimal256(76, kind.scale))
     return _rows_of_words(view_of(column, np.dtype((np.uint64, 4))), 4)

@@ -69,7 +69,6 @@ class Prepare(PartitionTask):
     """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that the window sees, or all, with the columns ``result``, called by their places."""
         names = [name for name in self.result.names if name not in (SEEN, FAILED_BEFORE)]
         for table in self.tables(batches):
             nothing, rejects = np.zeros(table.num_rows, np.int64), RowRejects(self.rejected)
@@ -89,7 +88,6 @@ class FindClock(PartitionTask):
     """Finds the clock after the last row of a partition."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one row with the clock, if there is one."""
         found = [clock_after(self.plan, table) for table in self.tables(batches)]
         clock = latest_clock(found)
         if clock is not None:
@@ -116,7 +114,6 @@ class ScanPartition(PartitionTask):
     shown: pa.Schema | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the result rows of a partition."""
         return self._by_key(batches) if self.layout.by_key else self._in_order(batches)
 
     def _by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -138,7 +135,6 @@ class ScanPartition(PartitionTask):
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The columns by which Spark sorts the rows of a bucket besides their codes."""
         return () if self.layout.coarse else (*self.layout.order, *self.layout.ties)
 
     def bucket_scan(self, clock: ClockValue | None) -> BatchScan:
@@ -240,7 +236,6 @@ class ScanWithState(ScanPartition):
     form: StateForm
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of the result, for which `PART_OF` is null, and rows of the state."""
         tables = gather(batches)
         return self._buckets(tables) if self.layout.by_key else self._all_keys(tables)
 
@@ -300,12 +295,10 @@ class ScanWithState(ScanPartition):
         return scan
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of the result as Spark takes them."""
         for table in tables:
             yield from conform(_columns(table), self.result, table.num_rows).to_batches()
 
     def _states(self, left: LeftState) -> Iterator[pa.RecordBatch]:
-        """Yield rows of the state as Spark takes them, and forget them."""
         for table in left.tables:
             columns = _columns(table)
             held = pa.StructArray.from_arrays([columns[name] for name in IN_STRUCT], list(IN_STRUCT))

@@ -66,7 +66,6 @@ def _arrow_type(field: StructField) -> pa.DataType:
 
 
 def _has_variant(dtype: DataType) -> bool:
-    """Whether values of a type hold variants, which Spark passes to tasks in a form of its own."""
     match dtype:
         case VariantType():
             return True
@@ -168,7 +167,6 @@ _BEGIN = 'give the job that made it, or begin with state="new"'
 
 
 def _leaves(dtype: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
-    """Yield the paths and types of the columns within a struct, through lists of structs."""
     if pa.types.is_list(dtype) and pa.types.is_struct(dtype.value_type):
         dtype = dtype.value_type
     if not pa.types.is_struct(dtype):

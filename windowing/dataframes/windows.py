@@ -91,7 +91,6 @@ def _computed(
 
 
 def _seen_rows(projection: Projection) -> Projection:
-    """Return a projection with a column `SEEN`, of the rows where it is true."""
     condition = RowExpressions(where=parse_expression(f'"{SEEN}"'))
     seen = make_projection(projection.schema.append(pa.field(SEEN, pa.bool_())), condition)
     return replace(projection, schema=seen.schema, where=seen.where)
@@ -184,7 +183,6 @@ def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], 
 
 
 def _check_pandas() -> None:
-    """Raise `ConfigError` where there is no pandas, which PySpark asks for before it takes a function over batches."""
     try:
         import_module("pandas")
     except ModuleNotFoundError as error:
@@ -213,7 +211,6 @@ def _warn_of_one_partition(plan: Plan, layout: Layout) -> None:
 
 
 def _order(schema: pa.Schema, names: tuple[str, ...], arrival: str | None) -> OrderBy:
-    """Return the order as the library takes it. A result has an order of its own, and names of it are optional."""
     if stream_of_columns(schema) is None:
         return names or "arrival"
     if arrival is not None:

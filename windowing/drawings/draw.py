@@ -149,7 +149,6 @@ def _plan(table: pa.Table, given: Mapping[str, Any]) -> Plan:
 
 
 def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
-    """Return the rows that the window sees, in the order in which it sees them, and count the others."""
     plan = _plan(table, given)
     levels = given["watermarks"]
     found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]

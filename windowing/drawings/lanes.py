@@ -89,7 +89,6 @@ def places_of(sums: list[int | None]) -> list[int]:
 
 
 def _in_total_order(sequences: Sequences, rows: Ints, marks: Marks) -> tuple[Ints, list[int]]:
-    """Return the permutation of rows of several keys into their total order, and how many stand before each mark."""
     names = list(sequences.order)
     taken = sequences.rows.select(names).take(pa.array(rows))
     pos, after = np.concatenate([sequences.pos[rows], marks.pos]), np.repeat([0, 1], [len(rows), len(marks)])
@@ -153,12 +152,10 @@ class OwnColumns:
 
     @property
     def aggregates(self) -> dict[str, str]:
-        """The aggregates, by the names of their columns."""
         return {**{name: f"sum({name[1:]})" for name in self.bits}, self.count: "count()"}
 
     @property
     def hidden(self) -> set[str]:
-        """The columns that are not told with a pane."""
         return {*self.bits, self.count, *(["count"] if self.is_default else [])}
 
 
@@ -197,7 +194,6 @@ def _any(masks: list[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 
 def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
-    """Make a pane of each row of a result."""
     told, ticks, has_bounds = _told(plan, own, found), _ticks_of_panes(plan, found), _has_bounds(plan)
     panes = []
     for i, row in enumerate(found.select(["window", "closed_by", own.count, *own.bits]).to_pylist()):
@@ -209,7 +205,6 @@ def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
 
 
 def _has_bounds(plan: Plan) -> bool:
-    """Whether bounds of panes are values of the axis."""
     return bool(plan.order.columns) and _bounds_type(plan) is not None
 
 
@@ -351,7 +346,6 @@ def _left_out(keys: int, rows: int, panes: int) -> list[str]:
 
 
 def _without_place(placed: PlacedRows) -> list[str]:
-    """Say how many rows are rejected and why, and how many a condition leaves out."""
     rejected = sum(placed.rejected.values())
     left_out = placed.total - len(placed.batch.sequences) - rejected
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())

@@ -53,12 +53,10 @@ class Pane:
 
     @property
     def is_open(self) -> bool:
-        """Whether the pane was open at the end of the data."""
         return self.closed_by == "end"
 
     @property
     def more(self) -> int:
-        """How many rows it shows that are not drawn."""
         return self.count - len(self.places)
 
 
@@ -167,7 +165,6 @@ def measure_of(value: pa.Scalar) -> Measure | None:
 
 
 def _nanoseconds(dtype: pa.DataType) -> int:
-    """Return how long a unit of a type of times is."""
     if pa.types.is_date32(dtype):
         return _DAY
     return _NANOSECONDS["ms" if pa.types.is_date64(dtype) else dtype.unit]
@@ -182,7 +179,6 @@ def _instants(values: pa.Array) -> list[str]:
 
 
 def _without_zeros(texts: list[str]) -> list[str]:
-    """Leave out digits of a second that are zero in all texts, and seconds that are."""
     while texts and all(_has_zero(text) for text in texts):
         texts = [text[:-2] + "Z" if text.endswith("Z") else text[:-1] for text in texts]
     texts = [text.removesuffix("Z").removesuffix(".") for text in texts]

@@ -140,7 +140,6 @@ def best_captions(
 
 
 def _caption(bar: Extent, width: float, within: Extent) -> Extent:
-    """A caption begins with its bar, and ends where the drawing does."""
     left = max(min(bar.left, within.right - width), within.left)
     return Extent(left, left + width)
 

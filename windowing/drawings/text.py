@@ -80,7 +80,6 @@ def scale(axis: Axis, first: int, stop: int, apart: float, room: float, widest: 
 
 
 def _share(true: Sequence[float], apart: float, even: float) -> float:
-    """Return how much of equal distances keeps rows apart, from 0 to 1."""
     least = min(right - left for left, right in pairwise(true))
     return 0.0 if least >= apart else min(1.0, (apart - least) / (even - least)) if even > least else 1.0
 
@@ -122,7 +121,6 @@ def lane_notes(picture: Picture) -> Iterator[str]:
 
 
 def _stretches(picture: Picture, room: int) -> Iterator[tuple[int, int, Scale]]:
-    """Yield the places of each line, from and to, and where they stand."""
     places, most = len(picture.axis.texts), room // _APART + 1
     for first in range(0, max(places, 1), most):
         stop = min(first + most, places)
@@ -142,7 +140,6 @@ def _pane_label(pane: Pane) -> str:
 
 
 def _told(picture: Picture) -> dict[int, str]:
-    """What is told of each pane, by its identity, aligned."""
     panes = [pane for lane in picture.lanes for pane in lane.panes]
     closed = max((len(pane.closed_by) for pane in panes), default=0)
     counts = max((len(row_count(pane)) for pane in panes), default=0)
@@ -172,12 +169,10 @@ class _Block:
 
     @property
     def at(self) -> dict[int, int]:
-        """The column of each place."""
         return {self.first + i: self.left + 1 + round(x) for i, x in enumerate(self.along.at)}
 
     @property
     def end(self) -> int:
-        """The column after the last that rows and panes may reach."""
         return max(self.at.values(), default=self.left) + 4
 
     def lines(self) -> Iterator[str]:
@@ -190,7 +185,6 @@ class _Block:
             yield from self._lane(lane)
 
     def _values(self) -> str:
-        """The values of rows above their letters, as far as they have room."""
         line = _axis_label(self.picture).ljust(self.left)
         for place, at in self.at.items():
             text = self.picture.axis.texts[place]
@@ -239,7 +233,6 @@ class _Block:
         return cells
 
     def _nothing(self, pane: Pane) -> dict[int, str]:
-        """An empty pane, at its start, or else at the left."""
         start = None if pane.start is None else self.along.of(pane.start)
         at = self.left if start is None else self.left + min(max(round(start), 0), self.end - self.left - 3)
         return {at: "[", at + 2: "]"}

@@ -96,21 +96,18 @@ def _apart(contents: Ranges, codes: Ints) -> Grouped:
 
 
 def _starts(major: Ints, minor: Ints) -> Ints:
-    """Return the places where a new pair begins among sorted pairs."""
     new = np.ones(len(major), np.bool_)
     new[1:] = (major[1:] != major[:-1]) | (minor[1:] != minor[:-1])
     return np.flatnonzero(new)
 
 
 def _shown(enter: Ints, leave: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    """Return the panes that show some entry, group after group, and the bounds of each group's panes."""
     by_enter = np.lexsort([enter, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))])
     count, first_pane = _count_shown(enter, leave, bounds, by_enter)
     return _fill_shown(enter, leave, bounds, by_enter, count), first_pane
 
 
 def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Return the panes at which some entry enters or leaves, group after group, and the bounds of each group's."""
     group = np.repeat(np.arange(len(ends)), np.diff(bounds))
     goes = leave < ends[group]
     groups, panes = np.concatenate([group, group[goes]]), np.concatenate([enter, leave[goes]])
@@ -123,7 +120,6 @@ def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, 
 
 @kernel
 def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tuple[int, Ints]:
-    """Return how many panes `_fill_shown` writes, and the bounds of each group's."""
     # Two passes, first the count and then the panes: rows times panes is never written down.
     first_pane = np.zeros(len(bounds), np.int64)
     count = 0
@@ -140,7 +136,6 @@ def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tupl
 
 @kernel
 def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: int) -> Ints:
-    """Return the panes that the entries of each group show, ascending in each group, each once."""
     out = np.empty(count, np.int64)
     place = 0
     for g in range(len(bounds) - 1):
@@ -156,7 +151,6 @@ def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: i
 
 @kernel
 def _renumbered(enter: Ints, leave: Ints, bounds: Ints, pane: Ints, first_pane: Ints) -> tuple[Ints, Ints]:
-    """Return enter and leave as places among the panes of the entry's own group."""
     own_enter = np.empty(len(enter), np.int64)
     own_leave = np.empty(len(leave), np.int64)
     for g in range(len(bounds) - 1):
@@ -179,7 +173,6 @@ def key_text(sequences: Sequences, key: int) -> str:
 
 
 def _cell_text(cell: pa.Array) -> str:
-    """Return the text of the only value of an array, of any type that can be a key."""
     if pa.types.is_string(cell.type) or pa.types.is_binary(cell.type):
         return repr(cell[0].as_py())
     try:
@@ -240,7 +233,6 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
 def _with_long(
     plan: Plan, sequences: Sequences, lines: AggregateRows, head: pa.Table, where: _Where
 ) -> Iterator[pa.Table]:
-    """Add the aggregates that make something as long as their panes, a bounded number of rows at a time."""
     for first, stop in batches(lines.membership):
         table, contents = head.slice(first, stop - first), part(lines.membership, first, stop)
         for bound in plan.aggregates:
@@ -285,7 +277,6 @@ def _of_all(
     where: _Where,
     found: Results,
 ) -> pa.Array:
-    """Return the values of one aggregate for all result rows, computed once for those that show the same rows."""
     if different is None:
         return _aggregate(plan, bound, sequences, lines.membership, where, 0, lines.rank, found)
     where = replace(where, pane=where.pane[different.first])
@@ -294,7 +285,6 @@ def _of_all(
 
 
 def _is_long(bound: Bound) -> bool:
-    """Return whether an aggregate makes something as long as its pane, or a user function receives the whole pane."""
     return bound.call.function in _LONG or bound.is_user_function
 
 
@@ -313,7 +303,6 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
 
 
 def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None:
-    """Return `AggregateRows.rank` for panes over the rows of their keys."""
     if sequences.rank is not None:
         return sequences.rank
     begin_anew = plan.kind.eviction is not None

@@ -209,7 +209,6 @@ class Blocks:
 
     @cached_property
     def _loud(self) -> Ints:
-        """The calls of other methods than `Operator.insert` and `Operator.evict`."""
         return np.flatnonzero(self.scene.timetable.method >= FILL)
 
     def _make(self, call: int) -> Block:
@@ -319,7 +318,6 @@ def _is_alive(scene: Scene, rows: Ints, time: int) -> Mask:
 
 @contextmanager
 def _collector_off() -> Iterator[None]:
-    """Keep the garbage collector from going through rows again and again while thousands are made."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -340,7 +338,6 @@ def _bounds(counts: Ints) -> Ints:
 
 
 def _aligned(infos: Sequence[PaneInfo], is_pane: Mask) -> list[PaneInfo | None]:
-    """Return the panes at their calls."""
     if len(infos) == len(is_pane):
         return list(infos)
     rest = iter(infos)

@@ -66,7 +66,6 @@ class OperatorLife:
 
     @property
     def asks_eviction(self) -> bool:
-        """Whether it has asked for the eviction of its key."""
         return self._operator is not None and self._operator._asks_eviction
 
     @property
@@ -311,7 +310,6 @@ class _Window:
             self.group, self.place = (run, step), 0
 
     def _account(self, block: Block, first: int, stop: int) -> None:
-        """Note that the calls ``[first, stop)`` of a block have been made."""
         low, high = np.searchsorted(block.triggers, [first, stop])
         if low == high:
             return
@@ -390,14 +388,12 @@ class _Window:
 
 
 def _finish(operator: Operator, lines: OperatorRows, call: int, key: int, step: int) -> None:
-    """Write what `Operator.finish` returns."""
     lines.add(call, key, _given(operator.finish, lines, call, key, By.END), step=step, by=By.END)
 
 
 def _given(
     method: Callable[..., Given], lines: OperatorRows, call: int, key: int, by: By, *arguments: Any
 ) -> list[Row]:
-    """Return the rows that a method returns or yields."""
     try:
         given = method(*arguments)
         return [] if given is None else list(given)

@@ -64,7 +64,6 @@ class OperatorRows:
         self.cells = {name: [] for name in self.operator.output}
 
     def __len__(self) -> int:
-        """Return how many lines there are at most."""
         return self.panes + len(next(iter(self.cells.values())))
 
     def mark(self, calls: Ints) -> None:
@@ -189,7 +188,6 @@ class OperatorRows:
         return out
 
     def _stamps(self, at: Mapping[int, Ints]) -> dict[str, pa.Array]:
-        """Return the stream columns. Those of a row are the same as those of a mark right after it."""
         of_row, scene = at[AT_ROW] >= 0, self.scene
         picks = at[AT_ROW][of_row]
         rows = scene.sequences.rows.select(list(scene.plan.sort))
@@ -258,7 +256,6 @@ class Lines:
 
     @property
     def is_full(self) -> bool:
-        """Whether the rows are many enough for a table."""
         return self.count + len(self.now) >= MOST_ROWS
 
     def full_tables(self) -> Iterator[pa.Table]:

@@ -296,7 +296,6 @@ def _unseen(lives: Memberships, shown_at: Ints, enter: Ints) -> tuple[Ints, Ints
 
 
 def _fills(kind: WindowKind, events: Events, first: Ints, enter: Ints, gone_at: Ints) -> tuple[Ints, Ints]:
-    """Return when each window is full for the first time between evictions, ascending, and the rows at whose steps."""
     nothing = np.empty(0, np.int64)
     if type(kind).fills is WindowKind.fills:
         return nothing, nothing
@@ -323,5 +322,4 @@ def _fills(kind: WindowKind, events: Events, first: Ints, enter: Ints, gone_at: 
 
 
 def _among(values: Ints, wanted: Ints) -> Mask:
-    """Return which of ``wanted`` are among ``values``, which ascend."""
     return np.append(values, -1)[np.searchsorted(values, wanted)] == wanted

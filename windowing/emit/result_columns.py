@@ -47,7 +47,6 @@ def stream_columns(plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array
 
 
 def _at_causes(columns: list[pa.Array], cause: Ints) -> list[pa.Array]:
-    """Return the values at causes, null where the cause is neither a row nor a mark."""
     known = cause >= 0
     if known.all() or not len(columns[0]):
         picks = pa.array(cause, mask=~known)
@@ -77,7 +76,6 @@ def only_marks(plan: Plan, stream: Mapping[str, pa.Array | pa.ChunkedArray]) -> 
 
 
 def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
-    """Return the columns of `Plan.stream_names` of rows that hold the sort columns."""
     columns = {numbered("_at", i): rows.column(name) for i, name in enumerate(plan.at)}
     if plan.causes == "both":
         columns["_at"] = plan.kind.to_tick_type(columns["_at"], plan.at[0], plan.options.origin)
@@ -171,7 +169,6 @@ def _differs(column: pa.Array) -> Mask:
 
 
 def _marks(plan: Plan, table: pa.Table, left_out: Mask) -> pa.Table:
-    """Return mark-only rows in the place of rows that are left out and have a mark."""
     picks = np.flatnonzero(left_out & combined(table[MARK]).is_valid().to_numpy(zero_copy_only=False))
     own = table.select(list(plan.stream_names)).take(pa.array(picks))
     return only_marks(plan, {name: own[name] for name in plan.stream_names})

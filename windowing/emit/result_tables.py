@@ -55,7 +55,6 @@ def _can_be_divided(plan: Plan, contents: Ranges, panes: Panes) -> bool:
 
 
 def _over_own_rows(sequences: Sequences, panes: Panes) -> tuple[Sequences, Panes]:
-    """Return sequences without the rows before the first sequence of some panes and behind the last pane."""
     contents = panes.membership
     assert isinstance(contents, Ranges)
     low, high = int(contents.base.min()), int(contents.hi.max())
@@ -287,7 +286,6 @@ def _head_names(plan: Plan) -> list[str]:
 
 
 def _head(plan: Plan, sequences: Sequences, panes: Panes) -> list[pa.Array]:
-    """Return the columns that identify a pane, except its groups."""
     columns = _key_columns(sequences, panes)
     columns += [pa.array(panes.number), *_bounds(plan, sequences, panes)]
     columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY, safe=False)]
@@ -312,7 +310,6 @@ def _picked(values: pa.Array, picks: Ints) -> pa.Array:
 
 
 def _bounds(plan: Plan, sequences: Sequences, panes: Panes) -> tuple[pa.Array, pa.Array]:
-    """Return the interval bounds of the window, else the first order values of the first and last row."""
     if panes.start is not None and panes.end is not None:
         return panes.start, panes.end
     if not plan.sort:

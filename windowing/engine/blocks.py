@@ -141,7 +141,6 @@ def _write(sink: pa.NativeFile, batch: pa.RecordBatch) -> None:
 
 
 def _read(stream: pa.BufferReader) -> pa.RecordBatch:
-    """Read one batch, and leave ``stream`` at the beginning of the next."""
     with pa.ipc.open_stream(stream) as reader:
         (batch,) = list(reader)
     return batch

@@ -76,7 +76,6 @@ class ExchangedTable:
         columns: Sequence[str],
         encoded: Sequence[str],
     ) -> list[pa.Array]:
-        """Return what was found for rows of a split, as `Matches.values` says."""
         names = [_POS, *(f"{self.bound.taken.index(name)}" for name in columns)]
         found = [
             pa.Table.from_batches([self.sink.read_scratch(_name(self.token, partition, split.index))]).select(names)
@@ -97,7 +96,6 @@ class ExchangedTable:
 
 
 def _places(pos: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return the place of each wanted number among ascending ``pos``, and which of the wanted ones are there."""
     if len(pos) and int(pos[-1]) - int(pos[0]) == len(pos) - 1:  # no row was rejected: no search
         place = wanted - pos[0]
         return place, np.flatnonzero((place >= 0) & (place < len(pos)))
@@ -176,7 +174,6 @@ def _send(work: _Pass, transport: Transport, items: Iterator[_Item]) -> Iterator
 
 
 def _blocks(work: _Pass, item: _Item) -> Iterator[tuple[int, Fill]]:
-    """Yield (partition, function that writes its block) for each partition that has rows of an item."""
     rows, pos = _read(work, item)
     pairs = [(pair.left if item.side == "input" else pair.right, pair) for pair in work.bound.keys]
     keys = [compared(rows.column(name), pair) for name, pair in pairs]

@@ -148,7 +148,6 @@ def _file_ends(plan: Plan, chunk: Chunk, batches: Sequence[Batch], rows: pa.Reco
 
 
 def _last_row(plan: Plan, rows: pa.RecordBatch) -> int | None:
-    """Return the index of the last row in the total order among rows with an order value, or None."""
     present = np.ones(rows.num_rows, np.bool_)
     for name in plan.order.columns:
         present &= ~rows.column(name).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
@@ -318,7 +317,6 @@ def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunks: Sequence[Chun
 
 
 def _for_scan(work: TaskContext, chunk: Chunk) -> MappedChunk:
-    """Read a chunk, and aggregate it partially where the scan expects that."""
     read = read_chunk(work, chunk)
     if work.scan_plan is None:
         return read
@@ -326,7 +324,6 @@ def _for_scan(work: TaskContext, chunk: Chunk) -> MappedChunk:
 
 
 def _merged(reads: Sequence[MappedChunk]) -> MappedChunk:
-    """Merge chunks in the order of their positions, as the scan would merge their blocks, which sorts the marks."""
     if len(reads) == 1:
         return reads[0]
     return MappedChunk(
@@ -369,7 +366,6 @@ def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:
 
 
 def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
-    """Return the lateness of a chunk, computed here or taken from the global pass."""
     if work.decisions is None:
         return assess(work.plan, chunk.announced, rows, pos)
     late: Ints = work.decisions.value.late

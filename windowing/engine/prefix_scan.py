@@ -230,7 +230,6 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
 
 
 def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:
-    """Count the panes of a segment, and store which of its rows they show that later panes may show again."""
     found = source.rows(task)
     before = _before(work, source, task, found)
     windows, shown = count_segment(work.plan, task.entry, before, found.rows, found.signals)
@@ -243,7 +242,6 @@ def _run_through_segment(work: TaskContext, source: SegmentSource, value: Any, s
 
 
 def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> EarlierRows:
-    """Return the rows of earlier segments that a segment may show."""
     if sends_partials(work.plan, work.source.schema):
         of_window = [_part(work, source, task, earlier, first) for earlier, first, _ in task.before]
         return continued_before(work.plan, of_window, task.entry.value, found.rows)
@@ -346,11 +344,9 @@ class StagedSegments:
     work: TaskContext
 
     def rows(self, task: SegmentTask) -> SegmentRows:
-        """Return the rows of a segment, and the signals before the next one."""
         return SegmentRows(self.window_rows(task.segment), self._signals(task.marks))
 
     def earlier_rows(self, segment: Segment, first: int) -> Sequences:
-        """Return the rows of an earlier segment from row ``first`` on."""
         rows = read_segment(self.work, segment)
         return rows if first <= 0 else part_of(rows, first, len(rows))
 

@@ -114,7 +114,6 @@ class RelayTurn:
             return before.read() or None
 
     def pass_on(self, message: bytes) -> None:
-        """Send a message, which must not be empty, to the next turn."""
         self._handoff.write(message)
         self._handoff.close()
 
@@ -156,7 +155,6 @@ def batch_sizes(turns: int, cores: int) -> list[int]:
 
 
 def _next_turn(folder: Path) -> RelayTurn:
-    """Take the next turn. Its file exists and is locked before the turn after it can be taken."""
     with (folder / "turns").open("ab") as turns:
         fcntl.flock(turns, fcntl.LOCK_EX)
         index = turns.seek(0, 2)
@@ -203,7 +201,6 @@ class ChunkInHand:
     segment_rows: SegmentRows
 
     def rows(self, _: SegmentTask) -> SegmentRows:
-        """Return the rows in hand."""
         return self.segment_rows
 
     def earlier_rows(self, segment: Segment, _: int) -> Sequences:
@@ -211,7 +208,6 @@ class ChunkInHand:
         return read_rows(self.work, segment.name)
 
     def window_rows(self, _: Segment) -> Sequences:
-        """Return the rows in hand."""
         return self.segment_rows.rows
 
     def ends_after(self, before: pa.Table | None) -> pa.Table | None:
@@ -220,13 +216,11 @@ class ChunkInHand:
         return ends if before is None or follows(ends, before) else None
 
     def keep_open(self, first: int, window: int) -> None:
-        """Store, for later turns, what is kept of the rows from ``first`` on, which are in the numbered window."""
         rows, name = self.segment_rows.rows, relay_segment(self.index).name
         keep_open(self.work, name, part_of(rows, first, len(rows)), window)
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:
-    """Scan ``count`` chunks, one at a time, or fewer where one gives up."""
     reports: list[TaskReport] = []
     while len(reports) < count and (report := _scan_next(work, chunks, folder)) is not None:
         reports.append(report)
@@ -284,16 +278,13 @@ class ChunksReadAgain:
     sizes: tuple[int, ...]
 
     def rows(self, task: SegmentTask) -> SegmentRows:
-        """Read a chunk with all columns, and write its rejected rows."""
         read = read_chunk(self.work, self.chunks[task.segment.index])
         return SegmentRows(read.sequences, no_signals(self.work), read.account)
 
     def earlier_rows(self, segment: Segment, first: int) -> Sequences:
-        """Read the rows of an earlier chunk from row ``first`` on, and as few others as possible."""
         return _last_rows(self.work, self.chunks[segment.index], self.sizes[segment.index] - first)
 
     def window_rows(self, segment: Segment) -> Sequences:
-        """Read the columns of a chunk that the window depends on."""
         return read_sequences(replace(self.work, plan=panes_only(self.work.plan)), self.chunks[segment.index])
 
 
@@ -334,7 +325,6 @@ def _are_in_order(surveys: Sequence[ChunkSummary]) -> bool:
 
 
 def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
-    """Read the last ``rows`` rows of a chunk that are not rejected, and as few others as possible."""
     found: list[Sequences] = []
     for split in reversed(chunk.splits):
         for part in reversed(work.source.parts_of(split)):

@@ -86,7 +86,6 @@ def _details(batches: Sequence[Batch], pos: Ints) -> pa.Array:
 def _invalid_rows(
     work: TaskContext, chunk: Chunk, pos: Ints, reasons: Reasons, details: pa.Array
 ) -> Iterator[pa.Table]:
-    """Read the rows at positions ``pos`` once more with all their columns, and yield them split by split."""
     for split in chunk.splits:
         in_split = (pos >= split.base) & (pos < split.base + split.rows)
         if in_split.any():
@@ -159,7 +158,6 @@ def write_stored_rejects(
 
 
 def _write_chunk(work: TaskContext, names: Sequence[str], chunks: int, chunk: Chunk) -> tuple[Part, ...]:
-    """Write the rejects of one chunk under a number that no map task has."""
     rejects = concatenate([rejects_from(work.sink.read_scratch(name)) for name in names])
     return write_scan_rejects(work, chunks + chunk.index, chunk, rejects)
 
@@ -264,5 +262,4 @@ def _text(column: pa.ChunkedArray) -> str:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose texts are no dictionary arrays."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -160,7 +160,6 @@ class Outcome:
 
     @property
     def chunks(self) -> int:
-        """Number of chunks."""
         return len(self.strategy.chunks)
 
 

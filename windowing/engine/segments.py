@@ -233,5 +233,4 @@ def _write(work: TaskContext, name: str, rows: pa.RecordBatch, more: Sequence[In
 
 
 def _read(work: TaskContext, name: str, more: int) -> tuple[pa.RecordBatch, list[Ints]]:
-    """Return stored columns and the last ``more`` of them apart."""
     return without_last(work.sink.read_scratch(name), more)

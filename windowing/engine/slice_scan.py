@@ -103,7 +103,6 @@ def _needs_order(plan: Plan) -> bool:
 
 
 def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
-    """Read the rows of all chunks in their total order and decide."""
     plan = work.plan
     if plan.kind.eviction is not None:
         needed = plan if plan.lag_columns else panes_only(plan)  # any column with lag may reject rows
@@ -122,7 +121,6 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
 
 
 def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
-    """Return the evictions over restored rows and the rows of all chunks."""
     reads = [read_rows(work, chunk) for chunk in chunks]
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)

@@ -60,7 +60,6 @@ class RestorePoint:
 
     @property
     def nbytes(self) -> int:
-        """Estimate of the bytes that the restored rows and keys take in memory."""
         return sum(4 * (part.keys.nbytes + (part.rows.nbytes if part.rows else 0)) for part in self.parts)
 
 

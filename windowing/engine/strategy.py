@@ -132,12 +132,10 @@ class Sample:
 
     @property
     def is_small(self) -> bool:
-        """Whether one task can scan all."""
         return self.nbytes <= self.sizes.small
 
     @property
     def is_small_when_aggregated(self) -> bool:
-        """Whether one task can scan what partial aggregation leaves."""
         return self.reduction >= _MIN_REDUCTION and self.nbytes / self.reduction <= self.sizes.small
 
 
@@ -311,7 +309,6 @@ def _rows_of_heaviest_key(work: TaskContext, sample: Sample) -> int:
 
 
 def _rows_by_policy(work: TaskContext, sample: Sample) -> int:
-    """Return how many rows a window has at most where its policy or the order of the sampled rows says it."""
     plan, rows = work.plan, one_batch(sample.keys.rows)
     if PLACE not in rows.schema.names:
         return sample.rows

@@ -53,19 +53,16 @@ class TaskContext:
 
     @property
     def for_scan(self) -> TaskContext:
-        """The context of scan tasks, which work on what map tasks have sent."""
         return self if self.scan_plan is None else replace(self, plan=self.scan_plan, scan_plan=None)
 
     @property
     def mark_column(self) -> str | None:
-        """The column that has the marks that follow rows, or None."""
         if self.marks == STREAM:
             return MARK
         return self.marks.removeprefix("column:") if self.marks.startswith("column:") else None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that tasks read, each listed once."""
         extra = [self.mark_column] if self.mark_column and self.plan.takes_marks else []
         stream = [MARK] if self.source.stream else []
         return tuple(dict.fromkeys([*self.plan.columns, *stream, *extra]))
@@ -141,7 +138,6 @@ class Chunk:
 
     @property
     def rows(self) -> int:
-        """Number of rows of all splits."""
         return sum(split.rows for split in self.splits)
 
 

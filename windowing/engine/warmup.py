@@ -71,7 +71,6 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
 
 
 def _first_rows(rows: Sequences, count: int) -> Sequences:
-    """Return the first rows of all keys as a segment of the first key."""
     key = None if rows.keys is None else rows.keys.slice(0, 1)
     return Sequences(key, np.array([0, count]), rows.rows.slice(0, count), rows.pos[:count], rows.order)
 

@@ -70,7 +70,6 @@ def _decimals(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _digits(kind: pa.DataType) -> tuple[int, int]:
-    """Return how many digits a number has at most, and how many of them are behind its point."""
     return (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (20, 0)
 
 
@@ -143,17 +142,14 @@ class BoundEnrichment:
 
     @property
     def compared(self) -> tuple[ComparedPair, ...]:
-        """All pairs of columns that are compared, the order last."""
         return (*self.keys, *([self.asof.order] if self.asof is not None else []))
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The columns of the input that are needed."""
         return tuple(dict.fromkeys(pair.left for pair in self.compared))
 
     @property
     def right(self) -> tuple[str, ...]:
-        """The columns of the enrich table that are needed."""
         return tuple(dict.fromkeys([*(pair.right for pair in self.compared), *self.taken]))
 
 
@@ -203,7 +199,6 @@ def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) 
 
 
 def _check_unit(who: str, within: Fraction | None, order: pa.Field) -> None:
-    """Raise `ConfigError` where a tolerance has a unit of time, and the order is an integer, which has none."""
     if isinstance(within, Duration) and within and pa.types.is_integer(order.type):
         what = f"{who}: {within.written} is a time, and column {order.name!r} is {order.type}, numbers without a unit"
         do = f'read it as a time, as with --schema "{order.name}:timestamp(unix_ms)" (or unix, unix_us, unix_ns)'

@@ -144,7 +144,6 @@ class KeyIndex:
 
     @property
     def size(self) -> int:
-        """Number of distinct keys."""
         return len(self.tuples.words) if self.tuples is not None else _length(self.columns[0])
 
     def codes(self, keys: Sequence[pa.Array]) -> Ints:
@@ -219,7 +218,6 @@ def _mapped(encoded: pa.DictionaryArray, places: Ints) -> Ints:
 
 
 def _places_of_values(values: pa.Array, known: pa.Array) -> Ints:
-    """Return the place of each value among known ones, -1 if it is none. The smaller side is hashed."""
     if values.type != known.type:
         values = values.cast(known.type)
     if len(values) > len(known) or len(values.unique()) < len(values):

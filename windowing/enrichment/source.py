@@ -58,34 +58,28 @@ class EnrichedSource:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the input, then those of each enrichment."""
         return pa.schema([*self.base.schema, *(field for each in self.enriched for field in each.bound.fields)])
 
     @property
     def files(self) -> Sequence[InputFile]:
-        """The files of the input."""
         found: Sequence[InputFile] = self.base.files
         return found
 
     @property
     def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without reading all of its bytes."""
         return bool(self.base.columnar)
 
     @property
     def stream(self) -> StreamInfo | None:
-        """How the input is read as a stream."""
         found: StreamInfo | None = self.base.stream
         return found
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """The unreadable paths of the input that were skipped."""
         return tuple(self.base.skipped)
 
     @property
     def is_cut(self) -> bool:
-        """Whether the input has more rows than are read."""
         return bool(self.base.is_cut)
 
     def check_unchanged(self) -> None:
@@ -123,11 +117,9 @@ class EnrichedSource:
 
     @property
     def _shift(self) -> int:
-        """The number that the positions of a unit have been moved by since the tables were read."""
         return self.splits[0].base - int(self.base.splits[0].base) if self.splits else 0
 
     def parts_of(self, split: Split) -> Sequence[Split]:
-        """Return the smallest splits into which a split can be divided, in order."""
         return self.base.parts_of(split)
 
     def looks_of(self, split: Split) -> Sequence[Split]:
@@ -135,7 +127,6 @@ class EnrichedSource:
         return [split] if self.enriched and not self.columnar else self.base.looks_of(split)
 
     def is_local(self, split: Split) -> bool:
-        """Whether the file of a split is on a local file system, where reads have little latency."""
         return self.base.is_local(split)
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
@@ -147,15 +138,12 @@ class EnrichedSource:
         return self.base.parts_with(split, condition) if is_known else [split]
 
     def file_name(self, split: Split) -> str:
-        """Return the name of the file of a split relative to the path that the user gave."""
         return self.base.file_name(split)
 
     def explain_type(self, column: str) -> str | None:
-        """Return which value made a column of the input text, or None."""
         return self.base.explain_type(column) if column in self.base.schema.names else None
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the 1-based line or row in the file for arrival positions of a split."""
         return self.base.line_numbers(split, pos)
 
 

@@ -254,7 +254,6 @@ class StoredTable:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The columns of the input that a look-up needs."""
         return self.bound.left
 
     def values(
@@ -265,7 +264,6 @@ class StoredTable:
         columns: Sequence[str],
         encoded: Sequence[str],
     ) -> list[pa.Array]:
-        """Look rows up, as `Matches.values` says."""
         loaded = _load(self)
         found = loaded.table.match(rows)
         return [taken_by(loaded.column(name, name in encoded), found) for name in columns]

@@ -80,12 +80,10 @@ def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataT
 
 
 def _room(values: Any, sign: str, kind: pa.DataType) -> int:
-    """The digits before the point for which there is room while a result is computed."""
     return 37 - getattr(values.type, "scale", 0) if sign == "*" else 38 - kind.scale
 
 
 def _within(failures: Failures, values: Any, digits: int) -> Any:
-    """Numbers of which those with more digits before the point fail, since no result has room for them."""
     exact = as_wide(values, 0)
     bad = as_mask(as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n))
     if not bad.any():

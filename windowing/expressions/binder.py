@@ -122,7 +122,6 @@ def _field(scope: Scope, node: Node) -> Value:
 
 
 def _of_struct(scope: Scope, node: Node) -> Value:
-    """The value before a dot. A column that is not there may be one whose own name has the dot."""
     inner = node.operands[0]
     dotted = canonical(node)
     if inner.kind == "column" and inner.value[0] not in scope.schema.names and dotted in scope.schema.names:

@@ -63,7 +63,6 @@ def _apart(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _plain_text(kind: pa.DataType) -> str:
-    """A regular expression of texts that Arrow reads, and that nearly always have a place in the type."""
     if t.is_integer(kind):
         digits = len(str(integer_range(kind)[1])) - 1
         return rf"^{'-?' if t.is_signed_integer(kind) else ''}[0-9]{{1,{digits}}}$"
@@ -118,7 +117,6 @@ def _exact(failures: Failures, values: pa.Array, kind: pa.DataType, scale: int) 
 
 
 def _with_power(failures: Failures, values: pa.Array, exact: pa.Array, rows: Any, kind: pa.DataType) -> pa.Array:
-    """Texts such as 1e3 by way of floats."""
     floats = pc.if_else(pa.array(rows), pc.ascii_trim(values, characters=_BLANKS), pa.scalar(None, TEXT))
     numbers = _read_float(floats)
     bad = fail_texts(failures, values, pc.invert(pc.less(pc.abs(numbers), 1e38)), kind)
@@ -161,7 +159,6 @@ def _read_float(texts: pa.Array) -> pa.Array:
 
 
 def _time_of_text(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Texts such as 2026-1-5 and 2026-01-05 10:00:00.5+02:00. Without a type for it the zone is left out."""
     trimmed = pc.ascii_trim(values, characters=_BLANKS)
     bad = fail_texts(failures, values, pc.invert(pc.match_substring_regex(trimmed, _TIME)), kind)
     parts = pc.extract_regex(blank(trimmed, bad), _TIME)
@@ -290,7 +287,6 @@ def _family(kind: pa.DataType) -> str:
 
 
 def _fail(failures: Failures, values: pa.Array, bad: Any, kind: pa.DataType) -> Any:
-    """Put down the rows of values that are none of a type, and return which they are."""
     mask = as_mask(bad)
     if mask.any():
         failures.add(mask, lambda: _no(values, kind))
@@ -375,7 +371,6 @@ def _time(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _coarser(whole: pa.Array, step: int) -> pa.Array:
-    """Whole numbers in units ``step`` times as large, rounded half up."""
     down = floor_divide(whole, step)
     is_upper = pc.greater_equal(pc.subtract(whole, pc.multiply(down, step)), (step + 1) // 2)
     return pc.add(down, is_upper.cast(pa.int64()))

@@ -74,7 +74,6 @@ def timestamp_of(scope: Scope, value: Value) -> Value:
 
 
 def _unit_of_part(text: str) -> str:
-    """Nanoseconds only where a text has more than six digits of a second."""
     part = text.partition(".")[2]
     digits = len(part) - len(part.lstrip("0123456789"))
     return "ns" if digits > 6 else "us"
@@ -164,7 +163,6 @@ def _text(scope: Scope, node: Node, value: Value) -> Value:
 
 
 def _any_text(scope: Scope, value: Value) -> Value:
-    """A value of any type as text, as ``||`` takes it."""
     if not is_castable(value.type, TEXT):
         raise scope.error(f"{value.shown} cannot become a text", value.node)
     return scope.cast(value, TEXT)

@@ -116,7 +116,6 @@ def greatest(failures: Failures, *values: Any) -> pa.Array:
 
 
 def _extreme(failures: Failures, values: tuple[Any, ...], sign: str) -> pa.Array:
-    """The first value ``found`` of each row for which ``found sign other`` is true of no other."""
     found = as_array(values[0], failures.n)
     for value in values[1:]:
         other = as_array(value, failures.n)

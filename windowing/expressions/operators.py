@@ -173,7 +173,6 @@ def _integer_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _decimal_type(scope: Scope, node: Node, sign: str, one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The digits of a result. Two decimals of at most 18 digits give at most 18, as long as rows keep to them."""
     widest = max(one.precision, other.precision)
     if sign == "*":
         digits, scale = one.precision + other.precision, one.scale + other.scale

@@ -87,7 +87,6 @@ def _step(step: Step, known: list[Bounds | Outcomes], columns: Mapping[str, Boun
 
 
 def _column(bounds: Bounds, kind: pa.DataType) -> Bounds:
-    """The bounds of a column. NaN, which no statistics tell of, is above all floats."""
     if t.is_floating(kind):
         return Bounds(bounds.low, None, bounds.may_be_null, bounds.may_be_value)
     return bounds
@@ -102,7 +101,6 @@ def _constant(value: pa.Scalar) -> Bounds | Outcomes:
 
 
 def _outcomes(found: Bounds | Outcomes) -> Outcomes:
-    """The outcomes of a condition, which may be a column of booleans."""
     if isinstance(found, frozenset):
         return found
     values = {True, False} if found.may_be_value else set()
@@ -114,7 +112,6 @@ def _outcomes(found: Bounds | Outcomes) -> Outcomes:
 
 
 def _cast(operand: Bounds | Outcomes, step: Step) -> Bounds | Outcomes | None:
-    """A cast that keeps the order of values, and that no value in the bounds fails."""
     if isinstance(operand, frozenset) or operand.low is None or operand.high is None:
         is_exact = not isinstance(operand, frozenset) and operand.low is not None and t.is_floating(step.type)
         return _one_bound(operand, step) if is_exact and isinstance(operand, Bounds) else None
@@ -139,7 +136,6 @@ def _in_zone(operand: Bounds | Outcomes, step: Step) -> Bounds | None:
 
 
 def _one_bound(operand: Bounds, step: Step) -> Bounds | None:
-    """A float whose upper bound is open, as another float."""
     assert operand.low is not None
     if not t.is_floating(operand.low.type) or step.type.bit_width < operand.low.type.bit_width:
         return None
@@ -161,7 +157,6 @@ def _compare(operands: list[Bounds | Outcomes], step: Step) -> Outcomes:
 
 
 def _less(left: Bounds, right: Bounds) -> Outcomes:
-    """The outcomes of ``<``."""
     return _pair(_holds(pc.less, left.low, right.high), _holds(pc.greater_equal, left.high, right.low))
 
 

@@ -39,7 +39,6 @@ class Value:
 
     @property
     def is_null(self) -> bool:
-        """Whether it is null in all rows."""
         return self.constant is not None and not self.constant.is_valid
 
     @property
@@ -49,7 +48,6 @@ class Value:
 
     @property
     def shown(self) -> str:
-        """Its type for messages."""
         return type_text(self.type)
 
 

@@ -103,12 +103,10 @@ class Program:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of its result."""
         return self.steps[-1].type
 
     @property
     def constant(self) -> pa.Scalar | None:
-        """Its value, where it is the same for all rows."""
         return self.steps[-1].options[0] if self.steps[-1].compute == "constant" else None
 
 

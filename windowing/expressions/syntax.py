@@ -62,7 +62,6 @@ def _frames() -> Iterator[None]:
 
 
 def _unreadable(words: Words, stand_ins: list[str], error: Any) -> tuple[str, Span]:
-    """Say where the SQL parser stopped."""
     places = [each["col"] for each in getattr(error, "errors", ()) if each.get("col")]
     end, found = 0, words.tokens[-1]
     for token, text in zip(words.tokens, stand_ins, strict=True):
@@ -80,12 +79,10 @@ def _shown(words: Words, token: Any) -> str:
 
 
 def _sides(found: Any) -> list[Any]:
-    """The operands of a comparison that stand in no brackets of its own, as the values of IN do."""
     return [found.args.get(each) for each in ("this", "expression", "low", "high")]
 
 
 def _is_comparison(found: Any) -> bool:
-    """Whether a node is a comparison without brackets of its own."""
     inner = found.this if type(found).__name__ == "Not" else found
     return type(inner).__name__ in _FAMILY
 
@@ -205,7 +202,6 @@ class _Reader:
         return self._node("cast", (word, token.value), (self.read(found.this, level),), token.span)
 
     def _read_attimezone(self, found: Any, level: int) -> Node:
-        """Read ``time AT TIME ZONE zone``, which is ``timezone(zone, time)``."""
         time, zone = self.read(found.this, level), self.read(found.args["zone"], level)
         return self._node("call", ("timezone",), (zone, time))
 
@@ -245,7 +241,6 @@ class _Reader:
         return self.words.error("this is no part of an expression", self._span(found), do)
 
     def _span(self, found: Any) -> Span:
-        """The characters of all that a node of sqlglot holds, as far as it has names and literals."""
         names = (str(getattr(each, "this", "")) for each in (found.walk() if hasattr(found, "walk") else ()))
         spans = [
             self.words.tokens[int(name)].span for name in names if name.isdigit() and int(name) < len(self.words.tokens)
@@ -286,12 +281,10 @@ class Expression:
 
     @property
     def uses_lag(self) -> bool:
-        """Whether it asks for a row before, with ``lag(x)``."""
         return "lag" in self.calls
 
     @property
     def calls(self) -> frozenset[str]:
-        """The names of the functions that it calls, in lower case."""
         return frozenset(node.value[0] for node in walk(self.root) if node.kind == "call")
 
     def error(self, what: str, span: Span, do: str | None = None) -> SpecError:

@@ -183,14 +183,12 @@ def _as_double(values: Any, n: int) -> pa.Array:
 
 
 def _age(values: pa.Array, years: int) -> pa.Array:
-    """The century or millennium of timestamps, of which the first begins with the year 1."""
     year = pc.year(values)
     after = pc.add(pc.divide(pc.subtract(year, 1), years), 1)
     return pc.if_else(pc.greater(year, 0), after, pc.subtract(pc.divide(year, years), 1))
 
 
 def _within_minute(values: pa.Array, unit: str) -> pa.Array:
-    """The time since the minute began, in a unit of time."""
     start = pc.floor_temporal(values, unit="minute")
     gone = pc.subtract(values.cast(pa.int64()), start.cast(pa.int64()))
     size, wanted = _SECOND[values.type.unit], _SECOND[unit]
@@ -226,7 +224,6 @@ def from_local(failures: Failures, values: pa.Array, zone: str) -> pa.Array:
 
 
 def _moved(failures: Failures, values: pa.Array, zone: str, offset: _Offset, sign: str, kind: pa.DataType) -> pa.Array:
-    """Return timestamps moved by the offset of each. A row that 64 bits do not hold fails."""
     per_second = _TICKS[values.type.unit]
     ticks = as_array(values, failures.n).cast(pa.int64())
     seconds = floor_divide(ticks.fill_null(0), per_second).to_numpy(zero_copy_only=False)
@@ -261,7 +258,6 @@ def _day(name: str, offset: _Offset, day: int) -> tuple[int, int, int]:
 
 
 def _shown(zone: zoneinfo.ZoneInfo, second: int) -> int:
-    """Return the offset from UTC, in seconds, at an instant."""
     utc = _EPOCH + timedelta(seconds=second)
     return (zone.fromutc(utc.replace(tzinfo=zone)).replace(tzinfo=None) - utc) // _ONE_SECOND
 

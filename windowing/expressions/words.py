@@ -276,7 +276,6 @@ class _Reader:
         return Token("interval", f"{parts[0]} {parts[1]}", span)
 
     def _type(self, token: Token) -> Token:
-        """The words up to the bracket that closes the cast."""
         depth, last = 0, token
         while (following := self._peek()) is not None and (depth or following.value != ")"):
             depth += (following.value in "([") - (following.value in ")]")
@@ -286,7 +285,6 @@ class _Reader:
         return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
 
     def _short_type(self, token: Token) -> Token:
-        """The word behind ``::``, with what is in brackets behind it."""
         last = token
         if self._is_next("("):
             stops = (at for at in range(self.at, len(self.raw)) if self.raw[at].value == ")")
@@ -303,7 +301,6 @@ class _Reader:
         return following is not None and (following.kind, following.value) == ("symbol", symbol)
 
     def _is_behind_operand(self) -> bool:
-        """Whether what comes before can be an operand that ends here."""
         before = self.done[-1] if self.done else None
         if before is None or before.kind in {"symbol", "keyword"}:
             return before is not None and before.value in {")", "]", "end"}
@@ -321,7 +318,6 @@ class _Reader:
 
 
 def _closers(source: str, tokens: list[Token]) -> dict[int, int]:
-    """Pair the brackets, and check the number of levels."""
     closers: dict[int, int] = {}
     open_ones: list[int] = []
     levels, comparisons = _Levels(), _Comparisons()

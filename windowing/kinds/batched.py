@@ -144,7 +144,6 @@ def full_lots(bounds: Ints, part: Codes, parts: int, size: int) -> tuple[Ints, I
 
 @kernel
 def _enter_all(enter: Ints, older: Ints, newest: int, moment: int) -> None:
-    """Let a row and all rows that are linked to it enter at a moment."""
     i = newest
     while i >= 0:
         enter[i] = moment
@@ -314,7 +313,6 @@ def _in_lots(spec: Batched, size: int, sequences: Sequences) -> Moments:
 
 
 def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
-    """Let rows leave sooner where a newer row hides them or takes their place."""
     leave = moments.leave.copy()
     if spec.unique is not None:
         hide_older(moments.enter, leave, *_codes(sequences, (*spec.partition_by, spec.unique)))
@@ -324,7 +322,6 @@ def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments
 
 
 def _visible_only(bounds: Ints, moments: Moments) -> Moments:
-    """Leave out the moments that change nothing that is visible."""
     flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
     if flags.all():
         return moments
@@ -340,7 +337,6 @@ def _visible_only(bounds: Ints, moments: Moments) -> Moments:
 
 
 def _membership(spec: Batched, bounds: Ints, moments: Moments) -> Membership:
-    """Return ranges where rows leave in the order in which they entered, else `Memberships`."""
     enter, leave = moments.enter, moments.leave
     if spec.unique is None and not (spec.partition_by and spec.retain):
         ranges = as_ranges(Memberships(np.arange(len(enter)), enter, leave, bounds, moments.first))
@@ -364,12 +360,10 @@ def _bounds(
 
 
 def _never(bounds: Ints, first: Ints) -> Ints:
-    """Return for each row the bound of its key among the moments, as ``leave`` of rows that stay."""
     return np.repeat(first[1:], np.diff(bounds))
 
 
 def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
-    """Return a code from 0 for each row by its values in some columns, and the number of codes."""
     if not names:
         return np.zeros(len(sequences), np.int32), 1
     codes, values = group_codes([combined(sequences.rows.column(name)) for name in names])
@@ -397,17 +391,14 @@ class BatchedKind(OverlappingKind):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns of ``partition by`` and ``with unique``."""
         names = [*self.spec.partition_by, self.spec.unique]
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def needs_clock(self) -> bool:
-        """Whether rows leave with time."""
         return self.spec.within is not None
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
-        """Raise `ConfigError` where values cannot be compared."""
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
@@ -426,7 +417,6 @@ class BatchedKind(OverlappingKind):
         return Fraction(1) if self.spec.every is None else Fraction(0)
 
     def rows_out(self, rows: int, context: WindowContext) -> int | None:
-        """Return how many rows all panes show, where counts alone decide that."""
         spec = self.spec
         if spec.within is not None or spec.partition_by or spec.unique is not None:
             return None
@@ -436,22 +426,18 @@ class BatchedKind(OverlappingKind):
         return rows_shown(rows, spec.retain, int(spec.every or 1), 0, not (context.hold or context.drop))
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        """Return the type of instants."""
         return None if self.spec.within is None else batched_grid(self.spec, clock, origin).type
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        """Return the type of instants."""
         return self.bounds_type(clock, origin)
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-        """Return clock values as instants."""
         if self.spec.within is None:
             return column
         grid = batched_grid(self.spec, column.type, origin)
         return grid.to_arrow(grid.instants(clock_values(column, name)))
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
-        """Return the panes."""
         return batched_panes(self.spec, sequences, context), signals.marks
 
     def row_steps(
@@ -462,14 +448,12 @@ class BatchedKind(OverlappingKind):
         lives: Memberships,
         context: WindowContext,  # noqa: ARG002
     ) -> RowSteps:
-        """Rows enter with panes."""
         rows = len(sequences)
         never, entering = np.full(rows, NEVER), np.full(rows, NEVER)
         entering[lives.row] = lives.enter
         return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
 
     def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether rows at the instant of a tick of ``every`` enter at that tick."""
         return self.spec.every is not None
 
     @property
@@ -493,9 +477,7 @@ class BatchedKind(OverlappingKind):
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
         last_closed: int,  # noqa: ARG002
     ) -> Mask:
-        """Return the rows that have yet to enter or to leave."""
         return batched_rest(self.spec, sequences, context)
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether rows leave."""
         return self.spec.within is not None or self.spec.retain is not None

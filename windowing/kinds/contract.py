@@ -71,12 +71,10 @@ class WindowKind(ABC):
 
     @property
     def takes_marks(self) -> bool:
-        """Whether the window uses window marks."""
         return False
 
     @property
     def partitioned(self) -> bool:
-        """Whether the spec demands a key."""
         return False
 
     @property
@@ -86,7 +84,6 @@ class WindowKind(ABC):
 
     @property
     def options(self) -> frozenset[Option]:
-        """Which options the window takes, of those that only some windows take."""
         return frozenset()
 
     # --- the columns
@@ -103,7 +100,6 @@ class WindowKind(ABC):
 
     @property
     def expressions(self) -> Mapping[str, Expression]:
-        """The operands that are expressions, by the names of the columns that hold their values."""
         return {operand_column(each): each for each in self.operands if not isinstance(each, str)}
 
     @property
@@ -113,7 +109,6 @@ class WindowKind(ABC):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The attributes that are compared by an amount, without repeats."""
         return ()
 
     @property
@@ -123,7 +118,6 @@ class WindowKind(ABC):
 
     @property
     def watched(self) -> str | None:
-        """The attribute whose decreases deserve a note where rows are in arrival order."""
         return None
 
     @property
@@ -133,7 +127,6 @@ class WindowKind(ABC):
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """The time zones in whose local time windows begin."""
         return ()
 
     @property
@@ -350,7 +343,6 @@ class OverlappingKind(WindowKind):
 
     @property
     def for_any_start(self) -> WindowKind:
-        """The kind that retains rows enough wherever in the batches of its key a segment begins."""
         return self
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
@@ -370,7 +362,6 @@ class OverlappingKind(WindowKind):
         run_through: RunThrough,
         context: WindowContext,  # noqa: ARG002
     ) -> list[EntryState]:
-        """Compose the summaries of the segments of one key, in order, into entry states without window numbers."""
         entries: list[EntryState] = []
         rows, full, lowest, clock = 0, False, None, None
         baseline, value = None, None

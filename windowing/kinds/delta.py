@@ -237,7 +237,6 @@ def run_through(values: Measures, value: Any, amount: Any, sorted_by: bool) -> E
 
 @kernel
 def _ends(next_start: Ints) -> tuple[Ints, Ints]:
-    """Return for each row, if a window starts there, the last start of the segment and the number of starts."""
     n = len(next_start)
     last = np.arange(n)
     starts = np.ones(n, np.int64)
@@ -251,7 +250,6 @@ def _ends(next_start: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def _distinct_records(values: Measures, last: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the records that are the last of those with equal ends, and their ends as `_ends` returns them."""
     out = np.empty(len(values), np.int64)
     count, newest = 0, 0
     for i in range(1, len(values)):

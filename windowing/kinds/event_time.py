@@ -92,7 +92,6 @@ def completed(bounds: Ints, pane: Ints, level: Ints) -> Ints:
 
 @kernel
 def _first_rising(level: Ints, begin: int, value: int) -> int:
-    """Return the first place from ``begin`` on of a level not smaller, the number of levels if none."""
     if begin >= len(level) or level[begin] >= value:
         return begin
     # Most advances complete one pane, so levels mostly rise by 1, and the place is as far as the value. With a search
@@ -313,7 +312,6 @@ def _ranks(shown: _Outputs, key: Ints) -> tuple[Ints, Ints]:
 
 
 def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
-    """Merge outputs key by key."""
     _check_count(len(on_time.pane) + len(repeated.pane))
     place = places(on_time.bounds, on_time.pane, repeated.bounds, repeated.pane)
     late = np.zeros(len(on_time.pane) + len(repeated.pane), np.bool_)
@@ -338,7 +336,6 @@ def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
 
 
 def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
-    """Return the run, or runs, of outputs that show each row."""
     room = len(rows.first) + int(np.maximum(rows.late - rows.first + 1, 0).sum())
     if room > _MOST:
         late = int(np.count_nonzero(rows.late >= rows.first))
@@ -353,7 +350,6 @@ def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
 
 
 def _check_count(count: int) -> None:
-    """Raise `DataError` for more panes than fit into memory."""
     if count > _MOST:
         raise DataError(f"{count:,} panes would come out of one slice", "use a longer creationPeriod")
 
@@ -406,7 +402,6 @@ def _closed(spec: TimeInterval, signals: Signals, is_float: bool, context: Windo
 
 
 def _after_marks(sequences: Sequences, epoch: Ints, panes: Panes) -> Ints:
-    """Return the places of the marks, or the end of the key, that triggered panes."""
     first = np.searchsorted(panes.key, np.arange(len(sequences.bounds)))
     place = sequences.bounds[panes.key + 1]
     for key in np.flatnonzero(np.diff(first)):
@@ -418,7 +413,6 @@ def _after_marks(sequences: Sequences, epoch: Ints, panes: Panes) -> Ints:
 
 
 def _after_last(panes: Panes, order: Ints, lives: Memberships, closing: Ints, rows: int) -> Ints:
-    """Return for each row the last pane that shows it and is caused by the advance that closes its last interval."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     counts = lives.leave - lives.enter
@@ -464,12 +458,10 @@ class EventTimeKind(OverlappingKind):
 
     @property
     def partitioned(self) -> bool:
-        """Whether the spec demands a key."""
         return self.spec.partitioned
 
     @property
     def options(self) -> frozenset[Option]:
-        """Those of the watermark."""
         return frozenset({"event time"})
 
     @property
@@ -487,20 +479,16 @@ class EventTimeKind(OverlappingKind):
 
     @property
     def causes(self) -> Causes:
-        """Rows, which advance the watermark."""
         return "rows"
 
     @property
     def rows_out_per_row(self) -> Fraction:
-        """About how many panes hold a row."""
         return max(Fraction(1), self.spec.duration / self.spec.period)
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
-        """Return the type of interval bounds."""
         return make_intervals(clock, self.spec).type
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
-        """Return the outputs of all panes."""
         assert signals.watermarks is not None
         assert context.event_time is not None
         return interval_panes(self.spec, sequences, signals.watermarks, context.event_time), signals.marks
@@ -508,19 +496,15 @@ class EventTimeKind(OverlappingKind):
     def row_steps(
         self, sequences: Sequences, signals: Signals, panes: Panes, lives: Memberships, context: WindowContext
     ) -> RowSteps:
-        """Return when rows enter and leave."""
         return interval_steps(self.spec, sequences, signals, panes, lives, context)
 
     def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
-        """Return the rule of late rows."""
         return make_lateness(dtype, self.spec, lag, min_gap)
 
     def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        """Always."""
         return True
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
-        """Return the cell of the grid of all starts and ends that each row is in."""
         name = str(context.event_time)
         column = combined(sequences.rows.column(name))
         return make_intervals(column.type, self.spec).grid.cells(clock_values(column, name))
@@ -533,12 +517,10 @@ class EventTimeKind(OverlappingKind):
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
         last_closed: int,
     ) -> Mask:
-        """Return the rows of panes that may still be emitted."""
         assert context.event_time is not None
         return interval_rest(self.spec, sequences, context.event_time, last_closed)
 
     def last_closed(self, signals: Signals, count: int, context: WindowContext) -> int:
-        """Return an event-time pane that is closed after the first ``count`` advances, as are all panes before it."""
         if signals.watermarks is None or not count:
             return NO_LEVEL
         level = int(signals.watermarks.level[count - 1])
@@ -547,5 +529,4 @@ class EventTimeKind(OverlappingKind):
         return max(NO_LEVEL, level - math.ceil(self.spec.discard_age / self.spec.period) - 1)
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        """Always."""
         return True

@@ -172,7 +172,6 @@ def _happen(keys: Keys, tumbles: bool, ages: bool, first: int, last: int) -> Non
 
 @kernel
 def _leave_empty(keys: Keys, empties: bool, place: int) -> None:
-    """Remove the keys from the list whose last row time has evicted by ``place``."""
     nodes, head = keys.nodes, len(keys.nodes) - 1
     while empties and nodes[head, NEWER] != head and nodes[nodes[head, NEWER], STOP] <= place:
         leave(keys, nodes[head, NEWER])
@@ -231,7 +230,6 @@ def date(nodes: Nodes, k: int, times: Times, place: int) -> None:
 
 @kernel
 def _drop(keys: Keys, key: npt.NDArray[np.int32], row: int, following: Ints) -> None:
-    """Evict a chain of rows from their windows, where their keys still hold them."""
     while row >= 0:
         k = key[row]
         # a row before BEGIN was in an earlier window of the key and is not counted any more

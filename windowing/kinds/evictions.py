@@ -86,7 +86,6 @@ def tick_events(values: Measures, grid: AnyGrid, sequences: Sequences, clock: Cl
 
 
 def _first_ticks(grid: Grid, dtype: pa.DataType, seconds: Ints) -> Ints:
-    """Return the first tick at or after each of ``seconds``."""
     per_second = scale_of(dtype).per_second
     if per_second is None:
         return grid.first_ticks(seconds.astype(np.float64))

@@ -44,12 +44,10 @@ class Lifetimes:
 
     @property
     def is_first(self) -> Mask:
-        """Which lifetimes are the first of their keys, bool (S,)."""
         return np.append(True, self.key[1:] != self.key[:-1])[: len(self.key)]
 
     @property
     def lives(self) -> Mask:
-        """Which lifetimes are the last of their keys and not ended by an eviction, bool (S,)."""
         return np.append(self.is_first[1:], True)[: len(self.key)] & (self.eviction < 0)
 
     def restored(self, restored: RestoredState) -> RestoredState:
@@ -112,7 +110,6 @@ def merge_sliding(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, coun
 
 
 def _of_keys(panes: Panes, lifetimes: Lifetimes, kept: Mask) -> Panes:
-    """Return those panes of lifetimes that are kept as panes of their keys."""
     key = lifetimes.key[panes.key]
     panes, key = replace(panes, key=key).take(np.flatnonzero(kept)), key[kept]
     return replace(panes, number=np.arange(len(panes)) - np.searchsorted(key, key))

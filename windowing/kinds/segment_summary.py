@@ -127,7 +127,6 @@ class WindowPosition:
 
     @property
     def windows(self) -> int:
-        """Number of panes that have come out."""
         return self.starts if self.open_at is None or self.closed else self.starts - 1
 
 

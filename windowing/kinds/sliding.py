@@ -102,7 +102,6 @@ def _memberships(bounds: Ints, triggers: Triggers, evicted: Ints) -> Memberships
 
 
 def _instants(triggers: Triggers, clock: SlidingClock | None) -> pa.Array | None:
-    """Return the ticks of triggers as `Panes.at`."""
     if triggers.cell is None or clock is None or clock.grid is None:
         return None
     return clock.grid.bounds(triggers.cell)
@@ -139,7 +138,6 @@ def _evicted_places(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
 
 
 def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> Events | None:
-    """Return the ticks that trigger."""
     period = trigger_of(spec.trigger).period
     if period is None:
         return None
@@ -195,12 +193,10 @@ class SlidingKind(OverlappingKind):
 
     @property
     def partitioned(self) -> bool:
-        """Whether the spec demands a key."""
         return self.spec.partitioned
 
     @property
     def eviction(self) -> PartitionEviction | None:
-        """Which keys are evicted."""
         return self.spec.eviction
 
     @property
@@ -211,13 +207,11 @@ class SlidingKind(OverlappingKind):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes of ``delta``, and the condition of a trigger."""
         condition = trigger_of(self.spec.trigger).condition
         return tuple(dict.fromkeys([*self.measured, *([] if condition is None else [operand_column(condition)])]))
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The condition of a trigger."""
         return self.spec.trigger.operands
 
     @property
@@ -227,18 +221,15 @@ class SlidingKind(OverlappingKind):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The attributes of ``delta``."""
         names = (evict_of(self.spec.evict).attribute, self.baseline_attribute)
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def needs_clock(self) -> bool:
-        """Whether time evicts or triggers, or keys are evicted by age."""
         ages = self.eviction is not None and self.eviction.kind == "partitionAge"
         return ages or evict_of(self.spec.evict).needs_clock or trigger_of(self.spec.trigger).needs_clock
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute has no values that can be subtracted, or a condition is no boolean."""
         condition = trigger_of(self.spec.trigger).condition
         if condition is not None and operand_column(condition) == name:
             check_condition("when", condition, dtype)
@@ -248,12 +239,10 @@ class SlidingKind(OverlappingKind):
 
     @property
     def causes(self) -> Causes:
-        """The clock, where time triggers."""
         return "ticks" if trigger_of(self.spec.trigger).needs_clock else "rows"
 
     @property
     def rows_out_per_row(self) -> Fraction:
-        """About how many rows of the result a row causes."""
         match self.spec:
             case Sliding(Time(age), Time(period)):
                 return max(Fraction(1), age / period)
@@ -262,7 +251,6 @@ class SlidingKind(OverlappingKind):
         return Fraction(0)
 
     def rows_out(self, rows: int, context: WindowContext) -> int | None:
-        """Return how many rows all panes show, where counts alone decide that."""
         match self.spec:
             case Sliding(Count(held), Count(step)) if self.eviction is None:
                 least = 0 if context.partial else held
@@ -270,12 +258,10 @@ class SlidingKind(OverlappingKind):
         return None
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        """Return the type of ticks."""
         period = trigger_of(self.spec.trigger).period
         return None if period is None else time_grid(clock, period, origin).type
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-        """Return clock values in the type of ticks."""
         period = trigger_of(self.spec.trigger).period
         if period is None:
             return column
@@ -309,7 +295,6 @@ class SlidingKind(OverlappingKind):
         return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True)
 
     def fills(self, step: Step, held: Ints) -> Mask | bool:
-        """Whether a window that was never full is full at this step of a row, as what evicts says."""
         return evict_of(self.spec.evict).fills(step, held)
 
     def eviction_instants(
@@ -319,7 +304,6 @@ class SlidingKind(OverlappingKind):
         parts: Lifetimes,
         context: WindowContext,
     ) -> pa.Array | None:
-        """Return the tick of each eviction, where time triggers."""
         period = trigger_of(self.spec.trigger).period
         if period is None:
             return None
@@ -327,7 +311,6 @@ class SlidingKind(OverlappingKind):
         return grid.bounds(np.where(parts.evictions.by_tick, parts.evictions.tick, 0))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
-        """Return all partition evictions."""
         return sliding_evictions(self.spec, sequences, marks, context)
 
     def retained_rows(
@@ -338,7 +321,6 @@ class SlidingKind(OverlappingKind):
         key_lifetimes: Lifetimes | None,
         last_closed: int,  # noqa: ARG002
     ) -> Mask:
-        """Return the rows that the windows hold at the end of the run."""
         per_lifetime = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
         is_retained = evict_of(self.spec.evict).rows_at_end(per_lifetime, context)
         if context.partial and sequences.keys is None:
@@ -356,11 +338,9 @@ class SlidingKind(OverlappingKind):
 
     @property
     def baseline_attribute(self) -> str | None:
-        """The attribute of a ``delta`` trigger."""
         return trigger_of(self.spec.trigger).attribute
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
-        """Return whether ``delta`` has evicted a row, and the baseline of a ``delta`` trigger."""
         return full_and_baseline(self.spec, sequences, restored)
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:
@@ -368,10 +348,8 @@ class SlidingKind(OverlappingKind):
         return self.eviction is None and (has_key or not context.partial)
 
     def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
-        """Return what later segments need of a segment, with what ``delta`` needs of it."""
         return with_delta(self.spec, segment, window)
 
     def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
-        """Run the delta transition of a start value of the trigger through a segment."""
         assert isinstance(self.spec.trigger, Delta)
         return exit_through(segment, self.spec.trigger.attribute, self.spec.trigger.amount, value)

@@ -43,7 +43,6 @@ class EvictPolicy(ABC):
 
     @property
     def attribute(self) -> str | None:
-        """The column that the policy compares."""
         return None
 
     @abstractmethod
@@ -84,29 +83,23 @@ class CountEvict(EvictPolicy):
     value: Count
 
     def evicted_at(self, sequences: Sequences) -> Ints:
-        """Return the m-th row after each."""
         bounds = sequences.bounds
         row, end = np.arange(len(sequences)), np.repeat(bounds[1:], np.diff(bounds))
         return np.where(row < end - self.value.n, row + self.value.n, len(sequences))
 
     def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:  # noqa: ARG002
-        """Return the place after the first n rows of each key."""
         return bounds[:-1] + min(self.value.n, _MOST_ROWS) - (0 if restored is None else restored.ahead)
 
     def fills(self, step: Step, held: Ints) -> Mask | bool:
-        """Whether n rows are in."""
         return step == "is in" and np.equal(held, self.value.n)
 
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
-        """Return the n-th row before each trigger."""
         return np.maximum(begin, triggers.place - self.value.n)
 
     def finding(self, trigger: TriggerPolicy) -> Finding:  # noqa: ARG002
-        """Return all ticks, or none where the window holds nothing."""
         return _all_ticks if self.value.n else _no_tick
 
     def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:  # noqa: ARG002
-        """Return the last n rows of each key."""
         place, ends = np.arange(len(sequences)), np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
         return place >= ends - self.value.n
 
@@ -124,16 +117,13 @@ class DeltaEvict(EvictPolicy):
 
     @property
     def attribute(self) -> str:
-        """The column that the policy compares."""
         return self.value.attribute
 
     def evicted_at(self, sequences: Sequences) -> Ints:
-        """Return the first row that is too far above each."""
         values, too_much = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         return evicted_by_delta(sequences.bounds, comparable(values), too_much)
 
     def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:
-        """Return the place after the first row that evicts another."""
         assert evicted is not None
         begin = bounds[:-1]
         first_evicted = np.full(len(begin), len(evicted))
@@ -142,11 +132,9 @@ class DeltaEvict(EvictPolicy):
         return first_evicted + 1 if restored is None else np.where(restored.key_state.full, begin, first_evicted + 1)
 
     def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
-        """Whether a row has been evicted."""
         return step == "evicts"
 
     def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:  # noqa: ARG002
-        """Return the rows that no row evicts."""
         return self.evicted_at(sequences) == len(sequences)
 
 
@@ -162,14 +150,12 @@ class TimeEvict(EvictPolicy):
     needs_clock: ClassVar[bool] = True
 
     def evicted_at(self, sequences: Sequences) -> Ints:
-        """Return the first row that is too much later."""
         values, scale = sliding_clock_values(sequences)
         return evicted_by_delta(
             sequences.bounds, comparable(values), amount_in_measure(values, scale, self.value.seconds)
         )
 
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:
-        """Return the oldest row that is young enough."""
         assert clock is not None
         clock = clock.finer()
         came = clock.values[triggers.cause] if triggers.cell is None else clock.ticks(triggers.cell)
@@ -178,11 +164,9 @@ class TimeEvict(EvictPolicy):
         return oldest_retained(begin, triggers.place, comparable(at), comparable(clock.values), age)
 
     def finding(self, trigger: TriggerPolicy) -> Finding:
-        """Return the ticks at which the row is young enough."""
         return _all_ticks if trigger.period is None else partial(_young_ticks, self.value, trigger)
 
     def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:
-        """Return the rows that are young enough."""
         clock = sliding_clock(None, sequences, context)
         at = np.full(len(sequences), clock.now, clock.values.dtype)
         return ~risen_pairs(comparable(at), comparable(clock.values), clock.age(self.value.seconds))

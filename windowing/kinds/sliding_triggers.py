@@ -155,17 +155,14 @@ class TriggerPolicy(ABC):
 
     @property
     def attribute(self) -> str | None:
-        """The column that the policy compares."""
         return None
 
     @property
     def period(self) -> Fraction | None:
-        """The distance between two ticks in seconds."""
         return None
 
     @property
     def condition(self) -> Operand | None:
-        """The condition that rows meet which trigger."""
         return None
 
     @abstractmethod
@@ -185,7 +182,6 @@ class CountTrigger(TriggerPolicy):
     comes_with_row: ClassVar[bool] = True
 
     def triggers(self, given: TriggerInput) -> Triggers:
-        """Return a trigger after each n-th row of a key."""
         return _count_triggers(given.sequences.bounds, self.value.n, given.context.restored)
 
 
@@ -200,11 +196,9 @@ class DeltaTrigger(TriggerPolicy):
 
     @property
     def attribute(self) -> str:
-        """The column that the policy compares."""
         return self.value.attribute
 
     def triggers(self, given: TriggerInput) -> Triggers:
-        """Return a trigger before each row that exceeds the baseline."""
         restored = given.context.restored
         starts = tripping(self.value, given.sequences, restored)
         return _delta_triggers(given.sequences.bounds, starts, restored)
@@ -223,11 +217,9 @@ class TimeTrigger(TriggerPolicy):
 
     @property
     def period(self) -> Fraction:
-        """The distance between two ticks in seconds."""
         return self.value.seconds
 
     def triggers(self, given: TriggerInput) -> Triggers:
-        """Return triggers at ticks."""
         return _tick_triggers(self.value, given)
 
 
@@ -244,11 +236,9 @@ class WhenTrigger(TriggerPolicy):
 
     @property
     def condition(self) -> Operand:
-        """The condition."""
         return self.value.condition
 
     def triggers(self, given: TriggerInput) -> Triggers:
-        """Return a trigger after each row that meets the condition."""
         return _when_triggers(given.sequences, truth(given.sequences.rows, operand_column(self.condition)))
 
 
@@ -277,7 +267,6 @@ def tripping(trigger: Delta, sequences: Sequences, restored: RestoredState | Non
 
 
 def _count_triggers(bounds: Ints, n: int, restored: RestoredState | None) -> Triggers:
-    """Return a trigger after each n-th row of a key."""
     ahead = np.zeros(len(bounds) - 1, np.int64) if restored is None else restored.ahead
     reached = np.diff(bounds) + ahead
     key, step = spread(reached // n - ahead // n)
@@ -296,7 +285,6 @@ def _when_triggers(sequences: Sequences, met: Mask) -> Triggers:
 
 
 def _delta_triggers(bounds: Ints, starts: Ints, restored: RestoredState | None) -> Triggers:
-    """Return a trigger before each row that exceeds the baseline, which advances as in a tumbling ``delta`` window."""
     key, step = spread(np.diff(np.searchsorted(starts, bounds)))
     is_set = np.zeros(len(bounds) - 1, np.bool_)
     if restored is not None:

@@ -143,7 +143,6 @@ def _plain(cursor: Cursor) -> spec.AggregateCall:
 
 
 def _advice(cursor: Cursor, rest: Token) -> str:
-    """Return what to write where something stands behind an aggregate, such as the ``as n`` of SQL."""
     before, after = cursor.source[: rest.span.start].strip(), cursor.source[rest.span.stop :].strip()
     name = after if rest.text.lower() == "as" else f"{rest.text}{after}"
     is_name = re.fullmatch(r'\w+|"[^"]+"', name) is not None
@@ -151,7 +150,6 @@ def _advice(cursor: Cursor, rest: Token) -> str:
 
 
 def _name(tokens: Sequence[Token]) -> tuple[str | None, int]:
-    """Return the name before ``=``, and the index of the token after it."""
     if len(tokens) > 2 and tokens[0].kind in ("word", "column") and _is(tokens[1], "=") and not _is(tokens[2], "="):
         return tokens[0].value, 2
     return None, 0
@@ -269,7 +267,6 @@ def _argument(cursor: Cursor, low: int, high: int) -> spec.Argument:
 
 
 def _parse(cursor: Cursor, low: int, high: int) -> Expression:
-    """Read the expression of tokens ``[low, high)``."""
     tokens = cursor.tokens
     if low >= high:
         raise cursor.error(
@@ -322,7 +319,6 @@ def _place(places: Sequence[tuple[int, int]], at: int) -> int:
 
 
 def _end(tokens: Sequence[Token], low: int) -> int:
-    """Return the index of the parenthesis that closes what a token stands in, or of the end."""
     depth = 0
     for at in range(low, len(tokens)):
         if tokens[at].kind == "end" or (depth == 0 and _is(tokens[at], ")")):

@@ -39,7 +39,6 @@ class Form(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The canonical name of the call."""
         return self.text.partition("(")[0]
 
 
@@ -68,12 +67,10 @@ class Call:
 
     @property
     def first(self) -> Token:
-        """The first argument, without its name."""
         return self.arguments[0].value
 
     @property
     def second(self) -> Token:
-        """The second argument, without its name."""
         return self.arguments[1].value
 
 
@@ -103,12 +100,10 @@ class Policy:
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """The amounts that differences of columns are compared with."""
         return ()
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """The time zones in whose local time windows begin."""
         return ()
 
 
@@ -126,7 +121,6 @@ class Rule(NamedTuple, Generic[_T]):
 
     @property
     def reason(self) -> str:
-        """The close reason of its windows, where they tumble."""
         return self.closed_by or self.form.name
 
 
@@ -188,7 +182,6 @@ def _name(cursor: Cursor) -> Token | None:
 
 
 def _expression(cursor: Cursor, opening: Token, do: str) -> Token:
-    """Parse all tokens up to the comma or parenthesis behind an argument, as one token."""
     first, depth, count = cursor.peek(), 0, 0
     if first.kind == "symbol" and first.text not in _SIGNS:
         raise _broken(cursor, opening, "expected an argument", do)

@@ -37,7 +37,6 @@ class Time(Policy):
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """The seconds, on the clock."""
         return (Distance(None, self.seconds),)
 
     def __str__(self) -> str:
@@ -65,7 +64,6 @@ class Calendar(Policy):
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """That of the days."""
         return (self.tz,)
 
     def __str__(self) -> str:
@@ -100,7 +98,6 @@ class Cron(Policy):
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """That of the expression."""
         return (self.tz,)
 
     def __str__(self) -> str:

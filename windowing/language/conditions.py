@@ -78,7 +78,6 @@ class When(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The condition."""
         return (self.condition,)
 
     def __str__(self) -> str:
@@ -101,7 +100,6 @@ class While(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The condition."""
         return (self.condition,)
 
     def __str__(self) -> str:
@@ -125,7 +123,6 @@ class From(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The two conditions."""
         return (self.condition, self.until)
 
     def __str__(self) -> str:
@@ -156,7 +153,6 @@ class Reaches(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What is aggregated."""
         return () if self.argument is None else (self.argument,)
 
     @property
@@ -180,7 +176,6 @@ def _reaches(cursor: Cursor, call: Call, _: int) -> Reaches:
 
 
 def _aggregate(cursor: Cursor, token: Token, do: str) -> tuple[str, Operand | None]:
-    """Return the aggregate and its argument that a text such as ``sum(bytes)`` names."""
     name, opening, rest = token.text.partition("(")
     function, inner = name.strip().lower(), rest.removesuffix(")")
     if token.kind != "expression" or not opening or inner == rest or function not in REACHES:
@@ -202,17 +197,14 @@ class AnyOf(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """Those of all policies."""
         return tuple(operand for policy in self.policies for operand in policy.operands)
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """Those of all policies."""
         return tuple(distance for policy in self.policies for distance in policy.distances)
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """Those of all policies."""
         return tuple(dict.fromkeys(zone for policy in self.policies for zone in policy.zones))
 
     def __str__(self) -> str:
@@ -348,7 +340,6 @@ def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
 
 
 def _signs(amount: AnyExpression, node: Node) -> tuple[Sign, ...]:
-    """Return a sign for each operand but the first."""
     if node.kind in {"sum", "product"} and "%" not in node.value:
         return node.value  # type: ignore[return-value]
     if node.kind == "negate":

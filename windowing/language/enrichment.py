@@ -87,7 +87,6 @@ class Enrichment:
 
     @property
     def clauses(self) -> str:
-        """The text behind the path, which decides what matches and what is taken."""
         asof = f" {self.asof}" if self.asof is not None else ""
         take = f" take {', '.join(map(str, self.take))}" if self.take is not None else ""
         return f"on {', '.join(map(str, self.keys))}{asof}{take}"
@@ -122,7 +121,6 @@ def parse_enrichment(text: str) -> Enrichment:
 
 
 def _head(text: str) -> tuple[str, str, int]:
-    """Return the name, the path, and where the rest begins."""
     found = _HEAD.match(text)
     assert found is not None
     for group, what in (("name", "a name"), ("sign", "'='"), ("path", "a path")):

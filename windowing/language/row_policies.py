@@ -47,7 +47,6 @@ class Delta(Policy):
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """The amount."""
         return (Distance(self.attribute, self.amount),)
 
     def __str__(self) -> str:
@@ -74,7 +73,6 @@ class Gap(Policy):
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """The amount."""
         return (Distance(self.attribute, self.amount),)
 
     def __str__(self) -> str:
@@ -115,7 +113,6 @@ class Changing(Policy):
 
     @property
     def looks_at_window_before(self) -> bool:
-        """Whether the amount asks for the window before, with ``previous``."""
         return uses_previous(self.amount)
 
     def __str__(self) -> str:
@@ -124,7 +121,6 @@ class Changing(Policy):
 
 
 def _changes(token: Token) -> bool:
-    """Whether an amount is a column or an expression, and no number."""
     return token.kind in {"word", "column", "expression"}
 
 
@@ -139,7 +135,6 @@ class Punct(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The condition."""
         return () if self.column is None else (self.column,)
 
     def __str__(self) -> str:
@@ -161,7 +156,6 @@ class Change(Policy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What is compared."""
         return self.columns
 
     def __str__(self) -> str:

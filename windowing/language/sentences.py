@@ -184,7 +184,6 @@ def _reaches(policy: Reaches, times: Times) -> str:
 
 
 def _stretch(policy: Time | Calendar | Cron) -> str:
-    """Return the windows of a policy of the clock."""
     match policy:
         case Time():
             return f"the intervals of {duration(policy.seconds)} on the clock"
@@ -195,7 +194,6 @@ def _stretch(policy: Time | Calendar | Cron) -> str:
 
 
 def _at(policy: Calendar) -> str:
-    """Return where units of the calendar begin, where that is not midnight, or of weeks not Monday."""
     day = f" on {_WEEKDAYS[policy.start]}s" if policy.unit == "week" else ""
     if not (policy.at.hour or policy.at.minute or policy.at.second):
         return f", which begin{day}" if day else ""

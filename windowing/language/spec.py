@@ -71,7 +71,6 @@ class PartitionEviction:
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """The seconds of ``partitionAge``, on the clock."""
         return (Distance(None, self.amount),) if self.kind == "partitionAge" else ()
 
     def __str__(self) -> str:
@@ -93,7 +92,6 @@ class Tumbling:
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """Those of the policy and of the partition eviction."""
         return (*self.policy.distances, *(self.eviction.distances if self.eviction is not None else ()))
 
     def __str__(self) -> str:
@@ -117,7 +115,6 @@ class Sliding:
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """Those of both policies and of the partition eviction."""
         return (
             *self.evict.distances,
             *self.trigger.distances,
@@ -148,7 +145,6 @@ class TimeInterval:
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """All settings, on the event time."""
         return tuple(Distance(None, amount) for amount in (self.duration, self.period, self.discard_age, self.offset))
 
     def __str__(self) -> str:
@@ -183,7 +179,6 @@ class Batched:
 
     @property
     def distances(self) -> tuple[Distance, ...]:
-        """What is next to ``within``, on the clock."""
         return (
             ()
             if self.within is None
@@ -236,12 +231,10 @@ class AggregateCall:
 
     @property
     def calls(self) -> tuple[AggregateCall, ...]:
-        """The call itself, as `AggregateExpression` has its calls."""
         return (self,)
 
     @property
     def text(self) -> str:
-        """The call without its name."""
         where = "" if self.where is None else f" where {self.where}"
         return f"{self.function}({', '.join(map(_argument_text, self.arguments))}){where}"
 

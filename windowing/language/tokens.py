@@ -104,7 +104,6 @@ class Duration(Fraction):
     """The number and the unit as they were written."""
 
     def __new__(cls, seconds: Fraction, written: str) -> Duration:
-        """Return the seconds, as they were written."""
         amount = super().__new__(cls, seconds)
         amount.written = written
         return amount
@@ -134,7 +133,6 @@ class Token:
 
     @property
     def value(self) -> str:
-        """The text without its quotes."""
         if self.kind not in {"column", "text"}:
             return self.text
         quote = self.text[0]
@@ -182,7 +180,6 @@ class Cursor:
 
     @property
     def last(self) -> Token:
-        """The token before the cursor."""
         return self._tokens[self._index - 1]
 
     def keyword(self, ahead: int = 0) -> str:

@@ -134,7 +134,6 @@ def _is_missing(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bo
 
 
 def _has_no_value(was: Mapping[str, Any], old: Sequence[str] | None, new: Sequence[str]) -> bool:
-    """Whether columns without a value, which no row could be ordered by, are all that two orders differ by."""
     types = {**(was.get("input") or {}), **(was.get("columns") or {})}
     return all(types.get(name) == "null" for name in {*(old or ())} ^ {*new})
 
@@ -147,7 +146,6 @@ def _kind_of_values(dtype: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it is after a round trip through JSON."""
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value if value is None or isinstance(value, bool | str) else str(value)

@@ -189,12 +189,10 @@ class Plan:
 
     @property
     def kind(self) -> WindowKind:
-        """The kind of the window."""
         return kind_of(self.spec)
 
     @property
     def context(self) -> WindowContext:
-        """The context of the window, as its options say."""
         options = self.options
         return WindowContext(
             **{each.name: getattr(options, each.name) for each in fields(options)},
@@ -206,17 +204,14 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the input that tasks read, without repeats."""
         return tuple(dict.fromkeys([*self.key, *self.read_values]))
 
     @property
     def lag_columns(self) -> tuple[LagColumn, ...]:
-        """The columns that a scan computes of rows in order, each after those that it uses."""
         return among(self.projection.lags, self.values) if self.projection.lags else ()
 
     @property
     def read_values(self) -> tuple[str, ...]:
-        """The columns that sequences hold before `lag_columns` are computed, without repeats."""
         late = self.lag_columns
         if not late:
             return self.values
@@ -234,7 +229,6 @@ class Plan:
 
     @property
     def emits_rows(self) -> bool:
-        """Whether panes emit rows, instead of one row of aggregates (or one for each group)."""
         return self.options.emit != "aggregates" or self.options.operator is not None
 
     @property
@@ -244,7 +238,6 @@ class Plan:
 
     @property
     def at_names(self) -> tuple[str, ...]:
-        """Names of the result's columns of order values."""
         count = 1 if not self.at or self.causes == "ticks" else len(self.at)
         return tuple(numbered("_at", i) for i in range(count))
 
@@ -255,7 +248,6 @@ class Plan:
 
     @property
     def reads_result(self) -> bool:
-        """Whether the input is an earlier result, with mark-only rows among its rows."""
         return self.pos is not None
 
     @property
@@ -265,12 +257,10 @@ class Plan:
 
     @property
     def needs_turn_column(self) -> bool:
-        """Whether ``_at`` and ``_pos`` alone fail to sort panes of the clock before panes of rows of one instant."""
         return self.causes == "both" and (len(self.at) > 1 or bool(self.ties))
 
     @property
     def stream_names(self) -> tuple[str, ...]:
-        """Names of the result's columns that say what triggered a pane, in the order in which they sort panes."""
         first, *others = self._sorted_names
         return (first, *((TURN,) if self.needs_turn_column else ()), *others)
 
@@ -284,12 +274,10 @@ class Plan:
 
     @property
     def place_names(self) -> tuple[str, ...]:
-        """Names of the result's columns that number the rows of a pane, or those that an operator returns."""
         return (STEP, ROW) if self.options.operator else (ROW,) if self.emits_rows else ()
 
     @property
     def clock(self) -> str | None:
-        """The column of the clock, where the window uses the clock."""
         return self.options.event_time or (self.sort[0] if self.sort else None)
 
     @property

@@ -110,7 +110,6 @@ def _stamps(names: Sequence[str]) -> list[str]:
 
 
 def _outputs(schema: pa.Schema) -> Sequence[str]:
-    """Return the columns that event-time panes have behind the fixed ones, where they stand there."""
     after = schema.names.index(FIXED[-1]) + 1 if FIXED[-1] in schema.names else 0
     found = [(field.name, field.type) for field in list(schema)[after : after + len(OUTPUTS)]]
     return OUTPUTS if found == list(zip(OUTPUTS, (pa.string(), pa.int64()), strict=True)) else ()

@@ -137,7 +137,6 @@ def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order
 
 
 def _instants(schema: pa.Schema) -> list[str]:
-    """Return the timestamps and dates that are no stamps of a result."""
     return [field.name for field in schema if is_instant(field.type) and not _STAMP.fullmatch(field.name)]
 
 

@@ -174,7 +174,6 @@ def _check_sort(schema: pa.Schema, options: Options) -> None:
 
 
 def _check_rows(options: Options, calls: int) -> None:
-    """Raise `ConfigError` for aggregates or groups where rows are written unchanged."""
     shown = "--operator" if options.operator else f"--emit {options.emit}"
     if options.operator and options.emit != "aggregates":
         raise ConfigError(
@@ -299,7 +298,6 @@ def _placed(distances: Sequence[Distance], clock: str | None) -> Iterator[tuple[
 
 
 def _is_duration(operand: Any, schema: pa.Schema) -> bool:
-    """Whether an amount that rows say is a time."""
     if not isinstance(operand, str) and uses_previous(operand):
         return has_duration(operand)
     return bool(pa.types.is_duration(schema.field(operand_column(operand)).type))

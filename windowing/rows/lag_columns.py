@@ -31,7 +31,6 @@ class Shift:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the argument reads."""
         return (self.argument,) if isinstance(self.argument, str) else self.argument.columns
 
 
@@ -52,7 +51,6 @@ class LagColumn:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it is computed from, without repeats."""
         own = {shift.name for shift in self.shifts}
         read = [*(name for shift in self.shifts for name in shift.columns), *self.value.columns]
         return tuple(dict.fromkeys(name for name in read if name not in own))

@@ -166,7 +166,6 @@ def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[
 
 @kernel
 def _is_smaller(left: npt.NDArray[np.int64], i: int, right: npt.NDArray[np.int64], j: int) -> bool:
-    """Whether column i of ``left`` sorts before column j of ``right``."""
     for d in range(left.shape[0]):
         if left[d, i] != right[d, j]:
             return left[d, i] < right[d, j]

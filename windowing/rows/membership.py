@@ -352,7 +352,6 @@ def batches(membership: Membership, rows: int = 1 << 21) -> Iterator[tuple[int, 
 
 
 def _grouped_by_pane(memberships: Memberships, pane: Ints, chosen: Mask) -> Ranges:
-    """Ranges over the chosen entries, grouped by their ``pane``, in the order of the entries."""
     entries = np.flatnonzero(chosen)
     entries = entries[np.argsort(pane[entries], kind="stable")]
     bounds = np.concatenate([[0], np.cumsum(np.bincount(pane[entries], minlength=len(memberships)))]).astype(np.int64)

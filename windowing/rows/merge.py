@@ -152,7 +152,6 @@ def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | No
 
 
 def _ranked_keys(tables: Sequence[pa.Table]) -> tuple[Codes, pa.Table]:
-    """`group_codes` of distinct keys that ascend in each table. Keys of one text column are merged and not sorted."""
     every = pa.concat_tables(tables)
     columns = [combined(column) for column in every.columns]
     if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:

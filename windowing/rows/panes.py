@@ -59,7 +59,6 @@ class ScanRejects:
 
     @property
     def by_reason(self) -> dict[str, int]:
-        """How many rows have each reason."""
         return {entry["values"]: entry["counts"] for entry in self.reason.value_counts().to_pylist()}
 
     def take(self, picks: Ints) -> ScanRejects:

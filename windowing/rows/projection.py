@@ -77,7 +77,6 @@ class Projection:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether the stage sees its input as it is."""
         return not (self.computed or self.where or self.virtual or self.lags)
 
     def closure(self, names: Iterable[str]) -> frozenset[str]:
@@ -278,11 +277,9 @@ class StoredCondition:
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns that it depends on."""
         return self.value.columns
 
     def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
-        """Return whether it is true for no row with such values, and fails for none."""
         from ..expressions.pruning import bounds_of, never_true  # noqa: PLC0415 - few runs have a condition
 
         bounds = {
@@ -325,12 +322,10 @@ class ProjectionSource:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the projection."""
         return self.projection.schema
 
     @property
     def files(self) -> Sequence[InputFile]:
-        """The files, in arrival order."""
         return self.base.files
 
     @property
@@ -340,12 +335,10 @@ class ProjectionSource:
 
     @property
     def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without going through all of its bytes."""
         return self.base.columnar
 
     @property
     def stream(self) -> StreamInfo | None:
-        """How the input is read as a stream."""
         return self.base.stream
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
@@ -361,7 +354,6 @@ class ProjectionSource:
         return replace(batch, rows=found.rows.select(list(columns)), kept=found.kept, failures=found.failures)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
-        """Return the smallest splits into which a split can be divided, in order."""
         return self.base.parts_of(split)
 
     def looks_of(self, split: Split) -> Sequence[Split]:
@@ -369,27 +361,21 @@ class ProjectionSource:
         return self.base.looks_of(split)
 
     def is_local(self, split: Split) -> bool:
-        """Whether the file of a split is on a local file system, where reads have little latency."""
         return self.base.is_local(split)
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
-        """Return the split."""
         return [split]
 
     def file_name(self, split: Split) -> str:
-        """Return the name of the file of a split relative to the path that the user gave."""
         return self.base.file_name(split)
 
     def explain_type(self, column: str) -> str | None:
-        """Return which value made a column of the input text, or None."""
         return self.base.explain_type(column) if column in self.base.schema.names else None
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the 1-based line or row in the file for arrival positions of a split."""
         return self.base.line_numbers(split, pos)
 
     def _read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
-        """Read the parts of a split that may have rows for which the condition is true."""
         if self.condition is None:
             return self.base.read(split, columns, dictionary)
         parts = self.base.parts_with(split, self.condition)

@@ -163,7 +163,6 @@ class Sequences:
 
     @property
     def arrived_in_order(self) -> bool:
-        """Whether the rows of each key arrived in their total order, and the keys one after the other."""
         return bool((self.pos[1:] > self.pos[:-1]).all())
 
 
@@ -303,7 +302,6 @@ def _dense(codes: Ints) -> tuple[Codes, Ints]:
 
 
 def _is_in_order(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) -> bool:
-    """Whether each key's rows are already in the order of the columns. A wrong False is possible and costs a sort."""
     if not columns:
         return True
     first = sort_keys(columns[0])

@@ -152,7 +152,6 @@ def keep_lookback(
 
 
 def _inputs(plan: Plan, new: Sequences) -> Sequences:
-    """Return sequences with the columns that lags need, in the types that expressions are bound to."""
     schema = plan.projection.schema
     columns = {name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in _names(plan)}
     return replace(new, rows=pa.RecordBatch.from_pydict(columns or {NO_INPUT: np.zeros(len(new), np.bool_)}))
@@ -197,7 +196,6 @@ def _rows_before(bounds: Ints, n: int) -> pa.Array:
 
 
 def _newest(sequences: Sequences, depth: int) -> pa.Array:
-    """Return the last ``depth`` rows of each key, list of struct (K,)."""
     begin = np.maximum(sequences.bounds[1:] - depth, sequences.bounds[:-1])
     counts = sequences.bounds[1:] - begin
     offsets = np.concatenate([[0], np.cumsum(counts)])

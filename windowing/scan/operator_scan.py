@@ -102,7 +102,6 @@ def _with_rows(
     last: Mask,
     sequences: Sequences,
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return membership entries in which the first pane of each sequence also shows its rows among ``last``."""
     of_key = np.full(len(sequences.bounds) - 1, -1)
     of_key[key[key >= 0]] = np.flatnonzero(key >= 0)
     rows = np.flatnonzero(last)
@@ -218,7 +217,6 @@ def _key_state(
     restored: RestoredState,
     key_lifetimes: Lifetimes | None,
 ) -> KeyState:
-    """Return the key state at the end of the run, without the numbers of windows."""
     bounds = sequences.bounds
     new = fresh(kind.baseline_attribute, sequences.rows, len(bounds) - 1)
     rows = restored.key_state.rows + np.diff(bounds) - restored.restored_rows
@@ -241,7 +239,6 @@ def _key_state(
 
 
 def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState | None, sequences: Sequences) -> Mask:
-    """Return which rows the last pane of each key showed, of panes that came out in this run or before."""
     newest = emitted[np.append(panes.key[emitted][1:] != panes.key[emitted][:-1], True)[: len(emitted)]]
     out = np.zeros(len(sequences), np.bool_) if restored is None else restored.row_state.last.copy()
     has_emitted = np.zeros(len(sequences.bounds) - 1, np.bool_)
@@ -359,7 +356,6 @@ def _without_evicted(done: OperatorScan) -> tuple[OperatorScan, Ints, WindowStat
 
 
 def _begun_anew(done: OperatorScan) -> RestoredState:
-    """Return the restored state of all keys, in which evicted ones begin at the row after their eviction."""
     sequences, asked = done.sequences, done.outcome.asked
     restored = done.context.restored or nothing_restored(done.plan.kind, sequences)
     state = restored.key_state
@@ -375,7 +371,6 @@ def _begun_anew(done: OperatorScan) -> RestoredState:
 
 
 def _take(sequences: Sequences, keys: Ints, picks: Ints) -> Sequences:
-    """Return the rows at ``picks`` of the keys at ``keys``, with ranks."""
     bounds = np.searchsorted(picks, sequences.bounds)
     rank = sequences.rank
     if rank is None:

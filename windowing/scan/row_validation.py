@@ -78,7 +78,6 @@ def _first_reasons(rows: pa.RecordBatch, violations: Iterator[tuple[str, Mask]])
 
 
 def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) -> Iterator[tuple[str, Mask]]:
-    """Yield reasons with the rows that they apply to, as far as columns that are ``asked`` for say."""
     event_time = (plan.options.event_time,) if plan.options.event_time else ()
     named = tuple(dict.fromkeys([*plan.kind.required, *event_time]))
     clock = event_time or (plan.order.columns[:1] if plan.kind.needs_clock else ())
@@ -123,7 +122,6 @@ def _infinite(column: pa.Array) -> Iterator[tuple[str, Mask]]:
 
 
 def _undated(column: pa.Array) -> Iterator[tuple[str, Mask]]:
-    """Yield clock values beyond the years 1 to 9999, in which dates are known."""
     values, per_second = measures(column), scale_of(column.type).per_second or 1
     low, high = (second * per_second for second in (FIRST, LAST + 1))
     if pa.types.is_uint64(column.type):  # measures are shifted down

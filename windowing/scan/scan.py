@@ -54,7 +54,6 @@ class RowWeights:
 
     @property
     def total(self) -> int:
-        """Number of rows of the input that all rows stand for."""
         return self.rows if self.each is None else int(self.each.sum())
 
     def of(self, some: Mask) -> int:
@@ -198,7 +197,6 @@ def scan(
 
 
 def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockValue | None:
-    """Return the time of the clock at the end, which windows that begin anew have in common with all others."""
     return latest(plan, sequences.rows) if context.clock is None else context.clock
 
 
@@ -210,7 +208,6 @@ def latest(plan: Plan, rows: pa.RecordBatch) -> ClockValue | None:
 
 
 def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> tuple[Panes, pa.Table]:
-    """Return those of all panes of new windows that come out, and the columns that describe them."""
     if plan.options.at_end != "flush":
         panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
     panes = emitted_panes(plan, sequences, panes)
@@ -225,7 +222,6 @@ def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context:
 
 
 def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, restored: RestoredState | None) -> Panes:
-    """Return the panes that come out, numbered on from those of the run before."""
     if restored is None:
         return emitted_panes(plan, sequences, panes if len(emitted) == len(panes) else panes.take(emitted))
     before = np.bincount(panes.key, minlength=len(restored.restored_rows)) - np.bincount(
@@ -247,7 +243,6 @@ def compares_with_previous_pane(plan: Plan) -> bool:
 
 
 def _without_previous_pane(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Leave out the result rows of panes that `with_previous_pane` has added."""
     for table in tables:
         yield table.filter(pc.greater_equal(table.column("window"), 0).fill_null(True))
 
@@ -255,7 +250,6 @@ def _without_previous_pane(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
 def _emitted_marks(
     plan: Plan, sequences: Sequences, marks_only: MarkOnly | None, context: WindowContext
 ) -> MarkOnly | None:
-    """Return the mark-only entries that come out."""
     if marks_only is None:
         return None
     emitted = np.ones(len(marks_only.cause), np.bool_)

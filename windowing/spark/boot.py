@@ -131,7 +131,6 @@ class SparkBoot:
         return self._session
 
     def _send(self, context: SparkContext) -> None:
-        """Send executors our code, what the driver has compiled of it so far, and the environment if they need it."""
         users = None
         if self._packed is not None:
             self._packed.finished(None)
@@ -145,7 +144,6 @@ class SparkBoot:
         context.environment.update(worker_environment(self._setup, context.environment, users is not None))
 
     def close(self) -> None:
-        """End Spark at once, whether or not it is up."""
         work, fork_server, self._fork_server = self._work, self._fork_server, None
         if self._session is None and work is not None and work.finished(0) and work.error is None:
             self._session = work.result()

@@ -125,7 +125,6 @@ def cache_folder(environ: Mapping[str, str]) -> Path | None:
 
 
 def _identity(path: Path) -> list[object]:
-    """Return a value that changes when a file, or the files of a folder, change."""
     with suppress(OSError):
         found = path.stat()
         return [str(path), found.st_size, found.st_mtime_ns]
@@ -133,6 +132,5 @@ def _identity(path: Path) -> list[object]:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a folder can be written, or made."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return os.access(there, os.W_OK | os.X_OK)

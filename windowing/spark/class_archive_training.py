@@ -104,7 +104,6 @@ def _all(items: Iterable[object]) -> Iterator[object]:
 
 
 def _tidy(archive: Archive) -> None:
-    """Remove leftovers of killed makers, truncated archives, and all archives but those used or made last."""
     found = [(path, path.stat()) for path in archive.folder.glob("java-*.jsa")]
     short = [path for path, state in found if not path.name.endswith(f"-{state.st_size}.jsa")]
     whole = [

@@ -87,7 +87,6 @@ def _modules(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _parents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the ``__init__.py`` files of the packages that contain ``packages``."""
     for package in packages:
         if parent := package.rpartition(".")[0]:
             spec = importlib.util.find_spec(parent)
@@ -96,7 +95,6 @@ def _parents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def _caches(packages: Sequence[str]) -> dict[Path, Path]:
-    """Return for each loaded source with kernels the folder where numba caches what it compiled from it."""
     if "numba" not in sys.modules:
         return {}
     from numba.core.dispatcher import Dispatcher  # noqa: PLC0415 - 0.5 s, so not before it is needed
@@ -111,7 +109,6 @@ def _caches(packages: Sequence[str]) -> dict[Path, Path]:
 
 
 def _kernels(path: Path, code: bytes, caches: Mapping[Path, Path]) -> Iterator[Path]:
-    """Yield the files of numba's cache that were compiled from the source ``path``, which contains ``code``."""
     if path not in caches:
         return
     python = f"py{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
@@ -123,7 +120,6 @@ def _kernels(path: Path, code: bytes, caches: Mapping[Path, Path]) -> Iterator[P
 
 
 def _compiled(index: bytes, stamp: bytes) -> list[str]:
-    """Return the files that an index of numba lists, if numba would load them for a source with this stamp."""
     with contextlib.suppress(Exception), io.BytesIO(index) as file:  # the index may be of any version of numba
         if pickle.load(file) == sys.modules["numba"].__version__:
             of, files = pickle.load(file)

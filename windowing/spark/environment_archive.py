@@ -62,7 +62,6 @@ def interpreter_files() -> Iterator[tuple[str, Path]]:
 
 
 def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a library, less tests, tools with windows, and what only a compiler reads."""
     for place, folders, names in os.walk(folder):
         inside = Path(place).relative_to(folder)
         folders[:] = sorted(
@@ -131,7 +130,6 @@ def _installed() -> list[Distribution]:
 
 
 def _required() -> list[Distribution]:
-    """Return the packages that wincli requires in tasks, and those that these require, as far as they are installed."""
     found: dict[str, Distribution] = {}
     left = [_OURS]
     while left:
@@ -248,7 +246,6 @@ def _add_link(archive: tarfile.TarFile, name: str, to: str) -> None:
 
 
 def _place(folder: Path, environ: Mapping[str, str]) -> tuple[Path, str | None]:
-    """Return the folder for the archive, and why it is not the cache folder if there is one that is not used."""
     cache = cache_folder(environ)
     if cache is None:
         return folder, None
@@ -262,7 +259,6 @@ def _is_usable(target: Path) -> bool:
 
 
 def _pack_into(target: Path, environment: Environment, note: Callable[[str], None]) -> None:
-    """Pack an environment under another name, and rename it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     attempt = target.with_name(f".{target.name}.{os.getpid()}")
@@ -279,7 +275,6 @@ def _pack_into(target: Path, environment: Environment, note: Callable[[str], Non
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove archives but those used last or of late, and what killed packers left."""
     for path in sorted(folder.glob("environment-*.tar.gz"), key=_last_use)[:-_KEPT]:
         if time.time() - _last_use(path) > _IN_USE:
             path.unlink(missing_ok=True)

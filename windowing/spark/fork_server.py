@@ -193,7 +193,6 @@ def take_over_daemon(path: str) -> bool:
 
 
 def _serve(listener: socket.socket, orders: socket.socket) -> NoReturn:
-    """Run the fork server, in the forked process."""
     code = 1
     try:
         os.setpgid(0, 0)  # Ctrl-C reaches the driver only
@@ -248,7 +247,6 @@ def _wait_for_request(listener: socket.socket, orders: socket.socket) -> socket.
 
 
 def _be_daemon(connection: socket.socket) -> None:
-    """Become Spark's daemon, with the environment and the files of the process that connected."""
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -268,7 +266,6 @@ def _be_daemon(connection: socket.socket) -> None:
 
 
 def _apply_environment(environ: Mapping[str, str]) -> None:
-    """Apply variables of the environment that are otherwise only read when a process starts."""
     importlib.import_module("pyarrow").set_cpu_count(int(environ.get("OMP_NUM_THREADS", "1")))
     for name, number in _MALLOC.items():
         if name in environ and hasattr(_C, "mallopt"):

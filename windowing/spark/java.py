@@ -91,7 +91,6 @@ class Gateway:
 
     @property
     def log(self) -> str:
-        """The output of Java so far."""
         path = self.folder / "java.log"
         return path.read_text(errors="replace") if path.exists() else ""
 

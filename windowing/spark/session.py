@@ -60,7 +60,6 @@ def kill(context: SparkContext, gateway: Gateway) -> None:
 
 
 def _wait_for_workers(lock: Path) -> None:
-    """Wait until the last worker is gone. Workers die some milliseconds after Java closes their daemon's stdin."""
     deadline = time.monotonic() + _PATIENCE
     with lock.open("a") as handle:
         while time.monotonic() < deadline:
@@ -247,7 +246,6 @@ class SparkExecutor:
 
     @contextlib.contextmanager
     def shared_folders(self) -> Iterator[tuple[str, ...]]:
-        """Make folders that all tasks share, one on each disk of Spark, and remove them. Yields none on a cluster."""
         with contextlib.ExitStack() as stack:
             made = (tempfile.TemporaryDirectory(dir=disk, ignore_cleanup_errors=True) for disk in self._setup.scratch)
             yield tuple(stack.enter_context(folder) for folder in made)
@@ -322,7 +320,6 @@ class PendingExecutor:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at the same time."""
         return self._wait().parallelism
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -337,11 +334,9 @@ class PendingExecutor:
         items: Sequence[T],
         partitions: int,
     ) -> list[R]:
-        """Run ``send`` over the items, exchange its pairs, run ``receive`` over each partition."""
         return self._wait().shuffle(label, send, receive, items, partitions)
 
     def broadcast(self, value: Any) -> Broadcast:
-        """Send a value to all tasks once."""
         return self._wait().broadcast(value)
 
     def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:

@@ -132,12 +132,10 @@ class Setup:
 
     @property
     def local(self) -> bool:
-        """Whether tasks run on this machine under this driver's Java."""
         return is_local(self.master)
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether tasks run on this machine, under this driver's Java or in a small cluster of processes."""
         return self.local or is_small_cluster(self.master)
 
 
@@ -186,7 +184,6 @@ def sweeping(master: str, settings: Mapping[str, str], environ: Mapping[str, str
 
 
 def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
-    """Return the folders where the user wants Spark's blocks."""
     named = environ.pop("SPARK_LOCAL_DIRS", "") or settings.get("spark.local.dir", "")
     parents = [parent.strip() for parent in named.split(",")] if named else []
     for parent in parents:

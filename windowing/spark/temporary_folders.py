@@ -115,7 +115,6 @@ def _is_ending(name: str, parent: int) -> bool:
 
 
 def _remove_unsigned(name: str, parent: int, found: os.stat_result) -> None:
-    """Remove an old empty folder. A young one may belong to a run that is about to write its owner file."""
     if time.time() - found.st_mtime > _UNSIGNED_AGE:
         os.rmdir(name, dir_fd=parent)
 
@@ -170,7 +169,6 @@ def _locked(name: str, folder: int) -> Iterator[int]:
 
 
 def _is_taken(lock: int) -> bool:
-    """Take a lock. On a file system without locks nobody else gets it either, so nobody removes the folder."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

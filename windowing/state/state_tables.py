@@ -141,7 +141,6 @@ def window_numbers(keys: pa.Table) -> pa.Table:
 
 
 def _is_known(keys: pa.Table, numbers: dict[str, Ints]) -> Mask:
-    """Return which keys have anything in their key state."""
     known = combined(keys.column(FULL)).to_numpy(zero_copy_only=False).copy()
     for name in (BASELINE, OPERATOR, NEWEST):
         if name in keys.column_names:

@@ -272,12 +272,10 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
 
 
 def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
-    """A key state of K keys followed by that of one new key, at index K."""
     return _joined([replace(key_state, baseline=key_state.baseline.cast(new.baseline.type)), new])
 
 
 def _joined(states: Sequence[KeyState]) -> KeyState:
-    """Key states of different keys as one."""
     numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-3]]
     texts = [pa.concat_arrays([one.baseline for one in states]), _one_type([one.operator for one in states])]
     columns: list[Any] = [*numbers, *texts, _newest(states)]
@@ -301,7 +299,6 @@ def _one_type(texts: Sequence[pa.Array]) -> pa.Array:
 
 
 def _idle(state: WindowState, known: Ints) -> WindowState:
-    """The state of the keys whose places are not in ``known``."""
     idle = np.ones(len(state.key_state.rows), np.bool_)
     idle[known[known >= 0]] = False
     return take_keys(state, np.flatnonzero(idle))

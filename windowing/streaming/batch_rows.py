@@ -56,7 +56,6 @@ class GivenSignals:
 
     @property
     def mark_column(self) -> str | None:
-        """The column of marks, if they are in one."""
         return self.marks if isinstance(self.marks, str) else None
 
 

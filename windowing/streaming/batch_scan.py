@@ -99,7 +99,6 @@ class RowNumbers:
 
 
 def _ties(sequences: Sequences) -> Mask:
-    """Return which rows have a next one of their key with equal order columns, bool (n - 1,)."""
     if len(sequences) < 2:
         return np.zeros(0, np.bool_)
     words = [sort_keys(sequences.rows.column(name)) for name in sequences.order]
@@ -166,7 +165,6 @@ class BatchScan:
 
     @property
     def result(self) -> pa.Schema:
-        """The columns of the tables that come out."""
         shown = self.schema if self.shown is None else self.shown
         return with_rejected(self.plan.schema, shown) if self.rejected == "column" else self.plan.schema
 
@@ -191,7 +189,6 @@ class BatchScan:
         return np.arange(self.progress.rows, self.progress.rows + table.num_rows)
 
     def _numbered(self, new: Sequences) -> Sequences:
-        """Number new rows within their keys, if that is their position."""
         if self.ties is None or self.ties.arrival is not None:
             return new
         new, self.numbers = self.numbers.number(new)

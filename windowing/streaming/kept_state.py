@@ -178,7 +178,6 @@ def with_known_columns(rows: Rows, state: PriorState | None) -> Rows:
 
 
 def _joined(own: pa.Schema, known: pa.Schema) -> pa.Schema:
-    """Return the columns of rows and those that a state knows, each in the type of both."""
     fields = []
     for column in own:
         before = known.field(column.name).type if column.name in known.names else pa.null()

@@ -92,7 +92,6 @@ class RestoringScan:
             self.left.tables.append(key_rows(self.left.form.schema, windows.state, self._next_rows(windows)))
 
     def _new_rows(self, table: pa.Table) -> pa.Table:
-        """Return the rows that are not of a state, and put those aside that are."""
         if PART_OF not in table.schema.names:
             return table
         is_new = table.column(PART_OF).is_null()
@@ -111,7 +110,6 @@ class RestoringScan:
         return self._open
 
     def _note(self, windows: BatchScan, rows: pa.Table) -> None:
-        """Note how far the scan has come. Rows are late by those of earlier calls alone, since keys are apart."""
         self.left.note(windows.progress, rows.num_rows)
         windows.progress = replace(windows.progress, position=self.first.progress.position)
 
@@ -192,7 +190,6 @@ class KeyedScan:
             yield from self._windows().end(table.drop_columns([CODE]))
 
     def _go_on(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Yield what rows of one bucket bring out, but for the last of them and those that tie with it."""
         cut = _first_of_last(table.select([CODE, *self.tied]))
         if cut:
             self._open = self._open or self._windows()
@@ -212,7 +209,6 @@ def _buckets(table: pa.Table) -> Ints:
 
 
 def _first_of_last(table: pa.Table) -> int:
-    """Return the first of the rows at the end that are equal to the last one."""
     equal = np.ones(table.num_rows, np.bool_)
     for column in table.columns:
         same = pc.equal(column, column[-1]) if column[-1].is_valid else pc.is_null(column)

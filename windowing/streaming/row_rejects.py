@@ -129,7 +129,6 @@ class RowRejects:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows have been added, by the reason, in the order in which reasons came."""
         return dict(Counter(reason for reasons in self._reasons for reason in reasons.to_pylist()))
 
     def beside(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -85,12 +85,10 @@ class Checked:
 
     @property
     def checksum(self) -> str:
-        """The checksum of the bytes written so far."""
         return _as_text(self._crc)
 
     @property
     def tail(self) -> str:
-        """The checksum of the last bytes written so far, at most `LAST`."""
         return checksum(b"".join(self._last)[-LAST:])
 
     def write(self, data: bytes) -> int:

@@ -90,7 +90,6 @@ def _is_exact(kind: pa.DataType) -> bool:
 
 
 def _as_decimal(kind: pa.DataType) -> tuple[int, int]:
-    """Return the numbers of decimal digits (before the point, after it)."""
     if pa.types.is_decimal(kind):
         return kind.precision - kind.scale, kind.scale
     return _DIGITS[kind.bit_width] + int(kind == pa.uint64()), 0
@@ -189,7 +188,6 @@ def _parse_struct(inside: str) -> pa.DataType | None:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield the parts of a text between commas that stand outside brackets."""
     depth = start = 0
     for at, sign in enumerate(text):
         depth += (sign in "<[(") - (sign in ">])")

@@ -131,7 +131,6 @@ def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def _with_an_end(uri: str) -> str:
-    """Return a URI of Google's store with an end to its tries."""
     if not uri.startswith("gs://") or "retry_limit_seconds=" in uri:
         return uri
     return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_GOOGLE}"
@@ -191,7 +190,6 @@ def _open_s3(tries: int, **settings: Any) -> fs.FileSystem:
 
 
 def _abfs(address: StoreAddress) -> fs.FileSystem | None:
-    """Return the file system of a container, its account and key from the variables that the tools of Azure read."""
     account = azure_account(address)
     if account is None or address.options:
         return None

@@ -63,7 +63,6 @@ def import_own(name: str) -> ModuleType:
 
 
 def _importer() -> FrameType | None:
-    """The frame of the code that imports a module, below `find_spec` and the frames of Python's import system."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _IMPORTING:
         frame = frame.f_back

@@ -73,12 +73,10 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Its flag on the command line."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def variable(self) -> str:
-        """The environment variable that gives it."""
         return "WINCLI_" + self.name.upper()
 
     @property
@@ -88,7 +86,6 @@ class Option:
 
     @property
     def has_default(self) -> bool:
-        """Whether its value is known if nobody gives one."""
         return self.default not in (None, (), {}, REQUIRED)
 
 
@@ -146,7 +143,6 @@ def _written(default: Any) -> Any:
 
 
 def _kind_of(annotation: Any) -> Kind:
-    """Return the kind of a type that has only one."""
     given = _without_none(annotation)
     if get_origin(given) is Literal:
         return "word"

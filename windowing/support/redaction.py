@@ -189,7 +189,6 @@ def with_secrets_of(path: str, other: str) -> str | None:
 
 
 def _shown_value(name: str, value: str) -> str:
-    """Return what may be shown of the value of a setting."""
     if is_secret(name):
         return MASK
     if _OPTIONS.search(name):
@@ -198,7 +197,6 @@ def _shown_value(name: str, value: str) -> str:
 
 
 def _option(word: str) -> str:
-    """Return what may be shown of a word of a command line, such as ``-Dname=value``."""
     name, sign, value = word.partition("=")
     if not sign:
         return word if _BARE_WORD.fullmatch(word) or _PLAIN_VALUE.fullmatch(word) else MASK
@@ -211,7 +209,6 @@ def _is_distinctive(value: str) -> bool:
 
 
 def _looks_random(value: str) -> bool:
-    """Whether a value is no word that other texts have, too."""
     return bool(re.fullmatch(r"(?=.*[A-Za-z])(?=.*\d)[^\s/]{8,}", value))
 
 
@@ -228,7 +225,6 @@ def _in_text(found: re.Match[str]) -> str:
 
 
 def _broken(found: re.Match[str]) -> str:
-    """Mask the user info of an address that lacks a slash."""
     head, rest = found[1], found[2]
     if "@" in rest:
         return f"{head}{MASK}{rest[rest.rindex('@') :]}"
@@ -238,7 +234,6 @@ def _broken(found: re.Match[str]) -> str:
 
 
 def _encoded(found: re.Match[str]) -> str:
-    """Mask a word with an address in percent signs that holds what may not be shown."""
     plain = unquote(unquote(found[0]))
     return found[0] if "://" not in plain or _URL.sub(_in_text, plain) == plain else MASK
 
@@ -253,7 +248,6 @@ def _url(url: str) -> str:
 
 
 def _split(url: str) -> tuple[str, str, str]:
-    """Split a URL into scheme, authority and the rest. An unquoted ``/`` in a password belongs to the password."""
     scheme, _, after = url.partition("://")
     end = re.search(r"[/?#]|$", after)
     assert end is not None
@@ -287,7 +281,6 @@ def _authority(scheme: str, authority: str) -> str:
 
 
 def _segment(name: str) -> str:
-    """Return a name in a path without user info, and without parameters in percent signs."""
     user, sign, host = name.rpartition("@")
     if sign and ":" in user and not _NO_PASSWORD.fullmatch(user):
         return f"{MASK}@{host}"
@@ -299,7 +292,6 @@ def _segment(name: str) -> str:
 
 
 def _piece(text: str) -> str:
-    """Return a parameter, or the tail of a path with a ``?`` or ``#``, without what may not be shown."""
     name, sign, value = text.partition("=")
     if not sign or not _PARAMETER_NAME.fullmatch(name):
         return text if _TAIL.fullmatch(text) and _segment(text) == text else MASK
@@ -338,7 +330,6 @@ def _setting(found: re.Match[str]) -> str:
 
 
 def _parameter(found: re.Match[str]) -> str:
-    """Mask a parameter of an address of which the text has only the end, and the value of a flag."""
     if found[1] is not None:
         is_open = is_secret(unquote(found[1])) and not found[0].startswith(f"{found[1]}={MASK}")
         return f"{found[1]}={MASK}" if is_open else found[0]

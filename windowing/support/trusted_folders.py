@@ -65,7 +65,6 @@ def planted(paths: Iterable[Path], *trusted: int) -> str | None:
 
 
 def _chain(path: Path) -> Iterator[Path]:
-    """The parent folders of a path, the outermost first, and then the path itself."""
     yield from reversed(path.parents)
     yield path
 
@@ -78,7 +77,6 @@ def _state(path: Path) -> os.stat_result | None:
 
 
 def _is_writable(found: os.stat_result) -> bool:
-    """Whether others than its owner can write to it. The permissions of a symbolic link itself mean nothing."""
     if stat.S_ISLNK(found.st_mode):
         return False
     mine = stat.S_IWGRP if found.st_gid == found.st_uid else 0

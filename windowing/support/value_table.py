@@ -198,7 +198,6 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def _kinds(kind: Any) -> tuple[Any, ...]:
-    """Return what the fields of a class hold besides None."""
     hints = _hints(kind)
     return tuple(_without_none(hints[name]) for name in _names(kind))
 
@@ -214,7 +213,6 @@ def _without_none(hint: Any) -> Any:
 
 
 def _values(column: Column, start: int, stop: int) -> Iterable[Any]:
-    """Return the values of a column at ``[start, stop)``."""
     if isinstance(column, ValueTable):
         return column._made(start, stop)
     if isinstance(column, SharedValues):

@@ -39,7 +39,6 @@ class TablePath:
 
     @property
     def values(self) -> Values:
-        """The partition columns that the path names, in its order."""
         return tuple(map(_value, self.below.split("/"))) if self.below else ()
 
 
@@ -116,7 +115,6 @@ class TableFile:
 
     @property
     def below(self) -> str:
-        """Its path relative to the table, as if each partition were a folder, whatever the folder of the file is."""
         name = self.path.rpartition("/")[2]
         return f"{folder_path(self.folders or self.values)}/{name}" if self.values else name
 

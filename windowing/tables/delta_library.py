@@ -70,7 +70,6 @@ def open_table(root: str, version: str | None = None) -> DeltaTable:
 
 
 def _check_log(log: Path, shown: str) -> None:
-    """Raise `DamagedError` where the library would wait without end for a file of a log, or crash over it."""
     if not log.is_dir():
         return
     with os.scandir(log) as entries:

@@ -135,7 +135,6 @@ def only_rewritten(table: Table, address: TableAddress) -> bool:
 
 
 def _changes(table: Table, address: TableAddress, snapshot: Snapshot) -> bool:
-    """Whether a snapshot has added or deleted files that may have rows of an address."""
     wanted = set(stored_values(address, table.metadata).items())
     fields = {number: identity_fields(table.schema(), spec) for number, spec in table.specs().items()}
     for manifest in _manifests(table, address, snapshot):
@@ -201,7 +200,6 @@ def files_of(table: Table, address: TableAddress, snapshot: Snapshot | None) -> 
 
 
 def _manifests(table: Table, address: TableAddress, snapshot: Snapshot) -> list[ManifestFile]:
-    """Return the manifests of a snapshot without those that say themselves that they have no file of an address."""
     from pyiceberg.expressions.visitors import inclusive_projection, manifest_evaluator  # noqa: PLC0415 - heavy
 
     schema, rows = table.schema(), row_filter(address, table.metadata)
@@ -275,7 +273,6 @@ def _schema_of(table: Table, snapshot: Snapshot, is_newest: bool) -> Schema:
 
 
 def _numbered(schema: Schema, partitions: Sequence[str], table: Table) -> pa.Schema:
-    """Return the columns that are read of files, with their field ids, and the ids of names for files without any."""
     mapping = table.name_mapping()
     names = {name: field.field_id for field in (mapping.root if mapping else ()) for name in field.names}
     columns = [field for field in numbered_schema(schema) if field.name not in partitions]
@@ -283,7 +280,6 @@ def _numbered(schema: Schema, partitions: Sequence[str], table: Table) -> pa.Sch
 
 
 def _check_readable(live: LiveFiles, table: Table, address: TableAddress) -> None:
-    """Raise `InputError` where the rows of a snapshot are not simply those of its data files."""
     shown = address.whole
     if live.deletes:
         what = f"{shown} has delete files: rows of its data files are deleted ({len(live.deletes):,} such files)"
@@ -305,7 +301,6 @@ def _file(table: Table, file: DataFile, schema: Schema, names: Sequence[str]) ->
 
 
 def _text(schema: Schema, name: str, value: Any) -> str | None:
-    """Return the value of a partition field as the name of a folder has it."""
     if value is None:
         return None
     kind = str(schema.find_type(name))

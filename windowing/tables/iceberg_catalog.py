@@ -51,12 +51,10 @@ class TableAddress:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Each ``NAME=VALUE`` as the name of a folder."""
         return tuple(folder_name(*each) for each in self.where)
 
     @property
     def whole(self) -> TableAddress:
-        """The address of the table itself."""
         return replace(self, where=())
 
 
@@ -152,7 +150,6 @@ def from_environment() -> dict[str, str]:
 
 
 def _check_service(uri: str) -> None:
-    """Raise `OSError` where nothing answers at the address of a service."""
     parts = urlsplit(uri)
     if parts.scheme in ("http", "https", "thrift") and parts.hostname:
         port = parts.port or {"https": 443, "thrift": 9083}.get(parts.scheme, 80)

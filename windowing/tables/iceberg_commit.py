@@ -234,7 +234,6 @@ def publish(replacement: Replacement) -> None:
 
 
 def _has_landed(catalog: Catalog, replacement: Replacement) -> bool:
-    """Whether a commit has been made whose answer was lost."""
     table = find_table(catalog, replacement.address)
     return table is not None and published(table.metadata, replacement.address) == replacement.token
 
@@ -275,7 +274,6 @@ def _without_retries(table: Table) -> Table:
 
 
 def _add_named(transaction: Transaction, added: Sequence[pa.Field]) -> None:
-    """Add columns to the schema of a table, in their order."""
     if added:
         with transaction.update_schema() as update:
             for field in new_schema(pa.schema(added)).fields:
@@ -283,7 +281,6 @@ def _add_named(transaction: Transaction, added: Sequence[pa.Field]) -> None:
 
 
 def _check_ids(replacement: Replacement, transaction: Transaction) -> None:
-    """Raise `OutputError` where the table has come to have other columns than the files have been written for."""
     schema = transaction.table_metadata.schema()
     check_columns(replacement.columns, schema, True, str(replacement.address.whole))
     if not file_schema(replacement.columns, schema).equals(replacement.columns, check_metadata=True):
@@ -329,7 +326,6 @@ def put_fence(replacement: Replacement) -> None:
 
 
 def _making(catalog: Catalog, replacement: Replacement) -> Transaction:
-    """Return the transaction that makes the table of a result, without any rows."""
     schema = new_schema(replacement.columns)
     spec = new_spec(schema, [name for name, _ in replacement.address.where])
     return catalog.create_table_transaction(replacement.address.table, schema, replacement.location, spec)

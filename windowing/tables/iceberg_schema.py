@@ -126,7 +126,6 @@ def _small(schema: pa.Schema) -> pa.Schema:
 
 
 def _small_field(field: pa.Field, name: str) -> pa.Field:
-    """Return a field with text, bytes and lists of 32 bit offsets, which pyiceberg describes by the large ones."""
     kind = field.type
     if pa.types.is_large_list(kind):
         kind = pa.list_(kind.value_field)
@@ -184,7 +183,6 @@ def takes(there: IcebergType, here: IcebergType) -> bool:
 
 
 def _without_ids(kind: IcebergType) -> Any:
-    """Return the form of a type in which equal types with other field ids are equal."""
     from pyiceberg.types import ListType, MapType, StructType  # noqa: PLC0415 - heavy
 
     if isinstance(kind, StructType):

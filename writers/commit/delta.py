@@ -118,7 +118,6 @@ class DeltaResult(RunResult):
         return held(table, self._values(table)) == then
 
     def _is_published(self, table: Library | None) -> bool:
-        """Whether the table has taken the result, and none after it."""
         return table is not None and published(table, self._values(table)) == self.token
 
     def _values(self, table: Library | None) -> Values:
@@ -132,7 +131,6 @@ class DeltaResult(RunResult):
             return f"-{self.token}.".encode() in file.read()
 
     def _columns(self, part: str, divided: pa.Schema) -> str:
-        """Return the columns of the result as the log has them, those of its partition last."""
         from deltalake import Schema  # noqa: PLC0415 - loaded only where a table is written
 
         with self.place.fs.open_input_file(f"{self.data}/{part}") as file:
@@ -186,12 +184,10 @@ def _columns_in(description: Mapping[str, Any]) -> pa.Schema:
 
 
 def _partitions(values: Values, description: Mapping[str, Any]) -> list[str]:
-    """Return the names of the partition columns of a table that a result makes."""
     return [*(name for name, _ in values), *description["divided"]]
 
 
 def _values_of(name: str, columns: pa.Schema) -> Values:
-    """Return the values of partition columns that the folders of a file name, as the log has them."""
     below = TablePath("", name.rpartition("/")[0])
     return tuple((column, _logged(value, columns.field(column).type)) for column, value in below.values)
 
@@ -220,12 +216,10 @@ class DeltaTable(VersionTable):
 
     @property
     def address(self) -> str:
-        """The path with the prefix ``delta+``, without secrets."""
         return PREFIX + redacted_path("/".join(filter(None, (self.path.root, self.path.below))))
 
     @staticmethod
     def takes(path: str) -> bool:
-        """Whether this is an address of a Delta table, or a path where one is."""
         return KIND.takes(path)
 
     @classmethod
@@ -281,7 +275,6 @@ class DeltaTable(VersionTable):
         return None if table is None else self._manifest(table, self._live(table))
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
-        """Describe the first file of a result that the table, or its folder, does not have any more."""
         table = self._table()
         live = {} if table is None else {self._name(file): int(file["size_bytes"]) for file in self._live(table)}
         if (files := recorded_files(manifest)) is None:
@@ -298,7 +291,6 @@ class DeltaTable(VersionTable):
         return is_local(self.place.fs) or keeps_conditions(self._store(), self.place)
 
     def commit(self, token: str) -> DeltaResult:
-        """Return the commit with a staging folder beside the folder of the files."""
         return DeltaResult(self.place, token, self.path, own=self.own)
 
     def _table(self) -> Library | None:
@@ -306,7 +298,6 @@ class DeltaTable(VersionTable):
 
     @property
     def _shown_root(self) -> str:
-        """The table as the user wrote it."""
         below = self.path.below
         return self.place.shown.rstrip("/").removesuffix(f"/{below}") if below else self.place.shown
 
@@ -317,7 +308,6 @@ class DeltaTable(VersionTable):
         return live_files(table, values_in(table, self.path, self.place.shown))
 
     def _name(self, file: Mapping[str, Any]) -> str:
-        """Return the path of a file relative to the folder of the partition."""
         head = f"{self.path.below}/" if self.path.below else ""
         return unquote(str(file["path"])).removeprefix(head)
 
@@ -363,7 +353,6 @@ class DeltaTable(VersionTable):
         return found if is_same and only_rewritten(self.path.root, table, values) else None
 
     def _is_used(self) -> bool:
-        """Whether files are there that no run of wincli has left, where there is no table."""
         names = [path.rpartition("/")[2] for path in list_files(self.place.fs, self.place.path)]
         return any(not name.startswith(".") and not re.search(r"-[0-9a-f]{12}\.", name) for name in names)
 

@@ -111,7 +111,6 @@ class IcebergResult(RunResult):
 
 
 def _check_required(planned: TableMetadata, statistics: Mapping[str, FileStatistics], shown: str) -> None:
-    """Raise `DataError` where a result has nulls in a column in which the table may have none."""
     required = {field.name for field in planned.schema().fields if field.required}
     for file in statistics.values():
         for column in file.columns:
@@ -145,7 +144,6 @@ class IcebergTable(VersionTable):
 
     @staticmethod
     def takes(path: str) -> bool:
-        """Whether this is an address of an Iceberg table."""
         return is_address(path)
 
     @classmethod
@@ -196,7 +194,6 @@ class IcebergTable(VersionTable):
         return None if table is None else self._manifest(table)
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
-        """Describe the first file of a result that the table, or its folder, does not have any more."""
         table, files = self._table(), recorded_files(manifest)
         if files is None:
             return "has a damaged manifest"
@@ -227,7 +224,6 @@ class IcebergTable(VersionTable):
         return hold_marker(lock_of(self.place), owner)
 
     def commit(self, token: str) -> IcebergResult:
-        """Return the result of a run with an id."""
         return IcebergResult(self.place, token, self.partition, self.uri, self.location, own=self.own)
 
     def _table(self) -> Table | None:

@@ -80,17 +80,14 @@ class StoreCommit:
 
     @property
     def staging(self) -> str:
-        """The folder beside the output for files that only this run reads."""
         return self.objects.place.beside("new", self.token)
 
     @property
     def data(self) -> str:
-        """The folder of the output."""
         return self.objects.place.path
 
     @property
     def suffix(self) -> str:
-        """The id of the staging folder."""
         return f"-{self.token}"
 
     def open(self) -> None:
@@ -104,7 +101,6 @@ class StoreCommit:
             files.create_dir(self.staging, recursive=False)
 
     def begin(self) -> None:
-        """Tell readers that follow the manifest, where there is none, that parts without one are no result."""
         objects = self.objects
         now = objects.read()
         if now is None or not has_result(now.content):
@@ -148,7 +144,6 @@ class StoreCommit:
             self._tidy(now.content if now else b"", prepared)
 
     def progress(self, run: str) -> Progress:
-        """Return how far the result has come."""
         now = self.objects.read()
         if now is not None and (parse(now.content) or {}).get("run") == run:
             return Progress.PUBLISHED
@@ -158,7 +153,6 @@ class StoreCommit:
         return Progress.READY if (parse(prepared.content) or {}).get("run") == run else Progress.GONE
 
     def recover(self, run: str) -> None:
-        """Publish the result, if that is what is left to do."""
         if self.progress(run) is Progress.READY:
             self.publish()
 
@@ -187,7 +181,6 @@ class StoreCommit:
         return False
 
     def _tidy(self, former: bytes, prepared: Prepared) -> None:
-        """Mark the result as complete for readers of the folder, and delete the former one and the staging folder."""
         objects = self.objects
         objects.store.put(objects.of_output(SUCCESS), b"")
         kept = set(files_of(parse(prepared.content) or {}))
@@ -209,22 +202,18 @@ class StoreTable:
 
     @property
     def place(self) -> Place:
-        """Its location."""
         return self.objects.place
 
     @property
     def address(self) -> str:
-        """The URI without its secrets."""
         return self.place.shown
 
     @staticmethod
     def takes(path: str) -> bool:
-        """Whether this is a URI."""
         return "://" in path
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> StoreTable:
-        """Return the table at a URI."""
         return cls(StoreObjects(locate(path, shown), path))
 
     def files(self, result: pa.Schema, evolve: bool) -> None:
@@ -243,11 +232,9 @@ class StoreTable:
         return Content.VACANT if found == fs.FileType.NotFound or self._is_vacant() else Content.OTHER
 
     def manifest(self) -> dict[str, Any] | None:
-        """Return the manifest in the folder."""
         return read_manifest(self.place, self.place.path)
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
-        """Describe the first file that is missing or has another size than the manifest says."""
         return missing_file(self.place, manifest)
 
     def keeps_conditions(self) -> bool:
@@ -266,7 +253,6 @@ class StoreTable:
 
     @contextmanager
     def hold(self, owner: Owner) -> Iterator[Owner | None]:
-        """Hold the lease beside the folder, as `hold_lease` does."""
         objects, shown = self.objects, self.place.shown
         with hold_lease(objects.store, objects.lease, owner, shown, "choose another output") as former:
             objects.owner, objects.may_have_uploads = owner, former is not None
@@ -299,11 +285,9 @@ class StoreTable:
             return
 
     def commit(self, token: str) -> StoreCommit:
-        """Return the commit with a staging folder beside this one."""
         return StoreCommit(self.objects, token)
 
     def token_of(self, run: str) -> str:
-        """Return the id of the staging folder that a run has prepared and not published, or an empty text."""
         return token_of(self.place, run, self.commit)
 
     def _is_vacant(self) -> bool:

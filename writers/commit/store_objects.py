@@ -54,12 +54,10 @@ class StoreObjects:
 
     @property
     def lease(self) -> str:
-        """The name of the lease."""
         return posixpath.basename(self.place.lock)
 
     @property
     def commit_object(self) -> str:
-        """The name of the manifest, whose replacement is the commit."""
         return self.of_output(MANIFEST)
 
     def of_output(self, name: str) -> str:

@@ -49,12 +49,10 @@ class FolderSwap:
 
     @property
     def staging(self) -> str:
-        """The staging folder beside the output."""
         return self.place.beside("new", self.token)
 
     @property
     def data(self) -> str:
-        """The staging folder."""
         return self.staging
 
     @property
@@ -63,7 +61,6 @@ class FolderSwap:
         return ""
 
     def open(self) -> None:
-        """Make the staging folder, with the permissions of the folder that it will replace."""
         staging, out = Path(self.staging), Path(self.place.path)
         self.place.fs.create_dir(self.staging, recursive=False)
         if out.exists():
@@ -95,7 +92,6 @@ class FolderSwap:
         return progress_of(self.place, self.staging, run)
 
     def recover(self, run: str) -> None:
-        """Swap the staging folder in, if that is what is left to do."""
         if self.progress(run) is Progress.READY:
             self.publish()
 
@@ -111,32 +107,26 @@ class FolderTable:
 
     @property
     def address(self) -> str:
-        """The absolute path."""
         return self.place.path
 
     @staticmethod
     def takes(path: str) -> bool:
-        """Whether this is a path, or a URI of local files."""
         return "://" not in path or path.startswith(_LOCAL)
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> FolderTable:
-        """Return the table at a path, with symbolic links followed."""
         return cls(locate(path, shown))
 
     def files(self, result: pa.Schema, evolve: bool) -> None:
         """Return None: the columns are those of the result."""
 
     def content(self) -> Content:
-        """Return what is in the folder."""
         return content_of(self.place, lambda: atomic_swap.is_vacant(Path(self.place.path)))
 
     def manifest(self) -> dict[str, Any] | None:
-        """Return the manifest in the folder."""
         return read_manifest(self.place, self.place.path)
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
-        """Describe the first file that is missing or has another size than the manifest says."""
         return missing_file(self.place, manifest)
 
     def keeps_conditions(self) -> bool:
@@ -144,7 +134,6 @@ class FolderTable:
         return True
 
     def is_reachable(self) -> bool:
-        """Whether the folder above exists, which has the lock and all leftovers."""
         return Path(self.place.parent).is_dir()
 
     def make_parents(self) -> list[Path]:
@@ -170,11 +159,9 @@ class FolderTable:
                 _remove(self.place, path)
 
     def commit(self, token: str) -> FolderSwap:
-        """Return the commit with a staging folder beside this one."""
         return FolderSwap(self.place, token)
 
     def token_of(self, run: str) -> str:
-        """Return the id of the staging folder that a run has prepared and not published, or an empty text."""
         return token_of(self.place, run, self.commit)
 
     def _leftovers(self) -> list[tuple[Path, str, str]]:

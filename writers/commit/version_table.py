@@ -108,7 +108,6 @@ class RunResult(ABC):
 
     @property
     def staging(self) -> str:
-        """The folder beside that of the files."""
         return self.place.beside("new", self.token)
 
     @property
@@ -118,16 +117,13 @@ class RunResult(ABC):
 
     @property
     def suffix(self) -> str:
-        """The id of the run."""
         return f"-{self.token}"
 
     @property
     def needs(self) -> str:
-        """The path of what the run needs to publish, and writes only when it begins."""
         return f"{self.staging}/{_HELD}"
 
     def open(self) -> None:
-        """Make the staging, and write down there what the table holds now."""
         self.own.add(self.token)
         now = self._now()
         for folder in (self.staging, self.data):
@@ -139,7 +135,6 @@ class RunResult(ABC):
         """Do nothing: readers see no file that the table does not name, and recovery finds the staging of `open`."""
 
     def prepare(self, manifest: Mapping[str, Any]) -> None:
-        """Check the files, and write down the manifest, and what the commit of the table will say."""
         parts = [{key: value for key, value in part.items() if key != STATISTICS} for part in manifest["parts"]]
         bare = {**{key: value for key, value in manifest.items() if key != PARTITIONS}, "parts": parts}
         with output_errors(self.place.shown):
@@ -174,7 +169,6 @@ class RunResult(ABC):
         return Progress.GONE if found is Progress.READY and not self.is_ready(run) else found
 
     def recover(self, run: str) -> None:
-        """Commit to the table, if that is what is left to do."""
         if self.progress(run) is Progress.READY:
             self.publish()
 
@@ -301,21 +295,18 @@ class VersionTable(ABC):
         return self.place.lock.rpartition("/")[2]
 
     def _is_held(self) -> bool:
-        """Whether this run may remove what others have left."""
         if not self.owners:
             return True
         holder = holder_of(self._store(), self._lease)
         return holder is not None and holder.owner == self.owners[0]
 
     def _leftovers(self) -> Iterator[tuple[str, str, str]]:
-        """Yield role, id and path of the folders that runs have left beside the folder of the files."""
         for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
             role = self.place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
             if role:
                 yield *role, info.path
 
     def _undo(self, token: str) -> None:
-        """Delete the files of a run whose result no version has, after it cannot commit any more."""
         left = self.commit(token)
         if not is_local(self.place.fs) and token not in self.own:  # a lock was free, so its process has ended
             self._delete(self._existing([left.needs]))

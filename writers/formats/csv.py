@@ -39,7 +39,6 @@ def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]
 
 
 def _cells(array: pa.Array, name: str) -> pa.Array:
-    """Return a column in the type whose text by Arrow is the form that the module docstring gives."""
     if pa.types.is_nested(array.type):
         return json_text(array, name)
     if is_binary(array.type):
@@ -49,7 +48,6 @@ def _cells(array: pa.Array, name: str) -> pa.Array:
 
 
 def _join(parts: Sequence[Path], file: IO[bytes]) -> None:
-    """Write part files one after the other, with the header of the first alone."""
     concatenate(parts[:1], file)
     for part in parts[1:]:
         with part.open("rb") as content:
@@ -58,7 +56,6 @@ def _join(parts: Sequence[Path], file: IO[bytes]) -> None:
 
 
 def _header_end(data: bytes) -> int:
-    """Return the offset behind the header of CSV, in which quoted names may contain line ends."""
     at = data.find(b"\n")
     while data.count(b'"', 0, at) % 2:
         at = data.find(b"\n", at + 1)

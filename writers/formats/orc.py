@@ -81,7 +81,6 @@ def _check_times(column: pa.ChunkedArray, name: str) -> None:
 
 
 def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield the timestamps of a column, also those in lists, maps and structs."""
     kind = array.type
     if pa.types.is_timestamp(kind):
         yield array

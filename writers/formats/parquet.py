@@ -177,7 +177,6 @@ def _repeats(column: pa.ChunkedArray) -> bool:
 
 
 def _stays(column: pa.ChunkedArray) -> bool:
-    """Whether the evenly spaced sample values of a column mostly are the values of the next rows, too."""
     places = _sampled_places(len(column) - 1)
     same = pc.equal(column.take(pa.array(places)), column.take(pa.array(places + 1)))
     return 4 * (pc.sum(same).as_py() or 0) >= 3 * max(1, len(places))
@@ -193,7 +192,6 @@ def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
 
 
 def _like(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with dictionaries where ``schema`` has them, since all row groups of a file have one schema."""
     columns = [
         column.dictionary_encode() if pa.types.is_dictionary(field.type) else column.cast(field.type)
         for column, field in zip(table.columns, schema, strict=True)

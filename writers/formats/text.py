@@ -129,7 +129,6 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
 
 
 def _simplify(array: pa.Array) -> pa.Array:
-    """Return an array with extension types as their storage types, and maps as lists of entries."""
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if pa.types.is_map(array.type):
@@ -139,7 +138,6 @@ def _simplify(array: pa.Array) -> pa.Array:
 
 
 def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
-    """Return the text between the quotes of a JSON string."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = array.cast(pa.string())

@@ -178,17 +178,14 @@ class Output:
 
     @property
     def place(self) -> Place:
-        """The location of the output."""
         return self.table.place
 
     @property
     def shown(self) -> str:
-        """The output as the user wrote it, for messages."""
         return self.place.shown
 
     @property
     def staging(self) -> str:
-        """The path of the staging folder."""
         return self.table_commit.staging
 
     def sink(
@@ -354,7 +351,6 @@ def _refuse_unsafe(table: Table) -> None:
 
 
 def _refuse_content(table: Table, mode: Mode) -> None:
-    """Raise `ConfigError` where what is there now forbids writing to an output."""
     shown = table.place.shown
     with output_errors(shown):
         content = table.content()

@@ -62,7 +62,6 @@ def folders_of(names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> tupl
 
 
 def _in_use(codes: npt.NDArray[np.int64], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the codes below ``size`` that occur, ascending, and of each code the index among them."""
     if size > 4 * len(codes) + 1024:
         return np.unique(codes, return_inverse=True)
     is_used = np.zeros(size, np.bool_)
@@ -71,7 +70,6 @@ def _in_use(codes: npt.NDArray[np.int64], size: int) -> tuple[npt.NDArray[np.int
 
 
 def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return the folder name of each row for one column, as `folders_of` does for all."""
     encoded = _distinct(column.combine_chunks())
     texts = [NULL if not text else escape(text) for text in [*_texts(encoded.dictionary, name), None]]
     found = {text: code for code, text in enumerate(dict.fromkeys(texts))}
@@ -96,7 +94,6 @@ _BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def _texts(values: pa.Array, name: str) -> Iterable[str | None]:
-    """Return distinct values as Spark casts them to text."""
     kind = values.type
     if pa.types.is_floating(kind):
         return [None if value is None else _float_text(value, kind) for value in values.to_pylist()]
@@ -249,7 +246,6 @@ def _evaluate(name: str, expression: BoundExpression, rows: pa.Table) -> pa.Chun
 
 
 def _without_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with null for each empty text, which has the same folder."""
     values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if not is_bytes(values.type):
         return column
@@ -317,7 +313,6 @@ def write_folders(
 
 
 def _runs(tables: Iterable[pa.Table], buffer: int) -> Iterator[pa.Table]:
-    """Yield all rows in their order, in tables of at least ``buffer`` bytes, but the last."""
     run: list[pa.Table] = []
     size = 0
     for table in tables:
@@ -338,7 +333,6 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
 
 
 def _by_folder(rows: pa.Table, folders: Folders, schema: pa.Schema) -> dict[str, pa.Table]:
-    """Return the rows of each folder, in their order."""
     codes, names = folders(rows)
     rows = rows.select(schema.names).unify_dictionaries().combine_chunks()
     if len(names) == 1:
@@ -350,7 +344,6 @@ def _by_folder(rows: pa.Table, folders: Folders, schema: pa.Schema) -> dict[str,
 
 
 def _small_dictionaries(rows: pa.Table, folders: int) -> pa.Table:
-    """Return rows with plain columns in place of large dictionaries, which each file would have to trim."""
     for at, column in enumerate(rows.columns):
         if pa.types.is_dictionary(column.type):
             size = max((len(chunk.dictionary) for chunk in column.chunks), default=0)

@@ -221,12 +221,10 @@ class FileSink:
 
     @property
     def root(self) -> str:
-        """The folder in which parts of the result and rejects are written."""
         return self.data or self.staging
 
     @property
     def result(self) -> pa.Schema:
-        """The columns of the result as readers find them, those of its folders among them."""
         return self.schema if self.partitioning is None else self.partitioning.result
 
     def for_next_stage(self, stage: str) -> FileSink:
@@ -294,7 +292,6 @@ class FileSink:
         return self._write_scratch(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema)
 
     def _chosen(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield tables with the columns of the result, and for a table by version with its types."""
         for table in tables:
             rows = table.select(self.schema.names)
             yield rows if self.table is None or self.parts_in else with_types(rows, self.schema, self.shown)
@@ -310,7 +307,6 @@ class FileSink:
                 self._delete_parts(f"{self.staging}/{self.parts_in}")
 
     def _delete_own_parts(self) -> None:
-        """Delete the parts of this run from the folder that has those of other runs, too."""
         for path in list_files(self.fs, self.root):
             name = path.rpartition("/")[2]
             if name.startswith(PART) and name.endswith(f"{self.suffix}.{self.format}"):
@@ -341,13 +337,11 @@ class FileSink:
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        """Write rows for other tasks of the run, as an Arrow file that can be mapped into memory."""
         table = pa.Table.from_batches([rows])
         encode = encode_arrow_at_once if has_no_folders(self.fs) else encode_arrow
         self._write_scratch(f"{self.scratch_in}/{name}.arrow", encode, [table], rows.schema)
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
-        """Return the rows that `write_scratch` has written under a name."""
         path = f"{self.staging}/{self.scratch_in}/{name}.arrow"
         with output_errors(f"{self.shown}/{self.scratch_in}/{name}.arrow"):
             return pa.ipc.open_file(map_file(self.fs, path)).get_batch(0)
@@ -395,11 +389,9 @@ class FileSink:
             return {folder: 0}
 
     def _open_spill(self) -> IO[bytes]:
-        """Open a temporary file without a name, on the disk that the rows will need anyway."""
         return tempfile.TemporaryFile(dir=self.staging if is_local(self.fs) else None)
 
     def _sync_folders(self, folders: Iterable[str]) -> None:
-        """Write the entries of folders to disk, and those of the folders above them but staging itself."""
         if is_local(self.fs):
             above = {folder.rsplit("/", up)[0] for folder in folders for up in range(folder.count("/") + 1)}
             for folder in sorted(above):
@@ -417,7 +409,6 @@ class FileSink:
     def _write(
         self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, hasher: RowHasher | None = None
     ) -> ResultPart:
-        """Write a file of the result below the root, and make its folder."""
         if "/" in name:
             self._make_folder(name.rpartition("/")[0], self.root)
         counted = CountingTables(tables, hasher)
@@ -425,7 +416,6 @@ class FileSink:
         return ResultPart(name, counted.rows, end.size, end.checksum, counted.digest, tail=end.tail)
 
     def _write_for_table(self, name: str, tables: Iterable[pa.Table], files: TableFiles) -> Part:
-        """Write a part with the columns of a table, and keep what the table has to know of it."""
         found: list[FileStatistics] = []
 
         def encode(tables: Iterable[pa.Table], columns: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
@@ -436,7 +426,6 @@ class FileSink:
         return replace(part, statistics=found[-1])
 
     def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
-        """Write a file that only this run reads, and make its folder."""
         self._make_folder(name.rpartition("/")[0], self.staging)
         counted = CountingTables(tables, None)
         path = f"{self.staging}/{name}"

@@ -189,7 +189,6 @@ class UnconditionalStore:
         return self.put(name, content)
 
     def list(self, beginning: str = "") -> dict[str, int]:
-        """Return the sizes in bytes of all files below a folder, by name."""
         folder = f"{self.folder}/{beginning}".rstrip("/")
         infos = self.files.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True))
         files = (info for info in infos if info.type == fs.FileType.File)
@@ -220,13 +219,11 @@ class UnconditionalStore:
 
 
 def _beside(path: str) -> str:
-    """Return the begin of the paths to which `put` writes before it renames."""
     above, _, last = path.rpartition("/")
     return f"{above}/.{last}."
 
 
 def _complete_at(path: str) -> str:
-    """Return the begin of the paths of files that are whole, and for which `put` deletes the one before."""
     return f"{_beside(path)}complete."
 
 

@@ -45,7 +45,6 @@ class Objects:
     store: Any = field(repr=False)
 
     def get(self, name: str) -> Object | None:
-        """Return an object, None where there is none."""
         for pause in _PAUSES:
             with suppress(BrokenAnswerError):
                 return self._get(name)
@@ -53,26 +52,21 @@ class Objects:
         return self._get(name)
 
     def put(self, name: str, content: bytes) -> Version:
-        """Put an object, whatever is there."""
         return self._put(name, content, "overwrite")
 
     def create(self, name: str, content: bytes) -> Version:
-        """Put an object where there is none."""
         return self._put_if(name, content, "create", None)
 
     def replace(self, name: str, content: bytes, version: Version) -> Version:
-        """Replace the version of an object that was read."""
         mode = {"e_tag": version.etag, "version": version.number}
         wanted = {key: value for key, value in mode.items() if value is not None}
         return self._put_if(name, content, wanted, version)
 
     def list(self, beginning: str = "") -> dict[str, int]:
-        """Return the sizes of all objects below a folder, page by page."""
         with _os_errors():
             return {each["path"]: each["size"] for page in obstore.list(self.store, beginning or None) for each in page}
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete objects, many with one request."""
         for at in range(0, len(names), _AT_ONCE):
             try:
                 with _os_errors():
@@ -123,7 +117,6 @@ def store_at(address: StoreAddress) -> Objects:
 
 
 def _s3(address: StoreAddress) -> dict[str, Any]:
-    """Return the settings of S3, with the credentials as the tools of AWS find them."""
     found: dict[str, Any] = {"region": address.option("region") or _region()}
     if url := _endpoint_of(address):
         found["endpoint"] = url
@@ -166,7 +159,6 @@ def _version(meta: Any) -> Version:
 
 @contextmanager
 def _os_errors() -> Iterator[None]:
-    """Turn errors of obstore into `OSError`, but those of conditions."""
     try:
         yield
     except _NOT_AS_ASKED:

@@ -123,7 +123,6 @@ def globbed(pattern: str) -> Iterator[str]:
 
 
 def _folders(starts: Iterable[str]) -> Iterator[str]:
-    """Yield folders and all folders below them that are not hidden, each real folder once."""
     todo, seen = deque(starts), set[str]()
     while todo:
         folder = todo.popleft()

@@ -46,12 +46,10 @@ class Place:
 
     @property
     def parent(self) -> str:
-        """The path of the parent folder."""
         return posixpath.dirname(self.path)
 
     @property
     def lock(self) -> str:
-        """The path of the lock file beside the folder."""
         return posixpath.join(self.parent, f".{self._stem}.wincli-lock")
 
     def beside(self, role: str, token: str) -> str:

@@ -45,12 +45,10 @@ class StateStaging:
 
     @property
     def shown(self) -> str:
-        """The state as the user wrote it."""
         return self.storage.shown
 
     @property
     def table_commit(self) -> UnitCommit:
-        """The unit on its way into the state."""
         return self.storage.commit(self.label, self.token)
 
     def stage(self, name: str) -> ParquetStateFiles:
@@ -196,7 +194,6 @@ def _journaled(output: Output) -> JournaledOutput:
 
 
 def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -> None:
-    """Write the journal. From here on a staging folder goes away only when it is put in place."""
     try:
         for output in outputs:
             output.journaled = True
@@ -233,7 +230,6 @@ def _publish(staging: StateStaging, outputs: Sequence[Output]) -> None:
 
 
 def _is_published(target: Output | StateStaging, run: str) -> bool:
-    """Whether a publication that failed is, or may be, done all the same."""
     try:
         return target.table_commit.progress(run) is Progress.PUBLISHED
     except (OSError, WincliError):

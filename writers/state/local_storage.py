@@ -49,12 +49,10 @@ class UnitSwap:
 
     @property
     def staging(self) -> str:
-        """The staging folder in the state."""
         return str(self.root / f".new-{self.token}")
 
     @property
     def data(self) -> str:
-        """The staging folder."""
         return self.staging
 
     @property
@@ -63,14 +61,12 @@ class UnitSwap:
         return ""
 
     def open(self) -> None:
-        """Make the staging folder."""
         Path(self.staging).mkdir()
 
     def begin(self) -> None:
         """Do nothing: readers do not see the staging folder."""
 
     def stage(self, name: str) -> ParquetStateFiles:
-        """Return the files in a folder below the staging folder, which is made."""
         folder, shown = Path(self.staging, name), f"{self.shown}/{self.label}/{name}"
         with output_errors(shown):
             folder.mkdir(exist_ok=True)
@@ -105,22 +101,18 @@ class UnitSwap:
         return Progress.READY if _is_unit_of(Path(self.staging), run) else Progress.GONE
 
     def recover(self, run: str) -> None:
-        """Put the unit into the state, if that is what is left to do."""
         if self.progress(run) in (Progress.READY, Progress.PARTIAL):
             self.publish()
 
     def discard(self) -> None:
-        """Delete the staging folder."""
         remove(self.root, Path(self.staging))
 
     def settle(self) -> None:
-        """Delete the former unit, which is in the staging folder, or beside it."""
         self.discard()
         remove(self.root, self._former)
 
     @property
     def _former(self) -> Path:
-        """The folder to which a swap without exchange renames the unit that it replaces."""
         return self.root / f".old-{self.token}"
 
     def _check_parts(self, stage: StageRecord) -> None:
@@ -181,43 +173,34 @@ class LocalFolder:
 
     @property
     def place(self) -> Place:
-        """The folder as outputs have theirs."""
         return Place(self.shown, fs.LocalFileSystem(), str(self.root))
 
     def path_of(self, name: str) -> str:
-        """Return the path of a document."""
         return str(self.root / name)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a document, or None."""
         try:
             return read_file(self.root / name)
         except FileNotFoundError:
             return None
 
     def put(self, name: str, text: str) -> None:
-        """Write a document under another name, rename it, and sync both to disk."""
         put(self.root / name, text)
 
     def delete(self, name: str) -> None:
-        """Delete a document, if it exists."""
         (self.root / name).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
-        """Whether there is a document."""
         return (self.root / name).is_file()
 
     def check_folder(self) -> None:
-        """Raise `ConfigError` where the path is that of a file."""
         if self.root.exists() and not self.root.is_dir():
             raise ConfigError(f"the state {self.shown} is not a folder", "name a folder")
 
     def has_others(self) -> bool:
-        """Whether there is anything but a lock and half a marker."""
         return self.root.exists() and any(path.name not in _BEFORE_MARKER for path in self.root.iterdir())
 
     def make(self) -> None:
-        """Make the folder and those above it."""
         make_folders(self.root, f"the state {self.shown}")
 
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
@@ -226,11 +209,9 @@ class LocalFolder:
         return hold_lock(lock, owner)
 
     def owner(self) -> Owner | None:
-        """Return the run that is named in the lock file."""
         return read_owner(self.path_of(LOCK))
 
     def records(self) -> dict[str, UnitRecord]:
-        """Return the records in the visible folders, without those of units that were forgotten."""
         if not self.root.is_dir():
             return {}
         forgotten = read_forgotten(self)
@@ -239,37 +220,30 @@ class LocalFolder:
         return {record.label: record for record in records if forgotten.get(record.label) != record.run}
 
     def has_data(self, record: UnitRecord) -> bool:
-        """Whether the folder of a stage is there."""
         return any((self.root / record.label / stage.name).is_dir() for stage in record.stages)
 
     def files(self, record: UnitRecord, stage: str) -> ParquetStateFiles:
-        """Return the files in the folder of a stage."""
         below = f"{record.label}/{stage}"
         return ParquetStateFiles(f"{self.root}/{below}", f"{self.shown}/{below}", record.parts_of(stage))
 
     def delete_data(self, record: UnitRecord) -> None:
-        """Delete the folders of the stages."""
         for stage in record.stages:
             remove(self.root, self.root / record.label / stage.name)
 
     def forget(self, records: Iterable[UnitRecord]) -> None:
-        """Name the units in a document, from which moment no reader sees them, then delete their folders."""
         gone = list(records)
         put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone))
         for record in gone:
             remove(self.root, self.root / record.label)
 
     def commit(self, label: str, token: str) -> UnitSwap:
-        """Return the commit with the staging folder of a run."""
         return UnitSwap(self.root, self.shown, label, token)
 
     def prepared(self) -> Mapping[str, UnitRecord | None]:
-        """Return the records in the staging folders."""
         staged = [path for path in self.root.glob(".new-*") if path.is_dir()]
         return {path.name.removeprefix(".new-"): _record_or_none(path) for path in staged}
 
     def in_place(self, label: str) -> UnitRecord | None:
-        """Return the record in the folder of a unit."""
         return _record_or_none(self.root / label)
 
     def copy_to(self, target: Path) -> None:
@@ -278,11 +252,9 @@ class LocalFolder:
         shutil.copytree(self.root, target, copy_function=_link, ignore=left_out)
 
     def leftovers(self) -> Mapping[str, int]:
-        """Return staging folders, former units, halves of documents, and folders of units that were forgotten."""
         return {path.name: _size(path) for path in self._leftovers()} if self.root.is_dir() else {}
 
     def remove_leftovers(self) -> None:
-        """Delete what `leftovers` names."""
         for path in list(self._leftovers()):
             if path.is_dir():
                 remove(self.root, path)

@@ -56,17 +56,14 @@ class LocalStage:
     path: str
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of the visible files."""
         there = [path for path in Path(self.path).glob(f"[!.]*{SUFFIX}") if path.is_file()]
         return {path.name: path.stat().st_size for path in there}
 
     def read(self, name: str) -> pa.Buffer:
-        """Return the content of a file."""
         return pa.py_buffer(read_file(Path(self.path, name)))
 
     @contextmanager
     def write(self, name: str) -> Iterator[Writable]:
-        """Write under a hidden name, sync to disk, and rename."""
         path = Path(self.path, name)
         with writing(path, attempt_at(path)) as attempt, attempt.open("wb") as file:
             yield file
@@ -84,13 +81,11 @@ class StoreStage:
     below: str
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of the objects."""
         system, folder = self._open()
         found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         return {info.base_name: int(info.size) for info in found if info.base_name.endswith(SUFFIX)}
 
     def read(self, name: str) -> pa.Buffer:
-        """Return the content of an object."""
         system, folder = self._open()
         with system.open_input_file(f"{folder}/{name}") as file:
             return file.read_buffer()
@@ -138,34 +133,27 @@ class ParquetStateFiles:
     recorded: tuple[Part, ...] | None = None
 
     def write_rows(self, index: int, table: pa.Table) -> Part:
-        """Write the held rows of task ``index``. Writing again, as a retried task does, replaces them."""
         return self._write(f"rows-{index:05d}.parquet", table)
 
     def write_keys(self, index: int, table: pa.Table) -> Part:
-        """Write the keys of task ``index`` and their key state, as `write_rows` does."""
         return self._write(f"keys-{index:05d}.parquet", table)
 
     def write_table(self, name: str, table: pa.Table) -> Part:
-        """Write a table of the whole stage rather than of a task, such as ``advances`` or ``position``."""
         return self._write(f"{name}.parquet", table)
 
     def read_table(self, name: str) -> pa.Table | None:
-        """Return the table that `write_table` has written, None where there is none."""
         part = next((part for part in self._files() if part.name == f"{name}.parquet"), None)
         return None if part is None else self.read_part(part)
 
     def tables(self, beginning: str) -> tuple[Part, ...]:
-        """Return the parts of the tables whose names begin so, by name."""
         found = (part for part in self._files() if not is_part(part.name) and part.name.startswith(beginning))
         return tuple(sorted(found, key=lambda part: part.name))
 
     def parts(self, kind: Literal["rows", "keys"]) -> tuple[Part, ...]:
-        """Return the parts of rows or of keys, in order of their task index."""
         found = (part for part in self._files() if is_part(part.name) and part.name.startswith(f"{kind}-"))
         return tuple(sorted(found, key=lambda part: (len(part.name), part.name)))
 
     def read_part(self, part: Part) -> pa.Table:
-        """Return the rows or keys of a part, after checking them against its size, checksum and row count."""
         shown = f"{self.shown}/{part.name}"
         with _reading(shown):
             data = self._at.read(part.name)
@@ -196,7 +184,6 @@ class ParquetStateFiles:
         return self.recorded
 
     def _there(self) -> dict[str, int]:
-        """Return the sizes of the files by name, without leftovers of killed attempts."""
         with _reading(self.shown):
             return self._at.sizes()
 
@@ -263,7 +250,6 @@ def _known(table: pa.Table | None, part: Callable[[pa.Table], pa.Table]) -> pa.T
 
 
 def _same_files(former: tuple[Part, ...] | None, now: tuple[Part, ...] | None) -> bool:
-    """Whether two stages have the same files by checksum."""
     if former is None or now is None or any(part.checksum is None for part in (*former, *now)):
         return False
     return set(former) == set(now)
@@ -316,7 +302,6 @@ def _same_named(one: Sequence[tuple[str, pa.Table]], other: Sequence[tuple[str, 
 
 
 def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:
-    """Return the dense rank of each row and each advance of the watermark in their common arrival order."""
     pos = [table.column(POS).combine_chunks() for table in (rows, advances) if table is not None]
     ranks: list[int] = pc.rank(pa.concat_arrays(pos), tiebreaker="dense").to_pylist() if pos else []
     return ranks
@@ -328,12 +313,10 @@ def is_part(name: str) -> bool:
 
 
 def _writable(table: pa.Table) -> pa.Table:
-    """Return a table with plain columns for dictionaries that Parquet does not preserve."""
     return _in_types(table, pa.schema([field.with_type(_plain(field.type)) for field in table.schema]))
 
 
 def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table in the types of a schema. Arrow's cast fails for structs of nulls in lists."""
     columns = [
         column if column.type == kind else exactly(combined(column), kind)
         for column, kind in zip(table.columns, schema.types, strict=True)

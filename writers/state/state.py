@@ -170,16 +170,13 @@ class State:
 
     @property
     def shown(self) -> str:
-        """The state as the user wrote it."""
         return self.storage.shown
 
     @property
     def records(self) -> tuple[UnitRecord, ...]:
-        """The records of all finished units, by ordinal."""
         return by_ordinal(self._records)
 
     def record(self, label: str) -> UnitRecord | None:
-        """Return the record of a unit, None where the unit is not done."""
         return self._records.get(label)
 
     def newest_before(self, ordinal: int) -> UnitRecord | None:
@@ -378,7 +375,6 @@ def by_ordinal(records: Mapping[str, UnitRecord]) -> tuple[UnitRecord, ...]:
 
 
 def _refuse_content(storage: StateStorage) -> None:
-    """Raise `ConfigError` for a folder that is not empty and no state, and for a state of a newer wincli."""
     storage.check_folder()
     marker = read_json(storage, MARKER, {"format"}, f'write {{"format": {FORMAT}}} into it')
     if marker is not None:

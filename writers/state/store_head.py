@@ -99,7 +99,6 @@ class HeldHead:
         return None if is_own or self.tried is not None else self._is_lost()
 
     def _look_again(self, tried: bytes) -> None:
-        """Find out whether the put that was not answered took effect."""
         found = self.objects.get(JOURNAL)
         if found is not None and found.content == tried:
             self.head, self.version = Head.parse(tried, self.shown), found.version
@@ -142,12 +141,10 @@ class ListedObjects:
 
     @property
     def names(self) -> list[str]:
-        """The names of all objects that were listed."""
         return list(self._listed())
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The sizes of all objects that were listed, by name."""
         return self._listed()
 
     def below(self, folder: str) -> list[str]:
@@ -161,12 +158,10 @@ class ListedObjects:
         return found
 
     def put(self, name: str, content: bytes) -> None:
-        """Put an object of this run's own, which may replace its unit later on."""
         self.store.put(name, content)
         self._listed()[name] = len(content)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects that were listed."""
         gone = list(names)
         if gone:
             self.store.delete(gone)
@@ -174,7 +169,6 @@ class ListedObjects:
             self._listed().pop(name, None)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of an object, None where there is none."""
         with self.reading():
             found = self.store.get(name)
         return None if found is None else found.content

@@ -67,7 +67,6 @@ class UnitPut:
 
     @property
     def staging(self) -> str:
-        """The folder of the run, relative to the state."""
         return f"{self.label}/.{self.token}"
 
     @property
@@ -87,7 +86,6 @@ class UnitPut:
         """Do nothing: readers of a state follow its head."""
 
     def stage(self, name: str) -> ParquetStateFiles:
-        """Return the files of one stage."""
         return ParquetStateFiles(
             StoreStage(self.state.uri, f"{self.staging}/{name}"), f"{self.state.shown}/{self.label}/{name}"
         )
@@ -105,7 +103,6 @@ class UnitPut:
         self.state.publish(self.label, self.token)
 
     def progress(self, run: str) -> Progress:
-        """Return how far the unit has come."""
         if self._is_published(run):
             return Progress.PUBLISHED
         return (
@@ -113,18 +110,15 @@ class UnitPut:
         )
 
     def recover(self, run: str) -> None:
-        """Let the head name the run, if that is what is left to do."""
         if self.progress(run) is Progress.READY:
             self.publish()
 
     def discard(self) -> None:
-        """Delete the files of this run, unless they are the unit."""
         if not self._is_published(self.token):
             self.state.objects.list_own(self.staging)
             self.state.objects.delete(self.state.objects.below(self.staging))
 
     def settle(self) -> None:
-        """Delete the files of the run that was the unit before."""
         own = f"{self.staging}/"
         self.state.objects.delete(name for name in self.state.objects.below(self.label) if not name.startswith(own))
 
@@ -132,7 +126,6 @@ class UnitPut:
         return self.state.head().units.get(self.label) == run
 
     def _check_parts(self, stage: StageRecord, there: dict[str, int]) -> None:
-        """Raise `OutputError` where an object is missing, of another size, or unknown."""
         shown, folder = f"{self.state.shown}/{self.label}/{stage.name}", f"{self.staging}/{stage.name}/"
         for part in stage.parts:
             if there.get(folder + part.name) != part.nbytes:
@@ -172,12 +165,10 @@ class StoreFolder:
 
     @property
     def place(self) -> Place:
-        """The folder as outputs have theirs."""
         with output_errors(f"the state {self.shown}"):
             return Place(self.shown, *resolve(self.uri))
 
     def path_of(self, name: str) -> str:
-        """Return the URI of a document."""
         return f"{self.shown.partition('?')[0].rstrip('/')}/{name}"
 
     def read(self, name: str) -> bytes | None:
@@ -189,7 +180,6 @@ class StoreFolder:
         return None if text is None else text.encode()
 
     def put(self, name: str, text: str) -> None:
-        """Put a document."""
         if name == JOURNAL:
             self._change(replace(self.head(), journal=text))
         elif name == RUNNING:
@@ -198,7 +188,6 @@ class StoreFolder:
             self.objects.store.put(name, text.encode())
 
     def delete(self, name: str) -> None:
-        """Delete a document, if it exists."""
         head = self.head() if name in (JOURNAL, RUNNING) else Head()
         if name == JOURNAL and (head.journal is not None or self._is_unsure):
             self._change(replace(head, journal=None))
@@ -212,7 +201,6 @@ class StoreFolder:
         return (name == JOURNAL and self._is_unsure) or self.read(name) is not None
 
     def check_folder(self) -> None:
-        """Raise `InputError` where the bucket cannot be reached."""
         with self.objects.reading():
             try:
                 reach(self.uri)
@@ -220,7 +208,6 @@ class StoreFolder:
                 raise ConfigError(f"cannot make sense of the path {self.shown}", "write s3://BUCKET/FOLDER") from error
 
     def has_others(self) -> bool:
-        """Whether there is anything but what a run leaves that is killed as it makes the state."""
         return any(name not in (LOCK, JOURNAL) and not name.startswith(_PROBE) for name in self.objects.names)
 
     def make(self) -> None:
@@ -264,7 +251,6 @@ class StoreFolder:
         return self._head_in(found)
 
     def records(self) -> dict[str, UnitRecord]:
-        """Return the records of the runs that the head names."""
         if self.held is None:
             self.objects.there = None
         units = self.head().units
@@ -274,20 +260,16 @@ class StoreFolder:
         return found
 
     def has_data(self, record: UnitRecord) -> bool:
-        """Whether there is an object of a stage."""
         return bool(self._data_of(record))
 
     def files(self, record: UnitRecord, stage: str) -> ParquetStateFiles:
-        """Return the files below the name of the run."""
         folder = StoreStage(self.uri, f"{record.label}/.{record.run}/{stage}")
         return ParquetStateFiles(folder, f"{self.shown}/{record.label}/{stage}", record.parts_of(stage))
 
     def delete_data(self, record: UnitRecord) -> None:
-        """Delete the objects of all stages."""
         self.objects.delete(self._data_of(record))
 
     def forget(self, records: Iterable[UnitRecord]) -> None:
-        """Replace the head by one that does not name the units, then delete their objects."""
         gone = {record.label: record for record in records}
         # The document comes first: it means nothing for a unit that the head names.
         put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone.values()))
@@ -297,11 +279,9 @@ class StoreFolder:
             self.objects.delete(self.objects.below(f"{record.label}/.{record.run}"))
 
     def commit(self, label: str, token: str) -> UnitCommit:
-        """Return the commit with the files of a run."""
         return UnitPut(self, label, token)
 
     def publish(self, label: str, run: str) -> None:
-        """Make the files of a run the unit."""
         head = self.head()
         self._change(replace(head, units={**head.units, label: run}))
 
@@ -310,7 +290,6 @@ class StoreFolder:
         return {}
 
     def in_place(self, label: str) -> UnitRecord | None:
-        """Return the record of the run that the head names."""
         run = self.head().units.get(label)
         try:
             return None if run is None else self._record(label, run)
@@ -318,7 +297,6 @@ class StoreFolder:
             return None
 
     def copy_to(self, target: Path) -> None:
-        """Copy the objects of all units to a new folder, a file at a time."""
         local = LocalFolder(target, str(target))
         local.make()
         local.put(MARKER, self.objects.read_recorded(MARKER).decode())
@@ -328,12 +306,10 @@ class StoreFolder:
             self._copy_unit(record, target / record.label)
 
     def leftovers(self) -> Mapping[str, int]:
-        """Return the objects of runs that are not units, and the probes of killed runs."""
         units = self.head().units
         return {name: size for name, size in self.objects.sizes.items() if _is_left(name, units)}
 
     def remove_leftovers(self) -> None:
-        """Delete what `leftovers` names."""
         self.objects.delete(self.leftovers())
 
     @property
@@ -403,7 +379,6 @@ class StoreFolder:
 
 
 def _is_left(name: str, units: Mapping[str, str]) -> bool:
-    """Whether an object belongs to a run that is not the unit of its label."""
     found = re.match(r"([^/]+)/\.([0-9a-f]{12})/", name)
     return units.get(found[1]) != found[2] if found else name.startswith(f"{_PROBE}-")
 

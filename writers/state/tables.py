@@ -200,7 +200,6 @@ def _stage_record(
 
 
 def _write_parts(files: ParquetStateFiles, keys: pa.Table, rows: pa.Table, key: list[str]) -> list[Part]:
-    """Write keys and their rows, ascending by key, each part with about a million rows."""
     if not keys.num_rows:
         return []
     bounds = np.concatenate([[0], np.cumsum(_counts(keys, rows, key))])

@@ -214,7 +214,6 @@ _LATER = {"panes_hidden"}
 
 
 def _check_keys(record: UnitRecord) -> None:
-    """Check in a record without a checksum the keys and types on which later readers rely."""
     for stage in record.stages:
         counts = Counts(**stage.counts)
         numbers = (counts.rows_in, counts.windowed, counts.filtered, counts.dropped_at_end, counts.held, counts.carried)

@@ -114,7 +114,6 @@ class Case:
 
     @property
     def is_range(self) -> bool:
-        """Whether its parts are units of a range."""
         return self.parts[0].label is not None
 
 
@@ -170,7 +169,6 @@ def _write(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy a file under another name with the same endings, which say what it is."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target.with_name(target.name.partition(".")[0] + "".join(file.suffixes[-2:])))
 

@@ -91,7 +91,6 @@ def _lines(pair: RowPair) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _marks(pairs: Sequence[RowPair], widths: Sequence[int]) -> dict[int, str]:
-    """Return, by the line of the table above it, the line that points at the cells of a pair that differ."""
     marks, at = {}, 0
     for pair in pairs:
         at += (pair.expected is not None) + (pair.found is not None)
@@ -163,7 +162,6 @@ def _problem(element: ElementTree.Element, kind: str, message: str, text: str) -
 
 
 def _xml_text(text: str) -> str:
-    """Return a text without secrets, and without characters that XML cannot hold."""
     return redacted(_NOT_IN_XML.sub("�", text))
 
 

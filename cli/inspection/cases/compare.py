@@ -78,7 +78,6 @@ def _is_null(expected: Value) -> bool:
 
 
 def _is_same_nested(expected: list[Any] | dict[str, Any], found: pa.Scalar, tolerance: float) -> bool:
-    """Whether a list has the same values, or a struct has them in the fields that are expected."""
     if isinstance(expected, dict):
         names = {field.name for field in found.type} if pa.types.is_struct(found.type) else set()
         return expected.keys() <= names and all(
@@ -117,14 +116,12 @@ def _in_type(text: str, kind: pa.DataType) -> pa.Scalar:
 
 
 def _in_zone(text: str, kind: pa.DataType) -> pa.Scalar:
-    """Return a time that is written without a zone, in the zone of its column."""
     if not pa.types.is_timestamp(kind) or kind.tz is None:
         raise pa.ArrowInvalid(text)
     return pc.assume_timezone(pa.scalar(text).cast(pa.timestamp(kind.unit)), kind.tz)
 
 
 def _of_day(text: str, kind: pa.DataType) -> pa.Scalar:
-    """Return a time of day."""
     if not pa.types.is_time(kind):
         raise pa.ArrowInvalid(text)
     return pa.scalar(f"1970-01-01 {text}").cast(pa.timestamp(kind.unit)).cast(kind)
@@ -182,7 +179,6 @@ def _number(value: Fraction) -> str:
 
 
 def _time_text(value: pa.Scalar) -> str:
-    """Return a time as the readers read it, without zeros at the end of its fraction."""
     return _ZEROS.sub(r"\1", str(value.cast(pa.string())))
 
 
@@ -301,7 +297,6 @@ def _pairs(
     others: Sequence[int],
     tolerance: float,
 ) -> tuple[RowPair, ...]:
-    """Return each expected row that is left beside the row that is most like it, then the rows that nobody expects."""
     free, pairs = list(others), []
     for at in left:
         near = max(free, key=lambda one: _likeness(expected[at], cells[one], tolerance), default=None)
@@ -355,5 +350,4 @@ class CaseOutcome:
 
     @property
     def passes(self) -> bool:
-        """Whether all is as expected."""
         return not self.mismatches and self.error is None

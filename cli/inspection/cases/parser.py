@@ -192,7 +192,6 @@ class _Reader:
         return found
 
     def _merged(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-        """Yield the pairs of a mapping, and those of mappings that ``<<`` merges into it and that it lacks."""
         own = [pair for pair in node.value if pair[0].tag != "tag:yaml.org,2002:merge"]
         yield from own
         there = {key.value for key, _ in own}

@@ -96,7 +96,6 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
 
 
 def _in_folder(file: JobFile, case: Case, places: Sequence[str]) -> JobFile:
-    """Return a job file without what a case decides, whose stages write to the folders of the case."""
     left_out = {"start", "end", "mode", "partition_by", "redo", "input", "output"}
     left_out |= set() if case.checks_expectations else {"expect", "max_rejects"}
     values: dict[str, Any] = {key: value for key, value in file.values.items() if key not in left_out}
@@ -178,7 +177,6 @@ def _folder(path: str, unit: Unit | None) -> str:
 
 
 def _place(case: Case, name: str, inputs: Sequence[str]) -> tuple[int, str]:
-    """Return which input a name of rows means, and the file in it."""
     if name in inputs:
         return inputs.index(name), "rows"
     for at, path in enumerate(inputs):
@@ -211,7 +209,6 @@ def _write_tables(rows: Mapping[str, GivenRows], places: Mapping[str, str], unit
 
 
 def _enrichments(values: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
-    """Return the enrichments of the job with the paths of the case."""
     if not places:
         return {}
     found = map(parse_enrichment, _texts(values["enrich"]))

@@ -120,14 +120,12 @@ def without_equals(one: pa.Table, other: pa.Table, schema: pa.Schema, hasher: Ro
 
 
 def _steps(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield rows in tables so small that those of both sides stay side by side."""
     for table in tables:
         for start in range(0, table.num_rows, _STEP):
             yield table.slice(start, _STEP)
 
 
 def _cancel(a: _Side, b: _Side) -> None:
-    """Drop the rows that wait on both sides, each as often as it is on both."""
     if not len(a.hashes) or not len(b.hashes):
         return
     if np.array_equal(a.hashes, b.hashes):
@@ -279,7 +277,6 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """How many windows differ."""
         return self.only_in_a + self.only_in_b + self.changed
 
     def add(self, other: Tally) -> None:
@@ -313,7 +310,6 @@ class Comparison:
 
     @property
     def numeric(self) -> tuple[str, ...]:
-        """The compared columns of numbers, that of ``sort`` first."""
         names = [name for name in self.values if is_number(self.schema.field(name).type)]
         return tuple(sorted(names, key=lambda name: name != self.sort))
 
@@ -430,7 +426,6 @@ def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedA
 
 
 def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
-    """Return numbers as floats, 0 for null."""
     wide = column.cast(pa.float64(), safe=False)
     found: npt.NDArray[np.float64] = wide.fill_null(0.0).to_numpy(zero_copy_only=False)
     return found

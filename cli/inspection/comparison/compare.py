@@ -80,7 +80,6 @@ class ResultPair:
 
     @property
     def has_digests(self) -> bool:
-        """Whether both sides have digests of the same columns, which can be compared."""
         if self.a is None or self.b is None:
             return False
         one, other = self.a.manifest, self.b.manifest
@@ -110,7 +109,6 @@ class Columns:
 
     @property
     def differ(self) -> bool:
-        """Whether the sides have other columns, or columns of other types."""
         return bool(self.only_in_a or self.only_in_b or self.retyped)
 
 
@@ -194,7 +192,6 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
 
 
 def _check_named(option: str, names: Sequence[str], common: Sequence[str]) -> None:
-    """Raise `ConfigError` for a name that is not among those that both results have."""
     for name in names:
         if name not in common:
             raise ConfigError(f"{option}: not both results have a column {name!r}", did_you_mean(name, common))
@@ -278,7 +275,6 @@ class UnitDiff:
 
     @property
     def differs(self) -> bool:
-        """Whether windows or columns differ, or only one side has a result."""
         is_single = self.windows_a is None or self.windows_b is None
         return is_single or bool(self.tally.total) or (self.columns is not None and self.columns.differ)
 
@@ -302,7 +298,6 @@ class Diff:
 
     @property
     def differs(self) -> bool:
-        """Whether anything differs."""
         return any(unit.differs for unit in self.units)
 
 
@@ -394,7 +389,6 @@ class _Rows:
             yield (_numbered(rows) if self.columns.number else rows).select(names).cast(schema)
 
     def _skipped(self) -> list[str]:
-        """Return the names of parts whose digest, as often as here, a part of the other side has."""
         if self.result is None or self.other is None or self.columns.differ:
             return []
         left = [part.get("digest") for part in self.other.manifest["parts"]]

@@ -92,7 +92,6 @@ def _retyped(diff: Diff) -> dict[str, tuple[str, str]]:
 
 
 def _units(diff: Diff, words: tuple[str, str]) -> list[str]:
-    """Return a line for each unit that differs, and one for all that do not."""
     if [unit.unit for unit in diff.units] == [""]:
         return []
     different = [unit for unit in diff.units if unit.differs]
@@ -129,7 +128,6 @@ def _line(difference: Difference) -> str:
 
 
 def _identity(difference: Difference) -> list[tuple[str, pa.Scalar]]:
-    """Return what makes a window, without a number that it does not need."""
     return [(name, value) for name, value in difference.identity.items() if name != WINDOW or value.is_valid]
 
 
@@ -199,7 +197,6 @@ def _listed(difference: Difference) -> dict[str, Any]:
 
 
 def _plain(value: pa.Scalar | None) -> Any:
-    """Return a value as JSON has it."""
     if value is None or not value.is_valid:
         return None
     found = value.as_py() if _is_plain(value.type) else str(value)

@@ -137,7 +137,6 @@ def _damage_of_table(table: Table, manifest: Mapping[str, Any]) -> Iterator[str]
 
 
 def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each file that is missing, of another size, or that no run has written there."""
     selector = fs.FileSelector(place.path, recursive=True)
     infos = [info for info in place.fs.get_file_info(selector) if info.type == fs.FileType.File]
     there = {info.path.removeprefix(f"{place.path}/"): int(info.size) for info in infos}
@@ -196,7 +195,6 @@ def _is_hidden(name: str) -> bool:
 
 
 def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what of the account does not add up."""
     file = f"{place.shown}/{MANIFEST}"
     stages = [*((stage["name"], stage) for stage in manifest.get("stages") or ()), ("", manifest)]
     for name, stage in stages:
@@ -211,7 +209,6 @@ def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[st
 
 
 def _verify_rows(place: Place, path: str, manifest: Mapping[str, Any], found: Verification) -> None:
-    """Read all rows and rejects of a result, count them, and compare their digests."""
     try:
         result = open_result_folder(path)
     except WincliError as error:
@@ -222,7 +219,6 @@ def _verify_rows(place: Place, path: str, manifest: Mapping[str, Any], found: Ve
 
 
 def _damage_of_rows(place: Place, result: ResultFolder, found: Verification) -> Iterator[str]:
-    """Yield the parts whose rows are not those that were written."""
     schema, parts = schema_of(result), result.manifest["parts"]
     digests = [RowDigest.parse(part.get("digest")) for part in parts]
     hasher = hasher_of(schema) if _has_types(result, schema) and None not in digests else None
@@ -264,7 +260,6 @@ def _has_types(result: ResultFolder, schema: pa.Schema) -> bool:
 
 
 def _damage_of_rejects(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the files of rejects that have another number of lines than rows were written."""
     for part in manifest["rejects"]:
         lines = sum(block.count(b"\n") for block in _blocks(place, part["name"]))
         if lines != part["rows"]:

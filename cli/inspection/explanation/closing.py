@@ -93,7 +93,6 @@ def closing_policy(pane: KeyPane, policies: Sequence[Policy]) -> Policy | None:
 
 
 def _mark_row(pane: KeyPane) -> str:
-    """Return what a mark stands behind."""
     at = pane.cause - len(pane.panes.sequences)
     names = pane.panes.marks.rows.schema.names
     if names:
@@ -210,7 +209,6 @@ def _closed_by_change(pane: KeyPane, policy: Change, row: int) -> Fact:
 
 
 def _changes(pane: KeyPane, policy: Change, row: int) -> list[str]:
-    """Return what is distinct in a row from the last row of the window, in words."""
     values, last = pane.values, int(pane.rows[-1])
     return [
         f"{operand} goes from {values.text(name, last)} to {values.text(name, row)}"
@@ -315,7 +313,6 @@ def _near_delta(pane: KeyPane, policy: Distance, ended: bool) -> Iterator[Fact]:
 
 
 def _next_in_it(pane: KeyPane, name: str, origin: int, rule: str) -> Iterator[Fact]:
-    """Yield how large a distance from the row ``origin`` would have taken in the row that ended the window."""
     if pane.cause_row is not None:
         apart = pane.values.distance(name, pane.cause_row, origin)
         amount = amount_text(pane.values.column(name).type, apart)

@@ -36,7 +36,6 @@ class InputRows:
 
     @property
     def left_out(self) -> int:
-        """How many rows are not read."""
         return len(self.pos) - len(self.at)
 
 
@@ -127,7 +126,6 @@ def missing_lines(missing: MissingWindow, width: int | None) -> Iterator[str]:
 
 
 def _folded(title: str, text: str, width: int | None) -> Iterator[str]:
-    """Yield a text behind its title, folded where a terminal has no room for it."""
     room = len(text) + 1 if width is None else max(width - len(_INDENT), 20)
     lines = wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
     yield f"  {title:<8} {lines[0]}"

@@ -44,7 +44,6 @@ def _opened(pane: KeyPane, policies: Sequence[Policy]) -> Fact:
 
 
 def _why_there(pane: KeyPane, policies: Sequence[Policy]) -> str:
-    """Say what was before the row that opened a window."""
     skips = any(isinstance(policy, While | From) for policy in policies)
     if pane.before is None:
         return ": no window of its key came before"
@@ -56,7 +55,6 @@ def _why_there(pane: KeyPane, policies: Sequence[Policy]) -> str:
 
 
 def _condition(policies: Sequence[Policy]) -> str:
-    """Say which condition is true for the row that opened a window."""
     openers = (policy for policy in policies if isinstance(policy, OPENERS))
     return "".join(f", and {policy.condition} is true for it" for policy in openers)
 
@@ -180,7 +178,6 @@ def _by_watermark(pane: KeyPane, end: str) -> Fact:
 
 
 def _outputs(pane: KeyPane) -> Iterator[Fact]:
-    """Yield the outputs of the same pane before and after this one, each with the rows that it added."""
     starts = combined(pane.panes.head.column("window_start"))
     same = np.flatnonzero(pc.equal(starts, starts[pane.at])).tolist()
     for before, at in zip([None, *same], same, strict=False):
@@ -199,7 +196,6 @@ def _output(each: KeyPane, is_this: bool, added: int | None) -> Fact:
 
 
 def _beside(pane: KeyPane, start: str, end: str) -> Iterator[Fact]:
-    """Yield the rows of the key whose event times are next to the bounds, outside of them."""
     name = pane.panes.plan.options.event_time
     assert name is not None
     times = measures(pane.values.column(name))
@@ -269,7 +265,6 @@ def _by_delta(pane: KeyPane, trigger: Delta, row: int) -> Fact:
 
 
 def _baseline(pane: KeyPane, trigger: Delta, row: int) -> int:
-    """Return the row of the trigger before ``row``, suppressed ones included, or the first row of the key."""
     values, amount = measures_and_amount(pane.panes.sequences, trigger.attribute, trigger.amount)
     base = 0
     while True:
@@ -280,7 +275,6 @@ def _baseline(pane: KeyPane, trigger: Delta, row: int) -> int:
 
 
 def _evicted(pane: KeyPane, spec: Sliding) -> Iterator[Fact]:
-    """Yield how close the oldest row is to being evicted, and the newest that has been."""
     if not len(pane.rows):
         return
     measured = _measured(spec.evict, pane)

@@ -65,12 +65,10 @@ class KeyCondition:
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns that it depends on."""
         own = (*self.key, *([self.order] if self.order is not None else []))
         return [name for name in dict.fromkeys(own) if name in self.schema.names]
 
     def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
-        """Return whether no row with such values can be one."""
         return any(
             _is_apart(ranges[name], self.schema.field(name).type, *self._wanted(name))
             for name in self.columns
@@ -164,7 +162,6 @@ def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterato
 
 
 def _is_within(part: Split, span: Span) -> bool:
-    """Whether a part has an arrival position in a range."""
     is_after = span.high is not None and part.base > span.high.as_py()
     return not is_after and (span.low is None or part.base + part.rows > span.low.as_py())
 
@@ -363,17 +360,14 @@ class KeyPane:
 
     @property
     def values(self) -> RowValues:
-        """The rows of the key."""
         return RowValues(self.panes.sequences)
 
     @property
     def closed_by(self) -> str:
-        """Its close reason."""
         return self.panes.closed_by(self.at)
 
     @property
     def cause(self) -> int:
-        """What brought it out, as `windowing.rows.panes.Panes.cause` numbers it."""
         return int(self.panes.panes.cause[self.at])
 
     @property

@@ -250,7 +250,6 @@ def _from_oldest_row(
 
 
 def _forgets(plan: Plan) -> bool:
-    """Whether a pane depends on no row before its oldest one."""
     if len(plan.sort) != 1 or not plan.order.columns or plan.lag_columns or plan.options.emit != "aggregates":
         return False
     match plan.spec:
@@ -280,14 +279,12 @@ def _array(values: list[pa.Scalar]) -> pa.Array:
 
 
 def _after(plan: Plan, found: FoundWindow) -> list[pa.Scalar]:
-    """Return where the row next in line is at the latest."""
     if found.after is None:
         return []
     return [found.after["window_start"] if plan.sort else found.after[POS]]
 
 
 def _stands_alone(plan: Plan) -> bool:
-    """Whether a window depends on nothing before its own rows, and each row is in one window."""
     spec = plan.spec
     return (
         isinstance(spec, Tumbling)
@@ -301,7 +298,6 @@ def _stands_alone(plan: Plan) -> bool:
 
 
 def _behind(plan: Plan, sequences: Sequences, before: Row | None) -> Sequences:
-    """Return the rows behind the end of the window before."""
     if before is None or not len(sequences):
         return sequences
     first = _first_behind(plan, sequences, before)
@@ -329,7 +325,6 @@ def _first_behind(plan: Plan, sequences: Sequences, before: Row) -> int:
 
 
 def _clock(plan: Plan, rows: KeyRows, row: Row) -> ClockValue | None:
-    """Return a time of the clock at which the window had come out, if a tick brought it out."""
     if not plan.kind.needs_clock or not plan.sort or not row[_AT].is_valid:
         return rows.clock
     kind = rows.sequences.rows.schema.field(plan.sort[0]).type

@@ -116,14 +116,12 @@ def _folder_of_result(path: str) -> str | None:
 
 
 def _folders_above(uri: str) -> Iterator[str]:
-    """Yield the folders above a file in a store, the innermost first, each with the parameters of the URI."""
     head, sign, query = uri.partition("?")
     while "/" in (head := head.rpartition("/")[0]).partition("://")[2]:
         yield head + sign + query
 
 
 def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
-    """Say which file of a result is no longer what it was."""
     there = {absolute(file.path): file for file in found.files} if found is not None else {}
     for file in files:
         now = there.get(absolute(file.path))
@@ -183,7 +181,6 @@ def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedUnit
 
 
 def _has_late(record: UnitRecord) -> bool:
-    """Whether the first stage of a unit has rejected rows as late."""
     return bool(record.stages[0].counts["rejected"].get("late"))
 
 
@@ -297,7 +294,6 @@ def _later_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
 
 
 def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:
-    """Whether the result of the stage before is still there, and was made of the same files by the same job."""
     try:
         before = open_result_folder(folder).manifest
     except WincliError:  # gone, replaced or damaged: it is computed again
@@ -336,7 +332,6 @@ def computed(request: JobRequest, found: RecordedInput) -> Iterator[str]:
 
 @contextmanager
 def _alone(request: JobRequest, found: RecordedInput) -> Iterator[JobRequest]:
-    """Yield a request for a job in a temporary folder, over the input that was found."""
     stages = [each.stage.model_copy(update={"output": None, "plain": False}) for each in request.stages]
     with tempfile.TemporaryDirectory(prefix="wincli-") as folder:
         changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}

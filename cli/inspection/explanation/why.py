@@ -80,7 +80,6 @@ def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
 
 
 def _name(source: Source, part: Split) -> str:
-    """Return the name of a file, or its path where several have this name."""
     name = source.file_name(part)
     files = {split.file: split for split in source.splits}
     alike = sum(source.file_name(split) == name for split in files.values())
@@ -125,7 +124,6 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
 
 
 def _counts(panes: KeyPanes, total: int, rejected: Mapping[str, int]) -> dict[str, int]:
-    """Return how many rows went where, without zeros, in the words of the row accounting."""
     every, rows = panes.panes, len(panes.sequences)
     out = int(np.count_nonzero(shown(take(every.membership, panes.came_out), rows)))
     placed = int(np.count_nonzero(shown(every.membership, rows)))
@@ -142,7 +140,6 @@ def _counts(panes: KeyPanes, total: int, rejected: Mapping[str, int]) -> dict[st
 
 
 def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
-    """Count the rows of a key that the input has."""
     if not key:
         return sum(split.rows for split in source.splits)
     condition = KeyCondition(key, None, Span(), source.schema)

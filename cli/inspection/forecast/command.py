@@ -128,8 +128,6 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
 
 
 def _effect_of(request: JobRequest, messages: Messages) -> Effect:
-    """Compute the effect of a range, on Spark as a run does."""
-
     def load() -> Callable[[RunContext], Effect]:
         from ..effect import effect_of  # noqa: PLC0415
 
@@ -140,7 +138,6 @@ def _effect_of(request: JobRequest, messages: Messages) -> Effect:
 
 @contextmanager
 def _progress(mode: str, messages: Messages) -> Iterator[Show]:
-    """Yield what shows progress, which is loaded when it is first called."""
     with ExitStack() as stack:
         shows: list[Show] = []
 

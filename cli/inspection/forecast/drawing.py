@@ -101,7 +101,6 @@ def read_head(source: Source, columns: Sequence[str], only: Mapping[str, Sequenc
 
 
 def _parts(source: Source) -> Iterator[tuple[Split, bool]]:
-    """Yield small splits in arrival order, and whether each is the last of its file."""
     for split in source.splits:
         before = None
         for piece in _pieces(source, split):
@@ -113,7 +112,6 @@ def _parts(source: Source) -> Iterator[tuple[Split, bool]]:
 
 
 def _pieces(source: Source, split: Split) -> Iterable[Split]:
-    """Return the splits that a split is made of, as far as they can be read alone."""
     files = source.base if isinstance(source, EnrichedSource) else source
     return files.pieces_of(split, _PIECE) if isinstance(files, FileSource) else source.parts_of(split)
 
@@ -184,7 +182,6 @@ def _apart(stage: StagePlan, source: AnySource, only: Mapping[str, list[Any]]) -
 
 
 def _values(stage: StagePlan, only: Sequence[tuple[str, str]]) -> dict[str, list[Any]]:
-    """Return the chosen values of key columns in the types of these."""
     key, schema, found = stage.plan.key, stage.plan.projection.schema, dict[str, list[Any]]()
     for name, text in only:
         if name not in key:
@@ -200,7 +197,6 @@ def _values(stage: StagePlan, only: Sequence[tuple[str, str]]) -> dict[str, list
 
 
 def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
-    """Return the columns of the input that the window, its expressions and its marks need."""
     plan = stage.plan
     if plan.reads_result:
         return list(schema.names)
@@ -214,7 +210,6 @@ def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
 
 
 def _of_call(item: AggregateCall | AggregateExpression) -> Iterator[str]:
-    """Yield the columns that an aggregate names."""
     for part in (each for call in item.calls for each in (*call.arguments, call.where)):
         if isinstance(part, Column):
             yield part.name
@@ -223,7 +218,6 @@ def _of_call(item: AggregateCall | AggregateExpression) -> Iterator[str]:
 
 
 def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
-    """Return the arguments of `draw` that stand for the options of a stage."""
     plan, options = stage.plan, stage.request.options
     given = {each.attribute: getattr(plan.options, each.attribute) for each in WINDOW_OPTIONS}
     given = {name: value for name, value in given.items() if name not in _NOT_DRAWN}

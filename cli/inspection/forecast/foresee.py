@@ -115,7 +115,6 @@ def line_of(runs: Sequence[EarlierRun]) -> tuple[float, float]:
 
 
 def _are_alike(runs: Sequence[EarlierRun]) -> bool:
-    """Whether all runs had inputs of about one size."""
     sizes = [run.nbytes for run in runs]
     return max(sizes) < _APART * max(min(sizes), 1)
 
@@ -245,7 +244,6 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
 def _own_request(
     request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], state: State | None, run: SupposedRun
 ) -> JobRequest:
-    """Return the job of a unit as a run has it."""
     if state is None:
         return own_request(request, input_paths, run.unit, run.found)
     own = unit_job(request, input_paths, run.unit, run.found)
@@ -253,7 +251,6 @@ def _own_request(
 
 
 def _stop_at(forecast: Forecast, label: str, problem: WincliError) -> Forecast:
-    """Return the forecast of a range that stops at a unit, whose output the run would refuse."""
     problem.what = f"{label}: {problem.what}"
     at = [unit.label for unit in forecast.units].index(label)
     after = [replace(each, action="stop", why="the run has stopped before it") for each in forecast.units[at + 1 :]]
@@ -280,7 +277,6 @@ def _make_forecast(
 
 
 def _state_notes(path: str) -> list[str]:
-    """Return what a run would do first to a state that a killed run left, and who works on it now."""
     if not is_state(path):
         return []
     view = read_state(path)

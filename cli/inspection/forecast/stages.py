@@ -125,7 +125,6 @@ def _aggregates(stage: StagePlan) -> dict[str, str]:
 
 
 def _words(plan: Plan) -> dict[str, str]:
-    """Return what each column of a result holds that is neither an aggregate nor a column of the row."""
     known = dict.fromkeys(plan.place_names, "number of the row in its window")
     known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
     known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
@@ -159,7 +158,6 @@ class DriverExecutor:
     show: Show | None = None
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items here, one after the other."""
         found: list[R] = []
         lot = items if isinstance(items, Sequence) else list(items)
         for item in lot:
@@ -173,7 +171,6 @@ class DriverExecutor:
         raise AssertionError("a plan moves no rows")
 
     def broadcast(self, value: Any) -> Any:
-        """Return what holds the value."""
         return LocalExecutor().broadcast(value)
 
     @contextlib.contextmanager

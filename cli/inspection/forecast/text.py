@@ -91,7 +91,6 @@ def _head(forecast: Forecast) -> Iterator[str]:
 
 
 def _together(forecast: Forecast) -> str:
-    """Return whether units run at the same time, and why not."""
     if forecast.why_one_by_one is not None:
         return f"units run one after the other: {forecast.why_one_by_one}"
     if forecast.jobs > 1:
@@ -124,7 +123,6 @@ def _seconds(seconds: float) -> str:
 
 
 def _units(forecast: Forecast) -> Iterator[str]:
-    """Yield a line for each lot of neighbouring units with one action and reason."""
     lots = [list(lot) for _, lot in groupby(forecast.units, key=lambda unit: (unit.action, unit.why, unit.is_again))]
     heads = [(_labels(lot), _action(lot[0])) for lot in lots]
     widths = [max(map(len, column)) for column in zip(*heads, strict=True)]

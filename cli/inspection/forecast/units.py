@@ -89,7 +89,6 @@ class _SupposedMode(Generic[R]):
     whys: dict[str, tuple[bool, str]] = field(default_factory=dict)
 
     def find(self, unit: Unit) -> UnitInput | None:
-        """Return the input of a unit, None where it has none."""
         return self.finder.find(unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[R]:
@@ -98,7 +97,6 @@ class _SupposedMode(Generic[R]):
         yield self.suppose(self.runs[unit.ordinal])
 
     def note(self, text: str, **fields: Any) -> None:  # noqa: ARG002 - see `BackfillMode`
-        """Keep what a note says of a unit."""
         if "unit" in fields:
             self.whys[fields["unit"]] = fields["runs"], fields["why"]
 
@@ -114,11 +112,9 @@ class _SupposedState:
 
     @property
     def records(self) -> Sequence[UnitRecord]:
-        """The records of all finished units, by ordinal."""
         return self._sorted
 
     def record(self, label: str) -> UnitRecord | None:
-        """Return the record of a unit, None where the unit is not done."""
         return self._by_label.get(label)
 
     def has_data(self, label: str) -> bool:
@@ -126,7 +122,6 @@ class _SupposedState:
         return label in self._supposed or self._state.has_data(label)
 
     def forgotten(self) -> Container[str]:
-        """Return the labels of the units that were taken out of the state on purpose."""
         return self._state.forgotten()
 
     def suppose(self, record: UnitRecord) -> None:
@@ -175,7 +170,6 @@ def suppose_on_state(
 
 
 def _record(run: SupposedRun, own: JobRequest, records: _SupposedState, former: UnitRecord | None) -> UnitRecord:
-    """Return the record that a unit is supposed to leave, with a window state that no unit had before."""
     before = None if run.previous is None else records.record(run.previous)
     unit, token = run.unit, f"supposed {run.unit.label}"
     return UnitRecord(

@@ -72,7 +72,6 @@ def _check(job: Path, text: str) -> None:
 
 
 def _rows_around_a_boundary(proposal: Proposal) -> np.ndarray:
-    """Return the numbers of a few neighbouring rows of one key, where one window ends and the next begins."""
     sample, times = proposal.sample, proposal.times
     if times is None:
         return np.arange(min(_BEFORE + _AFTER, sample.rows.num_rows))
@@ -92,7 +91,6 @@ def _rows_around_a_boundary(proposal: Proposal) -> np.ndarray:
 
 
 def _crosses(proposal: Proposal, micros: np.ndarray) -> np.ndarray:
-    """Return whether a window ends between neighbouring rows, bool (N - 1,)."""
     if proposal.session is not None:
         return np.asarray(np.diff(micros) > proposal.session.micros)
     return np.asarray(np.diff(micros // proposal.step) != 0)
@@ -133,7 +131,6 @@ def _cell(value: pa.Scalar) -> str:
 
 
 def _types(proposal: Proposal) -> dict[str, str]:
-    """Return the types of columns that files have and CSV has not."""
     if proposal.sample.is_text:
         return {}
     schema = proposal.sample.rows.schema
@@ -141,7 +138,6 @@ def _types(proposal: Proposal) -> dict[str, str]:
 
 
 def _as_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as flags have them."""
     quoted = {'"' + name.replace('"', '""') + '"': text for name, text in options.get("schema", {}).items()}
     types = {"schema": ", ".join(f"{name}:{text}" for name, text in quoted.items())} if quoted else {}
     return {**options, **types}
@@ -157,14 +153,12 @@ def _file_name(proposal: Proposal, row: int) -> str:
 
 
 def _expected(proposal: Proposal, windows: pa.Table) -> str:
-    """Return the windows as CSV, in the columns that say most."""
     key = [name for name in proposal.key if name != FILE]
     names = [name for name in (*key, *_SHOWN, *aggregates(proposal)) if name in windows.column_names]
     return _as_csv(names, windows, proposal.sample)
 
 
 def _has_line_ends(given: str) -> bool:
-    """Whether a value of CSV holds the end of a line."""
     return len(list(csv.reader(io.StringIO(given)))) != len(given.splitlines())
 
 

@@ -196,7 +196,6 @@ def find_session_gap(ordered: RowsInOrder) -> SessionGap | None:
 
 
 def _is_fit(made: SessionGap, rows: int) -> bool:
-    """Whether a gap makes several sessions, of several rows each, which hardly depend on its exact length."""
     is_firm = max(made.moved_longer, made.moved_shorter) <= _MOST_MOVED
     return is_firm and 1 < made.sessions <= rows / _ROWS_IN_A_SESSION
 
@@ -256,7 +255,6 @@ def _middle(smooth: Floats, at: int) -> float:
 
 
 def _nice(micros: float) -> int:
-    """Return the duration that people would say which is nearest to one."""
     return min(NICE, key=lambda each: abs(np.log(each / micros)))
 
 
@@ -305,7 +303,6 @@ class Proposal:
 
     @property
     def is_session(self) -> bool:
-        """Whether the window is a session."""
         return self.window.startswith("gap(")
 
     @property
@@ -315,7 +312,6 @@ class Proposal:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the input that the job reads."""
         named = (*(self.times.inputs if self.times else ()), *self.key, *self.measures)
         return tuple(dict.fromkeys(name for name in named if name != FILE))
 
@@ -353,7 +349,6 @@ def _with_window(plain: Proposal, times: RowTimes, codes: npt.NDArray[np.int64])
 
 
 def _grid(gaps: Gaps, ordered: RowsInOrder) -> int:
-    """Return the length of windows on the clock that hold about a dozen rows of a key, and several ticks of it."""
     usual = gaps.usual
     if usual is None:
         usual = int(gaps.between.mean()) if len(gaps.between) else _UNKNOWN
@@ -394,7 +389,6 @@ def _examples(sample: Sample, name: str) -> str:
 
 
 def _output(path: str, proposal: Proposal) -> str:
-    """Return a folder beside the working folder that is named after the input."""
     name = PurePosixPath(path.rstrip("/")).name.partition(".")[0]
     stem = re.sub(r"\W+", "_", name).strip("_") or "log"
     base = f"{stem}_{'sessions' if proposal.is_session else 'windows'}"

@@ -101,7 +101,6 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
 
 
 def _text_size(file: ListedFile) -> int:
-    """Return about how many bytes of text a file holds."""
     is_compressed = PurePosixPath(file.place.path.lower()).suffix in COMPRESSIONS
     return file.size * (_COMPRESSION if is_compressed else 1)
 
@@ -117,7 +116,6 @@ def _is_text(file: ListedFile, options: ReadOptions) -> bool:
 
 
 def _plain(file: ListedFile) -> PurePosixPath:
-    """Return the name of a file without the ending of its compression."""
     name = PurePosixPath(PurePosixPath(file.below or file.place.path).name.lower())
     return PurePosixPath(name.stem) if name.suffix in COMPRESSIONS else name
 
@@ -134,7 +132,6 @@ def _open(paths: Sequence[str], options: ReadOptions, is_text: bool) -> tuple[Fi
 
 
 def _heads(files: Sequence[ListedFile], folder: Path) -> list[str]:
-    """Write the first lines of files below a folder, with their names, and return the folder."""
     for file in files:
         target = folder / PurePosixPath(file.below or "rows").with_name(_plain(file).name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -180,12 +177,10 @@ def _read(source: FileSource) -> list[_Lot]:
 
 
 def _evenly(count: int) -> list[int]:
-    """Return the numbers of a few of ``count`` things, from the first to the last."""
     return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
 
 
 def _can_be_named(name: str, source: FileSource) -> bool:
-    """Whether a job file can name a column, and it is none of those that wincli has written into a result."""
     return "\n" not in name and not (source.stream is not None and name.startswith("_"))
 
 

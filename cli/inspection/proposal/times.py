@@ -112,7 +112,6 @@ def _typed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
 
 
 def _micros(column: pa.ChunkedArray) -> tuple[Int64s, Mask]:
-    """Return microseconds since 1970, rounded down, and which values are there."""
     known = column.is_valid().to_numpy()
     stamps = column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else column
     ticks = stamps.cast(pa.int64()).fill_null(0).to_numpy()
@@ -149,7 +148,6 @@ def _mixed(sample: Sample, column: str) -> RowTimes:
 
 
 def _joined_times(sample: Sample) -> Iterator[RowTimes]:
-    """Yield the time of a date and a time of day in two columns, as a new column."""
     guesses = list(time_guesses(sample.source, sample.rows.column_names))
     clocks = [guess for guess in guesses if guess.lacks == "date"]
     dates = [(each.column, [text[5:-1] for text in each.types]) for each in guesses if each.is_date and each.types]
@@ -335,7 +333,6 @@ def look_at_gaps(ordered: RowsInOrder) -> Gaps:
 
 
 def _repeats(sample: Sample, by_file: bool) -> int:
-    """Return how many rows have the values of a row before in every column, by 64-bit hashes of rows."""
     mixed = sample.file.astype(np.uint64) if by_file else np.zeros(sample.rows.num_rows, np.uint64)
     for column in sample.rows.columns:
         if pa.types.is_nested(column.type):

@@ -94,7 +94,6 @@ def _cell(unit: UnitStatus, ordinal: int, is_redone: bool) -> Cell:
 
 
 def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
-    """Return cells of a coarser kind, each with what the units in it have together."""
     with_units = [(_coarse_ordinal(cell, kind, coarse), cell) for cell in cells]
     return [_sum(ordinal, coarse, [cell for _, cell in lot]) for ordinal, lot in groupby(with_units, lambda at: at[0])]
 
@@ -208,7 +207,6 @@ def _folder(manifest: str) -> str:
 
 
 def _opened(places: Sequence[tuple[str, str]]) -> Iterator[ResultFolder | str]:
-    """Yield each result, or a sentence on why it cannot be opened."""
     for label, path in places:
         if MASK in path:
             yield f"the windows of {label} are left out: the path of its result had secrets, which no record holds"

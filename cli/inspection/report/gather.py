@@ -107,7 +107,6 @@ def _add(result: ResultFolder, measured: Measured) -> int:
 
 
 def _values(rows: pa.ChunkedArray, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order value of each row, and whether it has one."""
     nothing = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
     if not pa.types.is_struct(rows.type) or rows.type.get_field_index(axis.name) < 0:
         return nothing
@@ -171,7 +170,6 @@ def report_of(path: str, folder: Folder, only: Sequence[str]) -> Report:
 
 
 def _held(path: str, folder: Folder) -> OpenWindowRows | None:
-    """Return the rows that a state holds of the stage that wrote the results."""
     if folder.status.what != "state":
         return None
     try:
@@ -199,7 +197,6 @@ def _unit(axis: Axis) -> Measure:
 
 
 def _events(folder: Folder) -> list[str]:
-    """Return what a state says of runs that are under way, were killed, or failed."""
     status, notes = folder.status, []
     if status.at_work:
         notes.append(f"a run is at work on the state since {status.at_work.started}")
@@ -238,7 +235,6 @@ def _totals(folder: Folder, measured: Measured | None) -> tuple[tuple[str, int],
 
 
 def _over_units(calendar: Calendar) -> OverTime:
-    """Return counts by unit, or by the cell that several units share."""
     first = calendar.cells[0].ordinal
     size = calendar.cells[-1].ordinal - first + 1
     labels = [""] * size
@@ -256,7 +252,6 @@ def _over_units(calendar: Calendar) -> OverTime:
 
 
 def _over_time(folder: Folder, measured: Measured | None) -> OverTime | None:
-    """Return counts over equal steps of the time, or of another order column."""
     if measured is None or measured.axis.scale == "window":
         return None
     apart = add_rejects(folder.results, measured)

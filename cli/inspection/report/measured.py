@@ -83,7 +83,6 @@ class BusyKeys:
         return sums.select([*self.names, f"{_WEIGHT}_sum"]).rename_columns([*self.names, _WEIGHT])
 
     def _lightest_forgotten(self, table: pa.Table) -> pa.Table:
-        """Keep the heaviest keys, of equals those that came first."""
         if table.num_rows <= self.most:
             return table
         self._forgotten += table.num_rows - self.most
@@ -91,7 +90,6 @@ class BusyKeys:
         return table.take(np.sort(order))
 
     def _lightened(self, table: pa.Table) -> pa.Table:
-        """Subtract the weight of the first key that has no place from all, and leave out those that have none left."""
         if table.num_rows <= self.most:
             return table
         weights = table[_WEIGHT].to_numpy()
@@ -238,17 +236,14 @@ class Steps:
 
     @property
     def width(self) -> float:
-        """How far a step reaches."""
         return self.widths[self.level]
 
     @property
     def words(self) -> str:
-        """What a step is."""
         return _WORDS[self.level] if self.is_time else f"{self.width:,g}"
 
     @property
     def begin(self) -> float:
-        """Where the first step begins."""
         return self.first * self.width + self.anchor
 
     def add(self, values: np.ndarray, **weights: np.ndarray | int) -> None:
@@ -270,7 +265,6 @@ class Steps:
         return np.floor_divide(values - self.anchor, self.width).astype(np.int64)
 
     def _reach(self, low: float, high: float) -> None:
-        """Grow to hold these values, with wider steps where they would be too many."""
         while max(abs(low - self.anchor), abs(high - self.anchor)) / self.width > _EXACT:
             self._widen()
         while True:
@@ -370,7 +364,6 @@ class Measured:
 
     @property
     def axis(self) -> Axis:
-        """What the windows lie along."""
         return self.columns.axis
 
     def add(self, panes: Panes) -> None:

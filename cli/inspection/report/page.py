@@ -202,7 +202,6 @@ def _bound_texts(found: OverTime) -> tuple[str, str]:
 
 
 def _rows(found: OverTime) -> list[list[str]]:
-    """Return a row for each step that counts something."""
     values = np.array([series.values for series in found.series])
     return [
         [_label(found, int(at)).removeprefix("from "), *(f"{value:,}" for value in values[:, at])]
@@ -258,7 +257,6 @@ def _add_distribution(pair: Element, name: str, found: Distribution) -> None:
 
 
 def _round(value: float, unit: str) -> float:
-    """Return a value with three digits that count, where it is not a whole number of rows."""
     if unit == "rows" and float(value).is_integer():
         return value
     return float(f"{value:.3g}")
@@ -269,7 +267,6 @@ def _left(found: Distribution) -> float:
 
 
 def _add_bars(svg: Element, found: Distribution) -> None:
-    """Add bars whose areas are the counts, since whole numbers make bars of different widths."""
     plot = add_plot(svg, 0, _BAR_HEIGHT, _WIDE)
     left, zero = _left(found), _ZERO * 0.7
     edges = [left + share * (_WIDE - left) for share in _shares(found)]
@@ -288,7 +285,6 @@ def _add_bars(svg: Element, found: Distribution) -> None:
 
 
 def _shares(found: Distribution) -> list[float]:
-    """Return where bars begin on the logarithmic axis, from 0 to 1, and last where the last one ends."""
     return [_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars)
 
 
@@ -331,7 +327,6 @@ def page_of(report: Report) -> str:
 
 
 def _half(lane: Lane) -> Lane:
-    """Return a lane with each two bars as one."""
     begins = np.arange(0, len(lane.starts), 2)
     return replace(
         lane,
@@ -360,7 +355,6 @@ def _page(report: Report) -> str:
 
 
 def _sections(report: Report) -> Iterator[tuple[str, str, Callable[[Element], None]]]:
-    """Yield the id, the heading and what fills each section that has something to show."""
     if report.lanes is not None:
         yield "windows", "Windows over time", partial(add_lanes, lanes=report.lanes)
     if report.over_time is not None:
@@ -404,7 +398,6 @@ def _add_header(main: Element, report: Report) -> None:
 
 
 def _lead(report: Report) -> str:
-    """Return what was read and what came out, in one or two sentences."""
     totals = dict(report.totals)
     text = f"{_count(totals['rows in'], 'row')} of {_count(totals['input files'], 'file')}"
     text += f" ({bytes_text(totals['input bytes'])})"

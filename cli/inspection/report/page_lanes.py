@@ -128,7 +128,6 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
 
 
 def _bars_text(lanes: Lanes) -> str:
-    """Return what a bar is."""
     if tracks_of(lanes) > 1:
         return "Windows of a key that overlap stand below each other, and a row counts in each that has it."
     tallest = _tallest(lanes)
@@ -335,7 +334,6 @@ def _grid(calendar: Calendar) -> Grid:
 
 
 def _short(label: str, kind: str) -> str:
-    """Return the label of a row that begins with a cell."""
     if kind == "run":
         return label.removeprefix("run-").lstrip("0")[:7]
     day = label.partition("T")[0]
@@ -343,7 +341,6 @@ def _short(label: str, kind: str) -> str:
 
 
 def _weeks(calendar: Calendar) -> Grid:
-    """Return a row for each week, from Monday to Sunday."""
     places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]  # 1970-01-01 is a Thursday
     first, last = places[0][0], places[-1][0]
     rows = tuple(day_text(unit_at(week, "week").label) for week in range(first, last + 1))
@@ -351,7 +348,6 @@ def _weeks(calendar: Calendar) -> Grid:
 
 
 def _years(calendar: Calendar) -> Grid:
-    """Return seven rows for each 53 weeks, a column for each week."""
     places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]
     first = places[0][0]
     blocks = (places[-1][0] - first) // 53 + 1

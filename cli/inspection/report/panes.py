@@ -43,7 +43,6 @@ class PaneColumns:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the result says how many rows a pane has."""
         return self.rows is not None or self.is_emitted_rows
 
 
@@ -115,7 +114,6 @@ def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
 
 
 def _panes(table: pa.Table, columns: PaneColumns) -> Panes:
-    """Return a pane for each row, or for each run of rows of the same pane."""
     starts, ends, has_place = _places(table, columns.axis.scale)
     numbers = table[WINDOW].to_numpy().astype(np.int64)
     late = table[TIMING] if TIMING in table.column_names else None
@@ -139,7 +137,6 @@ def _rows(table: pa.Table, columns: PaneColumns) -> np.ndarray | None:
 
 
 def _grouped(panes: Panes) -> Panes:
-    """Return one pane for each run of the same pane, with the sum of their rows."""
     begins = np.flatnonzero(_is_new(panes))
     picked = _taken(panes, begins)
     rows = None if panes.rows is None else np.add.reduceat(panes.rows, begins)
@@ -149,7 +146,6 @@ def _grouped(panes: Panes) -> Panes:
 
 
 def _is_new(panes: Panes) -> np.ndarray:
-    """Whether a row begins another pane than the row before it."""
     is_new = np.ones(len(panes.numbers), np.bool_)
     is_new[1:] = panes.numbers[1:] != panes.numbers[:-1]
     for column in panes.keys.columns:
@@ -159,7 +155,6 @@ def _is_new(panes: Panes) -> np.ndarray:
 
 
 def _joined(held: Panes, found: Panes, columns: PaneColumns) -> Panes:
-    """Return both, as one pane where the last one goes on."""
     rows = None if held.rows is None or found.rows is None else np.concatenate([held.rows, found.rows])
     reasons = None
     if held.reasons is not None and found.reasons is not None:
@@ -235,7 +230,6 @@ def _axis(schema: pa.Schema, order: Sequence[str]) -> Axis:
 
 
 def _count_column(aggregates: Sequence[str]) -> str | None:
-    """Return the column of the first aggregate that counts all rows of a pane."""
     for text in aggregates:
         try:
             call = parse_aggregate(text)
@@ -290,7 +284,6 @@ class LaneBars:
         return Lane(key, self.is_chosen, self.windows, rows, starts, ends, sizes, counts, self.held)
 
     def _share(self) -> None:
-        """Let each two successive bars share one."""
         assert self.starts is not None
         begins = np.arange(0, len(self.starts), 2)
         self.starts = np.minimum.reduceat(self.starts, begins)

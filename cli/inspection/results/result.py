@@ -37,7 +37,6 @@ class StoredRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns, in their order."""
         return self.source.schema
 
     def tables(self, columns: Sequence[str] | None = None, where: Expression | None = None) -> Iterator[pa.Table]:
@@ -55,7 +54,6 @@ class StoredRows:
             yield found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
 
     def _parts(self, projection: Projection) -> Iterator[Split]:
-        """Yield the smallest splits that may have rows for which the condition is true."""
         condition = stored_condition(projection)
         for split in self.source.splits:
             found = [split] if condition is None else self.source.parts_with(split, condition)
@@ -80,7 +78,6 @@ class ResultFolder:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the result, in their order."""
         return self.rows.schema
 
 

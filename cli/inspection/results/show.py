@@ -84,7 +84,6 @@ def chosen_columns(given: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _first(tables: Iterable[pa.Table], most: int | None) -> Iterator[pa.Table]:
-    """Yield tables up to a number of rows, and read no further."""
     left = most
     for table in tables:
         yield table if left is None else table.slice(0, left)
@@ -277,7 +276,6 @@ def _numbers(values: pa.Array) -> Numbers:
 
 
 def _columns(bars: Bars, at: Numbers, room: int) -> npt.NDArray[np.int64]:
-    """Return the character at which each number of the axis stands."""
     span = (bars.high - bars.low) or 1.0
     return np.clip(((at - bars.low) / span * (room - 1)).round(), 0, room - 1).astype(np.int64)
 
@@ -335,7 +333,6 @@ def _value_line(bars: Bars, lane: BarLane, room: int, blocks: str) -> str:
 
 
 def _blocks() -> str:
-    """Return the letters of the line that stdout has."""
     try:
         _BLOCKS.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

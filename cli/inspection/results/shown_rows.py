@@ -215,7 +215,6 @@ def _lines(keys: pa.Table, rows: pa.Table, key: Sequence[str], order: str | None
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Return a table with plain columns for its dictionaries."""
     types = [each.type.value_type if pa.types.is_dictionary(each.type) else each.type for each in table.schema]
     return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
 

@@ -73,22 +73,18 @@ class UnitStatus:
 
     @property
     def rows_in(self) -> int:
-        """The rows that the first stage read."""
         return self.stages[0].account.rows_in
 
     @property
     def is_mostly_late(self) -> bool:
-        """Whether more than half of the rows that a stage read came late."""
         return any(is_mostly_late(stage.account.rejected, stage.account.rows_in) for stage in self.stages)
 
     @property
     def held(self) -> int:
-        """The rows that all stages together hold for the next unit."""
         return sum(stage.account.held for stage in self.stages)
 
     @property
     def rejected(self) -> dict[str, int]:
-        """The rows that all stages rejected, by reason."""
         return sum_rejected([stage.account.rejected for stage in self.stages])
 
 
@@ -124,7 +120,6 @@ class Status:
 
     @property
     def last_stages(self) -> tuple[StageStatus, ...]:
-        """The stages of the newest unit."""
         return self.units[-1].stages if self.units else ()
 
 
@@ -167,7 +162,6 @@ def _of_state(path: str, host: str) -> Status:
 
 
 def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
-    """Return the units whose outputs are not what they wrote, except a unit that is being written right now."""
     settled = [record for record in view.records if record.label not in (view.pending, view.running)]
     found = [(record.label, local_loss_of(record.outputs, record.run)) for record in settled]
     return tuple((label, loss.text) for label, loss in found if loss)
@@ -254,7 +248,6 @@ _WHAT = {"state": "a state", "range": "a folder of results", "result": "a result
 
 
 def _json_text(fields: dict[str, Any]) -> str:
-    """Return indented JSON, with all letters beyond ASCII escaped where the encoding of stdout lacks one of them."""
     text = json_text(fields, 2, is_ascii=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
@@ -328,7 +321,6 @@ def units_mostly_late(status: Status) -> list[UnitStatus]:
 
 
 def _late(status: Status) -> list[str]:
-    """Return a line on the units of which most rows came late."""
     labels = [unit.label for unit in units_mostly_late(status)]
     if not labels:
         return []
@@ -352,7 +344,6 @@ def _expectations(status: Status) -> list[str]:
 
 
 def _damage(status: Status) -> list[str]:
-    """Return lines on outputs that are lost or replaced, equal losses in one line, then on damaged files of a state."""
     lots: dict[str, list[str]] = {}
     for label, what in status.lost:
         lots.setdefault(what if not what.endswith(" is gone") else "its output is gone", []).append(label)

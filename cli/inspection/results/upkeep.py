@@ -281,7 +281,6 @@ def _borrowed(state: State, gone: Sequence[UnitRecord]) -> list[str]:
 
 
 def _results(gone: Sequence[UnitRecord]) -> list[str]:
-    """Return a line on the results of units that are forgotten, which stay."""
     shown = [output.shown for record in gone for output in record.outputs]
     if not shown:
         return []

@@ -206,7 +206,6 @@ def _has_risen(
     bits: Ints, place: Ints, integers: Any, first: Any, amount: Any, floats: Any, first_float: Any, float_amount: Any,
     row: int,
 ) -> bool:  # fmt: skip
-    """Return whether a row rises above the first one of the window by more than an amount of it."""
     risen = False
     for d in range(len(bits)):
         j = place[d]

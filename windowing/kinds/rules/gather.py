@@ -241,7 +241,6 @@ class Gathered:
         self.deltas.append(delta_rule(rule, values, amount))
 
     def _place(self, is_float: bool) -> int:
-        """Return the row of the next rule among the values of its kind."""
         return sum(bool(bits) == is_float for _, bits, *_ in self.deltas)
 
     def flags(self, event: Rules) -> Flags:
@@ -340,7 +339,6 @@ def _within(amount: Fraction, most: Fraction) -> Fraction:
 
 
 def _first(rules: Rules | None, rule: int, fires: Mask) -> Rules:
-    """Return the first rule that fires at each row, where ``rule`` comes after those so far."""
     if rules is None:
         return np.where(fires, np.int16(rule), np.int16(-1))
     rules[fires & (rules < 0)] = rule

@@ -125,7 +125,6 @@ def mean_of_ints(high: int, low: int, count: int) -> float:
 
 @kernel
 def _mean_in_limbs(values: Floats, lo: int, hi: int, count: int) -> float:
-    """Return the float nearest to a sum of floats divided by a number of rows, ties to even."""
     limbs = np.zeros(LIMBS, np.int64)
     special = add_to_limbs(values, lo, hi, limbs)
     total = nearest_in_limbs(limbs, special)  # leaves the magnitude in the limbs
@@ -148,7 +147,6 @@ def _mean_in_limbs(values: Floats, lo: int, hi: int, count: int) -> float:
 
 @kernel
 def _small_quotient(limbs: Ints, rest: int) -> float:
-    """Round a quotient of less than 53 bits above the smallest float to a multiple of that, ties to even."""
     whole = (limbs[3] << 32) | limbs[2]
     half = 1 << 31
     is_half = limbs[1] == half and limbs[0] == 0 and rest == 0
@@ -372,7 +370,6 @@ def _run(earlier: Earlier, p: int, row: int) -> None:
 
 @kernel
 def _push(earlier: Earlier, s: int, row: int, top: int) -> None:
-    """Push a number or the value of a column."""
     step, what = earlier.code[s, 0], earlier.code[s, 1]
     if step == INT:
         earlier.int_stack[top] = what
@@ -386,7 +383,6 @@ def _push(earlier: Earlier, s: int, row: int, top: int) -> None:
 
 @kernel
 def _write(earlier: Earlier, p: int, row: int, ticks: npt.NDArray[np.uint64], numbers: Floats, rows: Ints) -> None:
-    """Write the amount that `_run` left, in the unit of what it is compared with."""
     number, count = earlier.float_stack[0], earlier.int_stack[0]
     kind, place = earlier.kind[p], earlier.place[p]
     if (not number >= 0.0) if earlier.floating[p] else count < 0:

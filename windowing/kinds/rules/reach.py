@@ -227,7 +227,6 @@ def _nearest_sum(
     scratch: Ints,
     row: int,
 ) -> float:
-    """Return the float nearest to the sum of the window's values up to a row."""
     _add(words, state, limbs, r, values, source, row + 1)
     for limb in range(len(scratch)):  # numba compiles an assignment of arrays for longer than all of this function
         scratch[limb] = limbs[r, limb]
@@ -237,7 +236,6 @@ def _nearest_sum(
 
 @kernel
 def _add(words: Ints, state: Floats, limbs: Ints, r: int, values: Floats, source: int, stop: int) -> None:
-    """Add the rows up to ``stop`` to the limbs of a rule."""
     state[r, _SPECIAL] += add_to_limbs(values[source], words[r, _ADDED], stop, limbs[r])
     words[r, _ADDED] = stop
     words[r, _IN_LIMBS] = 1

@@ -207,13 +207,11 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
 
 @inlined
 def _note_begin(lo: Ints, hi: Ints, rule: Rules, how: Any, window: int, row: int) -> None:
-    """Note that a window begins at a row, and that nothing has ended it."""
     lo[window], hi[window], rule[window], how[window] = row, row, -1, NEVER
 
 
 @inlined
 def _note_end(hi: Ints, rule: Rules, how: Any, window: int, stop: int, fired: int, ended: int) -> None:
-    """Note that a window holds the rows below ``stop``, and what ended it."""
     hi[window], rule[window], how[window] = stop, fired, ended
 
 
@@ -228,21 +226,18 @@ def _window_before(lo: Ints, hi: Ints, first_made: int, made: int, old: int, sta
 
 @inlined
 def _take_values(first: Any, amount: Any, values: Any, amounts: Any, row: int) -> None:
-    """Take what later rows are compared with, and by how much, from the row that opens a window."""
     for j in range(len(first)):
         first[j], amount[j] = values[j, row], amounts[j, min(row, amounts.shape[1] - 1)]
 
 
 @inlined
 def _take_limits(limit: Ints, most: Ints, row: int) -> None:
-    """Take the most rows of a window from the row that opens it."""
     for c in range(len(limit)):
         limit[c] = most[c, min(row, most.shape[1] - 1)]
 
 
 @inlined
 def _first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
-    """Return the first rule by which a window of so many rows is full, or ``fired`` if that comes before."""
     for c in range(len(limit)):
         if rows >= limit[c] and (fired < 0 or rules[c] < fired):
             fired = rules[c]
@@ -254,7 +249,6 @@ def _move(
     earlier: Earlier, first: Any, amount: Any, integers: Any, amounts: Any, first_float: Any, float_amount: Any,
     floats: Any, float_amounts: Any, row: int,
 ) -> None:  # fmt: skip
-    """Compare the next row with this one and its amount, under the rules of ``gap``."""
     for p in range(len(earlier.kind)):
         j = earlier.place[p]
         if earlier.moves[p] and earlier.kind[p] == TICKS:
@@ -267,7 +261,6 @@ def _move(
 def _first_risen(
     rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
 ) -> int:
-    """Return the first rule over integers that ends the window before a row, or ``fired`` if that comes before."""
     for d in range(len(rules)):
         j = place[d]
         if bits[d] == 0 and (fired < 0 or rules[d] < fired) and rises(values[j, row], first[j], amount[j]):
@@ -279,7 +272,6 @@ def _first_risen(
 def _first_risen_float(
     rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
 ) -> int:
-    """Return what `_first_risen` returns, of rules over floats, in their own width."""
     for d in range(len(rules)):
         j = place[d]
         if bits[d] != 0 and (fired < 0 or rules[d] < fired):

@@ -54,12 +54,10 @@ class AnyOfPolicy(TumblingPolicy):
 
     @property
     def needs_clock(self) -> bool:  # type: ignore[override]
-        """Whether ticks end windows."""
         return any(policy.needs_clock for policy in self.policies)
 
     @property
     def is_dated(self) -> bool:
-        """Whether one of the policies has dates."""
         return any(policy.is_dated for policy in self.policies)
 
     @property
@@ -69,17 +67,14 @@ class AnyOfPolicy(TumblingPolicy):
 
     @property
     def takes_marks(self) -> bool:
-        """Whether window marks end windows."""
         return any(policy.takes_marks for policy in self.policies)
 
     @property
     def skips_rows(self) -> bool:
-        """Whether a row may be in no window."""
         return self.looks_at_window_before or any(getattr(policy, "opens", False) for policy in self.policies)
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns that the policies name."""
         return _distinct(policy.attributes for policy in self.policies)
 
     @property
@@ -89,16 +84,13 @@ class AnyOfPolicy(TumblingPolicy):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The attributes that are compared by an amount."""
         return _distinct(policy.measured for policy in self.policies)
 
     @property
     def amounts(self) -> tuple[str, ...]:
-        """The attributes that are amounts."""
         return _distinct(policy.amounts for policy in self.policies)
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
         for policy in self.policies:
             if name in policy.attributes:
                 policy.check_attribute(name, dtype, explain)
@@ -115,7 +107,6 @@ class AnyOfPolicy(TumblingPolicy):
 
     @property
     def looks_at_window_before(self) -> bool:
-        """Whether an amount asks for the window before."""
         return any(policy.looks_at_window_before for policy in self.policies)
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
@@ -124,13 +115,11 @@ class AnyOfPolicy(TumblingPolicy):
         return instants_type(types) if types else None
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
-        """Return clock values in the type of ticks."""
         return column.cast(self.instants_type(column.type, origin) or column.type, safe=False)
 
     # --- panes
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
-        """Return the panes, including those that only the end of the data closes."""
         events = self._events(sequences, marks, context)
         rules = self._gathered(sequences)
         earlier = None if rules.earlier is None else rules.earlier.earlier()
@@ -213,7 +202,6 @@ class AnyOfPolicy(TumblingPolicy):
         run_through: RunThrough,
         context: WindowContext,  # noqa: ARG002
     ) -> Passage:
-        """Return the windows that begin in a segment that is entered with a window."""
         found = run_through(index, position.value)
         left, skips = found.value
         return Passage(Exit(found.starts, found.last, None), left.window is None, left, skips)
@@ -240,7 +228,6 @@ class AnyOfPolicy(TumblingPolicy):
 
 
 def _empty_window(deltas: Deltas, counts: Counts, reaches: Reaches) -> Window:
-    """Return what the loop keeps of a window, for a key that has none."""
     sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
     return no_window(deltas, counts, no_sums(len(reaches.rule), sums_floats))
 
@@ -263,7 +250,6 @@ def _walk(
 
 
 def _continue(sequences: Sequences, rules: Gathered, events: Events, value: OpenWindow) -> Windows:
-    """Return the windows of a segment behind the row that stands for the window that is open before it."""
     if len(sequences) == 1:  # no row follows
         fired = events.rule[:1]
         return Windows(
@@ -284,7 +270,6 @@ def _first_new(sequences: Sequences, context: WindowContext) -> Ints:
 
 
 def _behind(before: Sequences, segment: Sequences) -> Sequences:
-    """Return a segment behind the last row of the one before."""
     rows = one_batch(pa.Table.from_batches([before.rows, segment.rows.select(before.rows.schema.names)]))
     pos = np.concatenate([before.pos, segment.pos])
     return replace(segment, bounds=np.array([0, len(pos)]), rows=rows, pos=pos, rank=None)

@@ -67,7 +67,6 @@ class ClockPolicy(TumblingPolicy):
         """Return the type of bounds on a clock column."""
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return the cells that hold rows, with ``--empty row`` also those between them (semantics section 2)."""
         values, grid = self.values_and_grid(sequences, context)
         cells = grid.cells(values)
         key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
@@ -95,7 +94,6 @@ class ClockPolicy(TumblingPolicy):
         return grid.bounds(empty[grid.lasting(empty)] + 1)
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
-        """Return the cell of each row, int64 (n,)."""
         values, grid = self.values_and_grid(sequences, context)
         return grid.cells(values)
 
@@ -104,11 +102,9 @@ class ClockPolicy(TumblingPolicy):
         return NO_PLACES
 
     def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
-        """Return the ticks."""
         return tick_events(*self.values_and_grid(sequences, context, every_tick=True), sequences, context.clock)
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[object, object]:  # noqa: ARG002
-        """Return the beginnings of the first and the last window."""
         assert panes.start is not None
         first, last = measures(panes.start.take(pa.array([0, len(panes) - 1])))
         return first, last
@@ -131,7 +127,6 @@ class DatedPolicy(ClockPolicy):
 
     @property
     def is_dated(self) -> bool:
-        """Yes."""
         return True
 
     @abstractmethod
@@ -156,14 +151,12 @@ class DatedPolicy(ClockPolicy):
         return make_calendar_grid(dtype, self.beginnings(), begins, ends, holes)
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
-        """Return the type of beginnings."""
         return calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
 
 
 def _holes(
     dtype: pa.DataType, values: Measures, begins: ClockValue, ends: ClockValue
 ) -> list[tuple[ClockValue, ClockValue]]:
-    """Return the pairs of neighbouring values, ``begins`` and ``ends`` among them, that are years apart, ascending."""
     year = 366 * 86_400 * float(scale_of(dtype).per_second or 1)
     if ends - begins < 10 * year:  # as nearly always: distinct values are not looked for
         return []
@@ -173,12 +166,10 @@ def _holes(
 
 
 def _before(value: ClockValue) -> ClockValue:
-    """Return the largest measure of a clock column below one."""
     return value - 1 if isinstance(value, int) else float(np.nextafter(value, -np.inf))
 
 
 def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Insert an empty pane for every cell that a key skips, and renumber the panes."""
     same_key = key[1:] == key[:-1]
     skipped = np.where(same_key, np.diff(cell) - 1, 0)
     _check_empty(int(skipped.sum()))
@@ -194,7 +185,6 @@ def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tup
 
 
 def _check_empty(count: int) -> None:
-    """Raise `DataError` for more empty windows than fit into memory, such as a grid of milliseconds over years."""
     if count > _MOST_EMPTY:
         raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")
 
@@ -212,7 +202,6 @@ class CalendarPolicy(DatedPolicy):
     value: Calendar
 
     def beginnings(self) -> Beginnings:
-        """Return the beginnings of local days, weeks, months or years."""
         return calendar_beginnings(self.value)
 
 
@@ -268,7 +257,6 @@ def _last_until(value: Cron, low: int) -> int:
 
 
 def _after(value: Cron, instant: int) -> Iterator[int]:
-    """Yield the instants after one, each once, ascending."""
     from cronsim import CronSim  # noqa: PLC0415 - few windows need it
 
     while True:
@@ -306,14 +294,11 @@ class TimePolicy(ClockPolicy):
         context: WindowContext,
         every_tick: bool = False,  # noqa: ARG002
     ) -> Grid:
-        """Return the grid, which needs no values."""
         return time_grid(dtype, self.value.seconds, context.origin)
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
-        """Return the type of ticks."""
         return time_grid(clock, self.value.seconds, origin).type
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-        """Return clock values in the type of ticks."""
         grid = time_grid(column.type, self.value.seconds, origin)
         return grid.to_arrow(grid.instants(clock_values(column, name)))

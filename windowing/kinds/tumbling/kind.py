@@ -171,7 +171,6 @@ def _falls(before: SegmentSummary, segment: SegmentSummary) -> bool:
 
 
 def _has_mark_between(before: SegmentSummary, segment: SegmentSummary) -> bool:
-    """Whether a mark lies between the last row of a segment and the first row of the next."""
     return segment.epochs[0] > before.epochs[1]
 
 
@@ -188,77 +187,62 @@ class TumblingKind(WindowKind):
 
     @property
     def policy(self) -> TumblingPolicy:
-        """What ends a window."""
         return policy_of(self.spec.policy)
 
     @property
     def takes_marks(self) -> bool:
-        """Whether window marks end windows."""
         return self.policy.takes_marks
 
     @property
     def partitioned(self) -> bool:
-        """Whether the spec demands a key."""
         return self.spec.partitioned
 
     @property
     def eviction(self) -> PartitionEviction | None:
-        """Which keys are evicted."""
         return self.spec.eviction
 
     @property
     def options(self) -> frozenset[Option]:
-        """Those of the policy, and the windows of evicted keys."""
         evicted: frozenset[Option] = frozenset() if self.eviction is None else frozenset({"emit evicted"})
         return self.policy.options | evicted
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those of the policy."""
         return self.policy.attributes
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The operands of the policy."""
         return self.spec.policy.operands
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Those of the policy."""
         return self.policy.required
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """Those of the policy."""
         return self.policy.measured
 
     @property
     def amounts(self) -> tuple[str, ...]:
-        """Those of the policy."""
         return self.policy.amounts
 
     @property
     def watched(self) -> str | None:
-        """The attribute that is compared by an amount."""
         return next(iter(self.measured), None)
 
     @property
     def needs_clock(self) -> bool:
-        """Whether the clock ends windows, or keys are evicted by age."""
         return self.policy.needs_clock or (self.eviction is not None and self.eviction.kind == "partitionAge")
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """Those of the policy."""
         return self.spec.policy.zones
 
     @property
     def is_dated(self) -> bool:
-        """Whether a policy has dates."""
         return self.policy.is_dated
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
         self.policy.check_attribute(name, dtype, explain)
 
     @property
@@ -269,15 +253,12 @@ class TumblingKind(WindowKind):
         return "ticks" if self.eviction is None and self.policy.has_cells else "both"
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        """Return the type of bounds on the clock."""
         return self.policy.bounds_type(clock, origin)
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        """Return the type of ticks."""
         return self.policy.instants_type(clock, origin)
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-        """Return clock values in the type of bounds."""
         return self.policy.to_tick_type(column, name, origin)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
@@ -294,7 +275,6 @@ class TumblingKind(WindowKind):
     def _of_lifetimes(
         self, sequences: Sequences, parts: Lifetimes | None, marks: Marks, context: WindowContext
     ) -> Panes:
-        """Return the panes of lifetimes, or of keys where nothing is evicted."""
         lives = sequences if parts is None else replace(sequences, bounds=parts.bounds)
         return self.policy.panes(lives, marks, context)
 
@@ -306,7 +286,6 @@ class TumblingKind(WindowKind):
         lives: Memberships,
         context: WindowContext,
     ) -> RowSteps:
-        """Rows of windows enter one by one and leave after their pane, unless the end of the data emits it."""
         steps = steps_of_rows(after_rows(panes), len(sequences))
         if self.policy.skips_rows:
             # also those that the end of the data or an eviction does not emit
@@ -328,20 +307,16 @@ class TumblingKind(WindowKind):
         return panes.at.take(pa.array(last))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
-        """Return all partition evictions."""
         assert self.eviction is not None
         return self.policy.evictions(self.eviction, sequences, marks, context)
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
-        """Return the ticks that end a window without rows."""
         return self.policy.empty_ticks(sequences, context)
 
     def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether the clock ends windows, and nothing else does."""
         return self.policy.has_cells and self.eviction is None
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
-        """Return the number of each row's window on the clock."""
         return self.policy.cells(sequences, context)
 
     def already_emitted(self, panes: Panes, caused: Mask) -> Mask:
@@ -370,13 +345,11 @@ class TumblingKind(WindowKind):
         return is_retained
 
     def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:
-        """Return the retained rows that are in no open window."""
         if not self.policy.looks_at_window_before:
             return np.zeros(len(sequences), np.bool_)
         return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether nothing is evicted, and the policy allows it."""
         return self.eviction is None and self.policy.may_cut
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
@@ -386,24 +359,19 @@ class TumblingKind(WindowKind):
     def entry_states(
         self, segments: Sequence[SegmentSummary], run_through: RunThrough, context: WindowContext
     ) -> list[EntryState]:
-        """Compose the summaries of the segments of one key."""
         return tumbling_entries(self.policy, segments, run_through, context)
 
     @property
     def first_row_decides(self) -> bool:
-        """Whether the first row of a window decides where it ends, as under ``delta``."""
         return self.policy.first_row_decides
 
     def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:
-        """Return what the policy knows."""
         return self.policy.most_rows(sample, share, context)
 
     def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
-        """Run a segment through from a start value."""
         return self.policy.run_through(segment, value, context)
 
     def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> SegmentSummary:
-        """Summarise a segment without delta transitions."""
         return tumbling_outline(self.policy, segment, marks, context)
 
     def advance(
@@ -414,5 +382,4 @@ class TumblingKind(WindowKind):
         run_through: RunThrough,
         context: WindowContext,
     ) -> WindowPosition:
-        """Return the position of the window after segment ``index``."""
         return advance(self.policy, position, index, segment, run_through, context)

@@ -67,27 +67,22 @@ class TumblingPolicy(ABC):
 
     @property
     def is_dated(self) -> bool:
-        """Whether windows begin at dates, of the years 1 to 9999."""
         return False
 
     @property
     def takes_marks(self) -> bool:
-        """Whether window marks end windows."""
         return False
 
     @property
     def looks_at_window_before(self) -> bool:
-        """Whether a window depends on the one before it."""
         return False
 
     @property
     def leaves_holes(self) -> bool:
-        """Whether a row inside of a window may be rejected."""
         return False
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns that the policy names."""
         return ()
 
     @property
@@ -97,7 +92,6 @@ class TumblingPolicy(ABC):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The attributes that are compared by an amount."""
         return ()
 
     @property
@@ -130,7 +124,6 @@ class TumblingPolicy(ABC):
 
     @property
     def skips_rows(self) -> bool:
-        """Whether a row may be in no window."""
         return False
 
     @property
@@ -140,7 +133,6 @@ class TumblingPolicy(ABC):
 
     @property
     def may_cut(self) -> bool:
-        """Whether keys may be cut into segments."""
         return True
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
@@ -256,7 +248,6 @@ class TumblingPolicy(ABC):
         return Exit(window.starts, window.last if window.starts else -1, None)
 
     def _empty_between(self, before: BoundarySummary, window: BoundarySummary, context: WindowContext) -> int:
-        """Return the number of windows without rows between the last row of a segment and the first of the next."""
         if before.edges is None or window.edges is None:
             return 0
         rows = one_batch(pa.Table.from_batches([before.edges.slice(1, 1), window.edges.slice(0, 1)]))
@@ -283,7 +274,6 @@ def panes_at(sequences: Sequences, starts: Ints) -> tuple[Ints, Ints, Ints, Ints
 
 @kernel
 def _windows_at(bounds: Ints, starts: Ints, rows: int) -> tuple[Ints, Ints, Ints, Mask]:
-    """Return key, number and hi of the windows that start at ``starts``, and which are the last of their key."""
     # one loop over keys and windows, both ascending: with a key for each few rows, searches took twice as long
     key, number = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
     hi, last = np.empty(len(starts), np.int64), np.empty(len(starts), np.bool_)
@@ -350,7 +340,6 @@ class ConditionPolicy(TumblingPolicy):
 
     @property
     def word(self) -> str:
-        """The name of the policy in the language."""
         return self.why
 
     @property
@@ -360,7 +349,6 @@ class ConditionPolicy(TumblingPolicy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns of the conditions."""
         return tuple(dict.fromkeys(map(operand_column, self.operands)))
 
     @property
@@ -369,7 +357,6 @@ class ConditionPolicy(TumblingPolicy):
         return ()
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
-        """Raise `ConfigError` for a condition that is not boolean."""
         for operand in self.operands:
             if operand_column(operand) == name:
                 check_condition(self.word, operand, dtype)
@@ -391,14 +378,11 @@ class MeasuredPolicy(TumblingPolicy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The column that is compared."""
         return (self.value.attribute,)
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The column that is compared."""
         return (self.value.attribute,)
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
         check_measured(self.value, name, dtype, explain)

@@ -50,7 +50,6 @@ class CountPolicy(TumblingPolicy):
     why: ClassVar[str] = "count"
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that their n-th row ends."""
         n, ahead = self.value.n, rows_ahead(context)
         key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n, ahead))
         size = hi - lo
@@ -58,16 +57,13 @@ class CountPolicy(TumblingPolicy):
         return Panes(key, number, ranges(lo, hi), *closed_by(size == n, hi - 1, "count"))
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:  # noqa: ARG002
-        """Say how many rows a window holds."""
         rules.counts.append((rule, self.value.n))
 
     def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
-        """Return the n-th row after each."""
         rows = len(sequences)
         return np.arange(rows) + min(self.value.n, rows + 1)
 
     def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int:  # noqa: ARG002
-        """Return how many rows each window has."""
         return self.value.n
 
     def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> None:
@@ -81,7 +77,6 @@ class CountPolicy(TumblingPolicy):
         run_through: RunThrough,  # noqa: ARG002
         context: WindowContext,  # noqa: ARG002
     ) -> Passage:
-        """Return the windows that start among the segment's rows, counted from the first row of the key."""
         n, rows = self.value.n, position.rows + segment.rows
         starts = -(-rows // n) - position.starts
         last = (position.starts + starts - 1) * n - position.rows if starts else -1
@@ -104,7 +99,6 @@ def count_starts(bounds: Ints, n: int, ahead: int) -> Ints:
 
 @kernel
 def _count_flags(bounds: Ints, n: int, ahead: int) -> Mask:
-    """Flag every n-th row of each key, from its first on."""
     flags = np.zeros(bounds[-1], np.bool_)
     for k in range(len(bounds) - 1):
         if bounds[k] < bounds[k + 1]:
@@ -131,12 +125,10 @@ class DeltaPolicy(MeasuredPolicy):
     is_known_by_sample: ClassVar[bool] = True
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that end before a row that rises above their first row."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         return ended_by_next_row(sequences, delta_starts(sequences.bounds, values, amount), "delta")
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say what the rows are compared by, and the amount."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         rules.deltas.append(delta_rule(rule, values, amount))
 
@@ -149,7 +141,6 @@ class DeltaPolicy(MeasuredPolicy):
         """Return nothing: transitions cost more than to run through the one that is taken."""
 
     def summarise(self, segment: Sequences, marks: Marks, context: WindowContext) -> DeltaTransitions:  # noqa: ARG002
-        """Return the transitions of a segment."""
         return transitions_of(segment, self.value.attribute, self.value.amount)
 
     def pass_through(
@@ -160,13 +151,11 @@ class DeltaPolicy(MeasuredPolicy):
         run_through: RunThrough,
         context: WindowContext,  # noqa: ARG002
     ) -> Passage:
-        """Return the windows that start in a segment that is entered with a start value."""
         assert segment.window is None or isinstance(segment.window, DeltaTransitions)
         found = exit_of(segment.window, position.value, run_through, index)
         return Passage(found, value=found.value)
 
     def run_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
-        """Return the exit of a segment for a start value."""
         return exit_through(segment, self.value.attribute, self.value.amount, value)
 
 
@@ -185,12 +174,10 @@ class GapPolicy(MeasuredPolicy):
     why: ClassVar[str] = "gap"
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that end before a row that rises above the row before it."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         return ended_by_next_row(sequences, gap_starts(sequences.bounds, values, amount), "gap")
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows rise above the row before them."""
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         if rules.has_holes:
             rules.rises_from_last_row(rule, values, amount, sequences)
@@ -198,13 +185,11 @@ class GapPolicy(MeasuredPolicy):
             rules.ends_before(rule, _gap_flags(sequences.bounds, values, amount))
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[Any, Any]:  # noqa: ARG002
-        """Return the values of the two rows, each with the amount in their measure."""
         values, amount = measures_and_amount(segment, self.value.attribute, self.value.amount)
         first, last = comparable(values)[np.array([0, len(segment) - 1])]
         return (first, amount), (last, amount)
 
     def splits(self, before: Any, after: Any) -> bool:
-        """Return whether the later value rises above the earlier one."""
         (old, _), (new, amount) = before, after
         return bool(have_risen(new, old, amount))
 
@@ -216,7 +201,6 @@ def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
 
 @kernel
 def _gap_flags(bounds: Ints, values: Measures, amount: Any) -> Mask:
-    """Flag the rows that start a ``gap`` window."""
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
         for i in range(bounds[k], bounds[k + 1]):
@@ -241,7 +225,6 @@ class ChangePolicy(TumblingPolicy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns that are compared."""
         return tuple(map(operand_column, self.value.columns))
 
     @property
@@ -250,19 +233,16 @@ class ChangePolicy(TumblingPolicy):
         return ()
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
-        """Raise `ConfigError` where values cannot be compared."""
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that end before a row that is distinct from the row before it."""
         flags = self._changes(sequences)
         begins = sequences.bounds[:-1]
         flags[begins[begins < sequences.bounds[1:]]] = True
         return ended_by_next_row(sequences, np.flatnonzero(flags), "change")
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows are distinct from the row before them."""
         rules.ends_before(rule, self._changes(sequences))
 
     def edge_labels(
@@ -271,12 +251,10 @@ class ChangePolicy(TumblingPolicy):
         marks: Marks,  # noqa: ARG002
         panes: Panes,  # noqa: ARG002
     ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """Return the values of the two rows, a batch of one row each."""
         ends = segment.rows.select(list(self.attributes)).take(pa.array([0, len(segment) - 1]))
         return ends.slice(0, 1), ends.slice(1, 1)
 
     def splits(self, before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-        """Return whether the values of two neighbouring rows are distinct."""
         return bool(self._distinct_from_row_before(one_batch(pa.Table.from_batches([before, after])))[0])
 
     def _changes(self, sequences: Sequences) -> Mask:
@@ -286,7 +264,6 @@ class ChangePolicy(TumblingPolicy):
         return flags
 
     def _distinct_from_row_before(self, rows: pa.RecordBatch) -> Mask:
-        """Return for each row but the first whether it is distinct from the one before it, bool (n - 1,)."""
         columns = [_distinct(combined(rows.column(name))) for name in self.attributes]
         return np.logical_or.reduce(columns) if rows.num_rows else np.empty(0, np.bool_)
 
@@ -324,11 +301,9 @@ class MarkPolicy(TumblingPolicy):
 
     @property
     def takes_marks(self) -> bool:
-        """Window marks end windows."""
         return True
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that window marks end."""
         epoch = epochs(sequences, marks)
         key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, epoch))
         ended_by = epoch[lo]
@@ -339,11 +314,9 @@ class MarkPolicy(TumblingPolicy):
         return NO_PLACES
 
     def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events:  # noqa: ARG002
-        """Return the marks."""
         return mark_events(sequences, marks)
 
     def epochs_at_edges(self, segment: Sequences, marks: Marks) -> tuple[int, int]:
-        """Return how many marks come before the first row of a segment, and before its last row."""
         first, last = epochs(segment, marks)[[0, -1]].tolist()
         return first, last
 
@@ -365,18 +338,15 @@ class PunctPolicy(ConditionPolicy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The condition."""
         return (self.condition,)
 
     def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        """Return windows that a row for which the condition is true ends."""
         ends = truth(sequences.rows, operand_column(self.condition))
         starts = change_starts(sequences.bounds, np.cumsum(ends) - ends)
         key, number, lo, hi, _ = panes_at(sequences, starts)
         return Panes(key, number, ranges(lo, hi), *closed_by(ends[hi - 1], hi - 1, "punct"))
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows end the window that contains them."""
         rules.ends_with(rule, truth(sequences.rows, operand_column(self.condition)))
 
     def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[int, int]:  # noqa: ARG002
@@ -384,5 +354,4 @@ class PunctPolicy(ConditionPolicy):
         return 0, 0
 
     def last_row_closes(self, panes: Panes) -> bool:
-        """Return whether the condition is true for the last row."""
         return bool(panes.cause[-1] != AT_END)

@@ -38,7 +38,6 @@ class OpenerPolicy(ConditionPolicy, RulePolicy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The condition."""
         return (self.value.condition,)
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
@@ -66,11 +65,9 @@ class FromPolicy(ConditionPolicy, RulePolicy):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The two conditions."""
         return (self.value.condition, self.value.until)
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say which rows may begin a window, and which end the one that they are in."""
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
         rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
 
@@ -91,7 +88,6 @@ class ReachesPolicy(RulePolicy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """What is aggregated."""
         return () if self.value.argument is None else (operand_column(self.value.argument),)
 
     @property
@@ -105,7 +101,6 @@ class ReachesPolicy(RulePolicy):
         return () if self.value.function == "count" else self.attributes
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` for values that cannot be added or compared with a number."""
         if self.value.function == "count" or name not in self.attributes:
             return
         is_number = not pa.types.is_temporal(dtype) or pa.types.is_duration(dtype)
@@ -118,7 +113,6 @@ class ReachesPolicy(RulePolicy):
         )
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say what is aggregated, and how large it must be."""
         value = self.value
         rules.sums.append(reach_rule(rule, value.function, value.argument, value.amount, sequences))
 
@@ -145,28 +139,23 @@ class ChangingPolicy(RulePolicy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The column that is compared, and the amount."""
         return tuple(dict.fromkeys([*self.measured, *self.amounts]))
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The column that is compared."""
         return () if self.value.attribute is None else (self.value.attribute,)
 
     @property
     def amounts(self) -> tuple[str, ...]:
-        """The amount."""
         return (operand_column(self.value.amount),)
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
         if name in self.measured:
             check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
         if name in self.amounts and not is_amount(dtype):
             raise ConfigError(f"{self.value} needs a number as amount, and {self.value.amount} is {dtype}", "cast it")
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say what the rows are compared by, and the amount of each."""
         amounts = combined(sequences.rows.column(self.amounts[0]))
         if self.value.attribute is None:
             rules.counts.append((rule, np.minimum(amounts_in(pa.int64(), amounts), _MOST_ROWS).astype(np.int64)))
@@ -192,7 +181,6 @@ class PreviousPolicy(ChangingPolicy):
 
     @property
     def looks_at_window_before(self) -> bool:
-        """Yes."""
         return True
 
     @property
@@ -207,12 +195,10 @@ class PreviousPolicy(ChangingPolicy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The column that is compared, and what is computed of single rows."""
         return tuple(dict.fromkeys([*self.measured, *map(operand_column, self.value.operands)]))
 
     @property
     def required(self) -> tuple[str, ...]:
-        """All but what is aggregated."""
         values = [operand_column(step.operand) for step in self._steps if isinstance(step, Value)]
         return tuple(dict.fromkeys([*self.measured, *values]))
 
@@ -222,7 +208,6 @@ class PreviousPolicy(ChangingPolicy):
         return ()
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """Raise `ConfigError` where an attribute cannot have this type."""
         ChangingPolicy.check_attribute(self, name, dtype, explain)  # super() knows no dataclass with slots
         for operand in self._numbers:
             if operand_column(operand) == name and not is_previous_number(dtype):
@@ -235,7 +220,6 @@ class PreviousPolicy(ChangingPolicy):
         return [*operands_of(tuple(step for step, out in zip(self._steps, is_counted, strict=True) if not out))]
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        """Say what the rows are compared by, and how the amount is computed."""
         attribute, moves = self.value.attribute, self.value.word == "gap"
         rules.amount_of_window_before(rule, self._steps, attribute, moves, sequences, str(self.value))
 
@@ -247,7 +231,6 @@ def changing_policy(value: Changing) -> ChangingPolicy:
 
 @kernel
 def _gap_flags(values: Measures, amount: Any) -> Mask:
-    """Flag the rows that rise above the row before them by more than its amount, of whatever key."""
     flags = np.zeros(len(values), np.bool_)
     for i in range(1, len(values)):
         flags[i] = rises(values[i], values[i - 1], amount[i - 1])
