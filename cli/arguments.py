@@ -99,24 +99,20 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _parameters() -> Iterator[inspect.Parameter]:
     for each in OPTIONS:
         annotation = _TYPES.get(each.kind, str) | None
-        default = _typer_option(each)
+        # Return the option for Typer. Switches have flags for both values, so that each can override a job file.
+        metavar = each.metavar or "|".join(each.words) or _METAVARS.get(each.kind)
+        default = typer.Option(
+            None,
+            each.flag + (f"/--no-{each.flag[2:]}" if each.kind == "switch" else ""),
+            *filter(None, [each.short]),
+            help=_help(each),
+            metavar=metavar,
+            envvar=None if each.kind in _LISTS else each.variable,
+            show_envvar=False,
+            rich_help_panel=each.group,
+            autocompletion=_completing(metavar, each.complete or _COMPLETIONS.get(each.kind)),
+        )
         yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _typer_option(declared: Option) -> Any:
-    """Return the option for Typer. Switches have flags for both values, so that each can override a job file."""
-    metavar = declared.metavar or "|".join(declared.words) or _METAVARS.get(declared.kind)
-    return typer.Option(
-        None,
-        declared.flag + (f"/--no-{declared.flag[2:]}" if declared.kind == "switch" else ""),
-        *filter(None, [declared.short]),
-        help=_help(declared),
-        metavar=metavar,
-        envvar=None if declared.kind in _LISTS else declared.variable,
-        show_envvar=False,
-        rich_help_panel=declared.group,
-        autocompletion=_completing(metavar, declared.complete or _COMPLETIONS.get(declared.kind)),
-    )
 
 
 def _help(declared: Option) -> str:

@@ -38,7 +38,25 @@ def columns_of(paths: Sequence[str], delimiter: str | None = None) -> list[str]:
     if not given or "://" in given[0]:
         return []
     with suppress(*_UNREADABLE):  # a completing shell has no use for an error, and wincli run reports it
-        return _columns_of(_first_file(given[0]), delimiter)
+        file = _first_file(given[0])
+        suffixes = file.suffixes
+        is_gzip = suffixes[-1:] == [".gz"]
+        kind = "".join((suffixes[:-1] if is_gzip else suffixes)[-1:])
+        form = FORMATS[SUFFIXES[kind]] if kind in SUFFIXES else None
+        if form is None:
+            return []
+        if not form.is_text:
+            with file.open("rb") as content:
+                names: list[str] = load(form.reader).column_names(
+                    content
+                )  # loads pyarrow, which nothing else here needs
+                return names
+        with gzip.open(file, "rt", encoding="utf-8-sig") if is_gzip else file.open(encoding="utf-8-sig") as text:
+            line = text.readline(1 << 20)
+            if SUFFIXES[kind] == "csv":
+                return next(csv.reader([line], delimiter=delimiter or ("\t" if kind == ".tsv" else ",")), [])
+            row: dict[str, Any] = json.loads(line)
+            return list(row)
     return []
 
 
@@ -57,28 +75,6 @@ def _first_file(path: str) -> Path:
         if seen > _LOOKED_AT:
             break
     raise FileNotFoundError(path)
-
-
-def _columns_of(file: Path, delimiter: str | None) -> list[str]:
-    suffixes = file.suffixes
-    is_gzip = suffixes[-1:] == [".gz"]
-    kind = "".join((suffixes[:-1] if is_gzip else suffixes)[-1:])
-    form = FORMATS[SUFFIXES[kind]] if kind in SUFFIXES else None
-    if form is None:
-        return []
-    if not form.is_text:
-        with file.open("rb") as content:
-            names: list[str] = load(form.reader).column_names(content)  # loads pyarrow, which nothing else here needs
-            return names
-    with gzip.open(file, "rt", encoding="utf-8-sig") if is_gzip else file.open(encoding="utf-8-sig") as text:
-        return _of_line(text.readline(1 << 20), kind, delimiter)
-
-
-def _of_line(line: str, kind: str, delimiter: str | None) -> list[str]:
-    if SUFFIXES[kind] == "csv":
-        return next(csv.reader([line], delimiter=delimiter or ("\t" if kind == ".tsv" else ",")), [])
-    row: dict[str, Any] = json.loads(line)
-    return list(row)
 
 
 _LAST_WORD = re.compile(r"(.*?)(\w*)", re.DOTALL)

@@ -64,7 +64,10 @@ def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: F
 def _are_below(paths: Sequence[str], most: int) -> bool:
     files = 0
     for path in paths:
-        for size in _sizes(_fixed(path)):
+        # Return the folder of a path before its first wildcard or placeholder; a path without them unchanged.
+        parts = Path(path).parts
+        first = next((at for at, part in enumerate(parts) if any(sign in part for sign in _SIGNS)), len(parts))
+        for size in _sizes(Path(*parts[:first])):
             files, most = files + 1, most - size
             if most < 0 or files > _MOST_FILES:
                 return False
@@ -82,13 +85,6 @@ def _sizes(path: Path) -> Iterator[int]:
                 yield from _sizes(Path(entry.path)) if entry.is_dir() else (entry.stat().st_size,)
     except OSError:
         return
-
-
-def _fixed(path: str) -> Path:
-    """Return the folder of a path before its first wildcard or placeholder; a path without them unchanged."""
-    parts = Path(path).parts
-    first = next((at for at, part in enumerate(parts) if any(sign in part for sign in _SIGNS)), len(parts))
-    return Path(*parts[:first])
 
 
 # Stands where a run has its Spark until that is needed: small jobs end before Java would have started.

@@ -149,7 +149,11 @@ def main() -> NoReturn:
 
 
 def _main(arguments: list[str]) -> int:
-    messages = _early_messages(arguments)
+    # Return the messages for errors before the options are parsed, or in parsing them: their form is guessed.
+    traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
+    as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
+    secrets = secret_values({}, arguments, os.environ)
+    messages = Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json", secrets=secrets)
     try:
         code = _call_app(arguments, messages)
         sys.stdout.flush()
@@ -171,7 +175,12 @@ def _call_app(arguments: list[str], messages: Messages) -> Any:
         return _app_command()(args=arguments, prog_name="wincli", standalone_mode=False)
     except Exception as error:
         if hasattr(error, "format_message"):
-            return _usage(error, arguments, messages)
+            # Report an error of the command line itself in one line; a bare ``wincli`` shows the help.
+            if type(error).__name__ == "NoArgsIsHelpError":
+                say(error.format_message())
+                return USAGE
+            messages.error(_told(error, arguments))
+            return USAGE
         raise
 
 
@@ -179,15 +188,6 @@ def _call_app(arguments: list[str], messages: Messages) -> Any:
 def _app_command() -> Any:
     """Return the command that typer makes of `app`; a process that runs many commands waits for it once."""
     return typer.main.get_command(app)
-
-
-def _usage(error: Any, arguments: list[str], messages: Messages) -> int:
-    """Report an error of the command line itself in one line; a bare ``wincli`` shows the help."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        say(error.format_message())
-        return USAGE
-    messages.error(_told(error, arguments))
-    return USAGE
 
 
 def _told(error: Any, arguments: list[str]) -> ConfigError:
@@ -248,14 +248,6 @@ def app_options() -> list[list[str]]:
 
 def _flags(parameters: Iterable[Any]) -> list[str]:
     return [flag for each in parameters for flag in (*each.opts, *each.secondary_opts)]
-
-
-def _early_messages(arguments: list[str]) -> Messages:
-    """Return the messages for errors before the options are parsed, or in parsing them: their form is guessed."""
-    traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
-    as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
-    secrets = secret_values({}, arguments, os.environ)
-    return Messages(2 if traces else 0, as_json or os.environ.get("WINCLI_LOG_FORMAT") == "json", secrets=secrets)
 
 
 if __name__ == "__main__":

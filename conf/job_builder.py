@@ -189,7 +189,7 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     found += check_together(options, in_file.get("stages", ()))
     problems = list(file.problems) if file else []
     for problem in _with_lines(found, given, file):
-        if not _is_reported(problem.at, problems):
+        if not any(each.at == problem.at[: len(each.at)] for each in problems):
             problems.append(problem)
     if problems:
         raise as_error(problems, file.path if file else None)
@@ -295,7 +295,3 @@ def _shown(problem: Problem, at: Location, is_flag: bool) -> tuple[WincliError, 
     how = option(key) if is_flag else f"{key}:"
     where = f" in {location(at[:-1])}" if len(at) > 1 else ""
     return ConfigError(f"{problem.error.what}{where}", f"say {how} {_EXAMPLES[key].format(how)}"), False
-
-
-def _is_reported(at: Location, problems: Iterable[Problem]) -> bool:
-    return any(each.at == at[: len(each.at)] for each in problems)

@@ -36,7 +36,19 @@ def read_root(path: str, words: tuple[str, str, str] = JOB) -> yaml.MappingNode:
     ``words``: what messages say of a file of this sort, as `JOB`.
     """
     root = _parse(path, _text(path, words[0]), words[1])
-    _refuse_cut(path, root)
+    nodes, seen = [root], set[int]()
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))
+        below = [each for item in node.value for each in (item if isinstance(item, tuple) else (item,))]
+        for one, after in pairwise(below) if node.flow_style else ():
+            if _is_open(one) and isinstance(after, yaml.ScalarNode):
+                what = f"{path}:{one.start_mark.line + 1}: the comma after {one.value} ends the value"
+                whole = f"{one.value}, {after.value}"
+                raise ConfigError(what, f"put the whole of it in quotes: {_in_quotes(whole)}")
+        nodes.extend(below)
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1
         raise ConfigError(f"{path}:{line}: a {words[0]} consists of keys and values", words[2])
@@ -112,22 +124,6 @@ def _deepest(text: str) -> int:
         if depth > _DEPTH:
             return int(event.start_mark.line) + 1
     return 1
-
-
-def _refuse_cut(path: str, root: yaml.Node) -> None:
-    nodes, seen = [root], set[int]()
-    while nodes:
-        node = nodes.pop()
-        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
-            continue
-        seen.add(id(node))
-        below = [each for item in node.value for each in (item if isinstance(item, tuple) else (item,))]
-        for one, after in pairwise(below) if node.flow_style else ():
-            if _is_open(one) and isinstance(after, yaml.ScalarNode):
-                what = f"{path}:{one.start_mark.line + 1}: the comma after {one.value} ends the value"
-                whole = f"{one.value}, {after.value}"
-                raise ConfigError(what, f"put the whole of it in quotes: {_in_quotes(whole)}")
-        nodes.extend(below)
 
 
 def _is_open(node: yaml.Node) -> bool:

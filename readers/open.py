@@ -98,7 +98,11 @@ def open_source(
     Raises `InputError` where an input is missing, cannot be read or has files that do not fit together, among these
     `NoColumnError`, and `ConfigError` where the options do not fit the input.
     """
-    _check(options)
+    delimiter = options.delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ConfigError(f"{delimiter!r} cannot be a delimiter", "use one ASCII character, such as , or ;")
+    if options.split_bytes < 1:
+        raise ConfigError("a split has at least one byte", "leave split_bytes at its default")
     listing = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable, version=options.version)
     files = order_files(listing, options.file_order)
     if not files.files:
@@ -175,14 +179,6 @@ def _with_stdin(files: Files, stdin: str | None) -> Files:
     return replace(files, files=value_table(ListedFile, named))
 
 
-def _check(options: ReadOptions) -> None:
-    delimiter = options.delimiter
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise ConfigError(f"{delimiter!r} cannot be a delimiter", "use one ASCII character, such as , or ;")
-    if options.split_bytes < 1:
-        raise ConfigError("a split has at least one byte", "leave split_bytes at its default")
-
-
 def _format(files: ValueTable[ListedFile], options: ReadOptions) -> Format:
     """Return the common format of all files.
 
@@ -193,7 +189,8 @@ def _format(files: ValueTable[ListedFile], options: ReadOptions) -> Format:
     first: dict[Format, str] = {}
     places = files.column("place")
     for path, shown in zip(places.texts("path"), places.texts("shown"), strict=True):
-        form = _by_name(path)
+        stem, suffix = os.path.splitext(path.lower())  # noqa: PTH122 - a Path takes far longer to make
+        form = SUFFIXES.get(os.path.splitext(stem)[1] if suffix in COMPRESSIONS else suffix)  # noqa: PTH122
         if form is None:
             known = f"; {next(iter(first.values()))} is {next(iter(first))}" if first else ""
             raise InputError(
@@ -230,11 +227,6 @@ def _is_of_tables(files: Sequence[ListedFile], tables: Sequence[TableVersion]) -
 def _choices() -> str:
     *others, last = sorted(FORMATS)
     return f"{', '.join(others)} or {last}"
-
-
-def _by_name(path: str) -> Format | None:
-    stem, suffix = os.path.splitext(path.lower())  # noqa: PTH122 - a Path takes far longer to make
-    return SUFFIXES.get(os.path.splitext(stem)[1] if suffix in COMPRESSIONS else suffix)  # noqa: PTH122
 
 
 def _plan_input(form: Format) -> PlanInput:

@@ -149,7 +149,16 @@ def _canonical(text: str, entry: _Entry) -> str:
         raise SpecError(f"unknown type {word.strip()!r}", text, span, do)
     at = entry.at + len(word) + 1
     if name == "decimal":
-        return _decimal(text, argument, Span(entry.at, entry.at + len(entry.type)))
+        match = re.fullmatch(r"\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?", argument)
+        precision, scale = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+        if not 1 <= precision <= MAX_PRECISION or scale > precision:
+            raise SpecError(
+                "this decimal has no right precision and scale",
+                text,
+                Span(entry.at, entry.at + len(entry.type)),
+                "for example decimal(10,2), at most 38 digits",
+            )
+        return f"decimal({precision},{scale})"
     if not paren:
         return name
     if name not in WITH_FORMAT:
@@ -157,16 +166,6 @@ def _canonical(text: str, entry: _Entry) -> str:
     if name != "date" and (unit := argument.strip().lower()) in UNIX:
         return f"{name}({unit})"
     return f"{name}({_checked_format(text, argument, at)})"
-
-
-def _decimal(text: str, argument: str, span: Span) -> str:
-    match = re.fullmatch(r"\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?", argument)
-    precision, scale = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-    if not 1 <= precision <= MAX_PRECISION or scale > precision:
-        raise SpecError(
-            "this decimal has no right precision and scale", text, span, "for example decimal(10,2), at most 38 digits"
-        )
-    return f"decimal({precision},{scale})"
 
 
 def _checked_format(text: str, layout: str, at: int) -> str:

@@ -68,7 +68,9 @@ def layouts_of(text: str) -> list[str]:
     """
     text = _MONTH.sub("%b", _WEEKDAY.sub("%a", text.replace("%", "%%"), count=1), count=1)
     found = [_with_clock(each) for each in _dated(text)]
-    return [each for each in found if "%" in each and not _FOREIGN.search(_without_zone_names(each))]
+    return [
+        each for each in found if "%" in each and not _FOREIGN.search(re.sub(r" (?:UTC|GMT)(?![A-Za-z])", "", each))
+    ]
 
 
 def _dated(text: str) -> list[str]:
@@ -104,10 +106,6 @@ def _clock(found: re.Match[str]) -> str:
     seconds, fraction, half = found.groups()
     layout = ("%I" if half else "%H") + ":%M" + (":%S" if seconds else "")
     return layout + (f"{fraction[0]}%f" if fraction else "") + ((" " if half[0] == " " else "") + "%p" if half else "")
-
-
-def _without_zone_names(layout: str) -> str:
-    return re.sub(r" (?:UTC|GMT)(?![A-Za-z])", "", layout)
 
 
 _SAMPLED = 1000

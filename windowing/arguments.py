@@ -13,7 +13,7 @@ import pyarrow as pa
 from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
 from .errors import ConfigError, SpecError
-from .expressions.syntax import Expression, parse_expression
+from .expressions.syntax import parse_expression
 from .language.options import WINDOW_OPTIONS, Options
 from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
@@ -81,16 +81,12 @@ def _value(declared: Option, given: Any) -> Any:
     if declared.kind == "origin":
         return Fraction(given or 0)
     if declared.kind == "lets":
-        return _lets(given)
+        if isinstance(given, Mapping):
+            return tuple((name, parse_expression(text)) for name, text in given.items())
+        return tuple(parse_let(text) for text in as_names(given, "let"))
     if declared.kind == "expression":
         return None if given is None else parse_expression(given)
     return Fraction(given) if declared.kind == "duration" else given
-
-
-def _lets(given: Calls) -> tuple[tuple[str, Expression], ...]:
-    if isinstance(given, Mapping):
-        return tuple((name, parse_expression(text)) for name, text in given.items())
-    return tuple(parse_let(text) for text in as_names(given, "let"))
 
 
 def _named(name: str, text: str) -> AggregateCall | AggregateExpression:

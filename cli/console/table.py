@@ -158,7 +158,12 @@ def _as_text(array: pa.Array) -> pa.Array:
     if types.is_floating(kind):
         return pa.array([None if value is None else _float(value) for value in array.to_pylist()], pa.string())
     if types.is_temporal(kind):
-        return _instants(array)
+        try:
+            texts = array.cast(pa.string())
+        except pa.ArrowException:  # durations, and times that have no date of the calendar
+            return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
+        texts = pc.replace_substring_regex(texts, _FRACTION, r"\1\2")
+        return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
     if types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind):
         return array.cast(pa.string())
     return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
@@ -168,15 +173,6 @@ def _float(value: float) -> str:
     if math.isfinite(value) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.10g}"
-
-
-def _instants(array: pa.Array) -> pa.Array:
-    try:
-        texts = array.cast(pa.string())
-    except pa.ArrowException:  # durations, and times that have no date of the calendar
-        return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
-    texts = pc.replace_substring_regex(texts, _FRACTION, r"\1\2")
-    return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
 
 
 def _safe(texts: pa.Array) -> pa.Array:

@@ -186,7 +186,7 @@ class Lineage:
             messages.note(note)
         namespace = environ.get("OPENLINEAGE_NAMESPACE") or _NAMESPACE
         name = RunName(namespace, shown(redacted_path(plain_path(request.job.output))), new_run_id())
-        self._facts = RunFacts(name, _about(request), parents)
+        self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in request.stages), parents)
         self._units: dict[int, RunFacts] = {}
         self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
         self._lock = threading.Lock()
@@ -197,7 +197,10 @@ class Lineage:
 
     def begin(self, run: ObservedRun) -> None:
         if self._has_units:
-            facts = self._facts_of(run)
+            above = self._facts
+            name = replace(above.run, name=f"{above.run.name}.unit", run_id=new_run_id())
+            parents = Parents(above.run, above.parents.root or above.parents.parent or above.run)
+            facts = RunFacts(name, above.about, parents, unit_of(run.unit, run.request.job.unit))
             self._units[id(run)] = facts
             self._emit(lambda: start_event(facts, run.started, *self._planned(run.request)))
 
@@ -241,12 +244,6 @@ class Lineage:
         """Return the job that names the datasets of a run: units of a range are parts of those of the whole job."""
         return self._request if self._is_range else own
 
-    def _facts_of(self, run: ObservedRun) -> RunFacts:
-        above = self._facts
-        name = replace(above.run, name=f"{above.run.name}.unit", run_id=new_run_id())
-        parents = Parents(above.run, above.parents.root or above.parents.parent or above.run)
-        return RunFacts(name, above.about, parents, unit_of(run.unit, run.request.job.unit))
-
     def _failure(self, facts: RunFacts, error: BaseException) -> Any:
         text = self._messages.clean(shown(redacted(str(error)))) or type(error).__name__
         is_stopped = isinstance(error, Stopped | KeyboardInterrupt)
@@ -255,11 +252,6 @@ class Lineage:
     def _emit(self, make: Callable[[], Any]) -> None:
         with self._lock:
             self._outbox.put(make)
-
-
-def _about(request: JobRequest) -> str:
-    """Return a job in words: the window of each stage."""
-    return "; then ".join(str(each.spec) for each in request.stages)
 
 
 def _now() -> dt.datetime:

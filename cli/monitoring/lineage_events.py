@@ -421,38 +421,32 @@ def _event(
     more: Mapping[str, RunFacet] | None = None,
 ) -> RunEvent:
     run = facts.run
-    return RunEvent(
-        eventType=state,
-        eventTime=at.isoformat(),
-        run=Run(run.run_id, {**_run_facets(facts), **(more or {})}),
-        job=Job(run.namespace, run.name, _job_facets(facts)),
-        producer=_PRODUCER,
-        inputs=[_input(each) for each in inputs],
-        outputs=[_output(each) for each in outputs],
-    )
-
-
-def _run_facets(facts: RunFacts) -> dict[str, RunFacet]:
     engine = processing_engine_run.ProcessingEngineRunFacet(
         version=_VERSION, name="wincli", openlineageAdapterVersion=_VERSION
     )
     found: dict[str, RunFacet] = {"processing_engine": engine}
     if facts.parents.parent is not None:
-        found["parent"] = _parent(facts.parents.parent, facts.parents.root)
+        above = None
+        if facts.parents.root is not None:
+            job = parent_run.RootJob(namespace=facts.parents.root.namespace, name=facts.parents.root.name)
+            above = parent_run.Root(run=parent_run.RootRun(runId=facts.parents.root.run_id), job=job)
+        job_above = parent_run.Job(namespace=facts.parents.parent.namespace, name=facts.parents.parent.name)
+        found["parent"] = parent_run.ParentRunFacet(
+            run=parent_run.Run(runId=facts.parents.parent.run_id), job=job_above, root=above
+        )
     if facts.unit is not None and facts.unit.start is not None and facts.unit.end is not None:
         found["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
             nominalStartTime=f"{facts.unit.start.isoformat()}Z", nominalEndTime=f"{facts.unit.end.isoformat()}Z"
         )
-    return found
-
-
-def _parent(parent: RunName, root: RunName | None) -> parent_run.ParentRunFacet:
-    above = None
-    if root is not None:
-        job = parent_run.RootJob(namespace=root.namespace, name=root.name)
-        above = parent_run.Root(run=parent_run.RootRun(runId=root.run_id), job=job)
-    job_above = parent_run.Job(namespace=parent.namespace, name=parent.name)
-    return parent_run.ParentRunFacet(run=parent_run.Run(runId=parent.run_id), job=job_above, root=above)
+    return RunEvent(
+        eventType=state,
+        eventTime=at.isoformat(),
+        run=Run(run.run_id, {**found, **(more or {})}),
+        job=Job(run.namespace, run.name, _job_facets(facts)),
+        producer=_PRODUCER,
+        inputs=[_input(each) for each in inputs],
+        outputs=[_output(each) for each in outputs],
+    )
 
 
 def _job_facets(facts: RunFacts) -> dict[str, JobFacet]:

@@ -9,7 +9,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +42,13 @@ def event_file(target: str) -> SideFile | None:
     if find_spec("openlineage") is None or find_spec("openlineage.client") is None:
         raise ConfigError("--lineage needs openlineage-python, which is not installed", install_extra("lineage"))
     if target == FROM_ENVIRONMENT:
-        _check_environment(os.environ)
+        is_given = any(
+            name.startswith("OPENLINEAGE__TRANSPORT") or name in _CONFIGURED for name in os.environ if os.environ[name]
+        )
+        places = (Path("openlineage.yml"), Path("~/.openlineage/openlineage.yml").expanduser())
+        if not is_given and not any(place.is_file() for place in places):
+            do = "set OPENLINEAGE_URL, or name a file or a URL"
+            raise ConfigError("--lineage env: there is no OPENLINEAGE_URL and no openlineage.yml", do)
     elif "://" in target:
         if not _is_http(target):
             what = f"--lineage {redacted(target)}: events go to a file, or to a URL http:// or https://"
@@ -145,7 +151,13 @@ class Outbox:
                 self._why = self._why or _reason(error)
         self._unsent += 1
         try:
-            self._keep(event)
+            if self._file is None:
+                fd, name = tempfile.mkstemp(".jsonl", "wincli-lineage-")
+                os.close(fd)
+                self._file = Path(name)
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(f"{_text_of(event)}\n")
+            self._kept += 1
         except OSError as error:
             self._not_kept = f"; not all of them could be kept: {reason(error)}"
 
@@ -160,15 +172,6 @@ class Outbox:
             what = f"{self._unsent} of {count_of(self._events, 'OpenLineage event')} were not sent"
             kept = f"; {'they are' if self._kept == self._unsent else f'{self._kept} are'} kept in {self._file}"
             yield f"{what} to {redacted(self._target)}: {self._why}{kept if self._file else ''}{self._not_kept}"
-
-    def _keep(self, event: Any) -> None:
-        if self._file is None:
-            fd, name = tempfile.mkstemp(".jsonl", "wincli-lineage-")
-            os.close(fd)
-            self._file = Path(name)
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(f"{_text_of(event)}\n")
-        self._kept += 1
 
 
 def _reason(error: Exception) -> str:
@@ -212,7 +215,18 @@ def outbox_to(target: str) -> Outbox:
         if target == FROM_ENVIRONMENT:
             client = OpenLineageClient()
         else:
-            client = OpenLineageClient(transport=get_default_factory().create(_http(target, os.environ)))
+            parts = urlsplit(target)
+            path = parts.path.strip("/")
+            config: dict[str, Any] = {
+                "type": "http",
+                "url": f"{parts.scheme}://{parts.netloc}",
+                "timeout": _TIMEOUT,
+                "retry": _RETRIES,
+                **({"endpoint": path + (f"?{parts.query}" if parts.query else "")} if path else {}),
+            }
+            if key := os.environ.get("OPENLINEAGE_API_KEY"):
+                config["auth"] = {"type": "api_key", "apiKey": key}
+            client = OpenLineageClient(transport=get_default_factory().create(config))
         emitter = _Emitter(_guarded(client), _PATIENCE)
         return Outbox(target, emitter.send, emitter.close)
     except ConfigError:
@@ -243,28 +257,3 @@ def _refuse_redirect(response: Any, **_: Any) -> None:
     if 300 <= code < 400 and not (code in (307, 308) and to):
         response.close()
         raise OSError(f"{code}: it redirects to {to or 'another address'}; name the address that takes events")
-
-
-def _http(target: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    parts = urlsplit(target)
-    path = parts.path.strip("/")
-    config: dict[str, Any] = {
-        "type": "http",
-        "url": f"{parts.scheme}://{parts.netloc}",
-        "timeout": _TIMEOUT,
-        "retry": _RETRIES,
-        **({"endpoint": path + (f"?{parts.query}" if parts.query else "")} if path else {}),
-    }
-    if key := environ.get("OPENLINEAGE_API_KEY"):
-        config["auth"] = {"type": "api_key", "apiKey": key}
-    return config
-
-
-def _check_environment(environ: Mapping[str, str]) -> None:
-    is_given = any(
-        name.startswith("OPENLINEAGE__TRANSPORT") or name in _CONFIGURED for name in environ if environ[name]
-    )
-    places = (Path("openlineage.yml"), Path("~/.openlineage/openlineage.yml").expanduser())
-    if not is_given and not any(place.is_file() for place in places):
-        do = "set OPENLINEAGE_URL, or name a file or a URL"
-        raise ConfigError("--lineage env: there is no OPENLINEAGE_URL and no openlineage.yml", do)

@@ -123,7 +123,20 @@ class Metrics:
 
     def commit(self, run: ObservedRun, job: StagedJob) -> None:
         with self._lock:
-            _add(self.totals, run, job)
+            runs = job.stage_runs
+            first, last = runs[0].outcome, runs[-1].outcome
+            self.totals.done += 1
+            self.totals.rows_in += first.counts.rows_in
+            self.totals.windows += last.windows - last.counts.panes_hidden
+            self.totals.counts = sum((each.outcome.counts for each in runs), self.totals.counts)
+            if run.unit >= self.totals.newest_unit:
+                self.totals.newest_unit, self.totals.held = run.unit, sum(each.outcome.counts.held for each in runs)
+            for each in runs:
+                for phase, seconds in each.outcome.seconds.items():
+                    _add_seconds(self.totals, each.stage.name, phase.lower(), seconds)
+            in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
+            _add_seconds(self.totals, "", "plan", max(job.seconds["total"] - in_stages, 0.0))
+            self.totals.newest = _newest(newest_of(runs[0]), self.totals.newest)
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:  # noqa: ARG002 - as `RunObserver` has it
         with self._lock:
@@ -194,23 +207,6 @@ def _phases(totals: Totals) -> Iterator[Gauge]:
 
 def _one(name: str, text: str, value: float, **labels: str) -> Gauge:
     return Gauge(name, text, (Sample(value, labels),))
-
-
-def _add(totals: Totals, run: ObservedRun, job: StagedJob) -> None:
-    runs = job.stage_runs
-    first, last = runs[0].outcome, runs[-1].outcome
-    totals.done += 1
-    totals.rows_in += first.counts.rows_in
-    totals.windows += last.windows - last.counts.panes_hidden
-    totals.counts = sum((each.outcome.counts for each in runs), totals.counts)
-    if run.unit >= totals.newest_unit:
-        totals.newest_unit, totals.held = run.unit, sum(each.outcome.counts.held for each in runs)
-    for each in runs:
-        for phase, seconds in each.outcome.seconds.items():
-            _add_seconds(totals, each.stage.name, phase.lower(), seconds)
-    in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
-    _add_seconds(totals, "", "plan", max(job.seconds["total"] - in_stages, 0.0))
-    totals.newest = _newest(newest_of(runs[0]), totals.newest)
 
 
 def _add_seconds(totals: Totals, stage: str, phase: str, seconds: float) -> None:

@@ -18,7 +18,7 @@ from ...windowing.ports import InputFile, Part
 from ...windowing.support.formats import INTERMEDIATE, file_format
 from ...writers.commit.tables import table_of
 from ...writers.output.output import Output, open_output, refuse_each_other, refuse_overlap
-from ...writers.output.partitioning import Partitioning, bind_partitions
+from ...writers.output.partitioning import bind_partitions
 from ...writers.output.sink import FileSink
 from ...writers.places.lock import Owner
 from ...writers.state.store_storage import storage_of
@@ -66,18 +66,14 @@ def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_
         sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
     options = stage.request.stage
-    partitioning = _partitioning(options.partition_by, stage.result, most_open)
+    columns = [partition_column(entry) for entry in options.partition_by]
+    partitioning = bind_partitions([(column.name, column.expression) for column in columns], stage.result, most_open)
     sink = own.result_sink(file_format(options.output_format), stage.result, rejects, partitioning)
     is_read_on = options.output_format == INTERMEDIATE and not options.plain and partitioning is None
     if own is job_output or (is_read_on and sink.table is None):
         return StageOutput(own, is_own=True, sink=sink, copy=None)
     between = own.sink(INTERMEDIATE, stage.plan.schema, rejects).for_next_stage(stage.name)
     return StageOutput(own, is_own=True, sink=between, copy=sink)
-
-
-def _partitioning(entries: Sequence[str], result: pa.Schema, most_open: int) -> Partitioning | None:
-    columns = [partition_column(entry) for entry in entries]
-    return bind_partitions([(column.name, column.expression) for column in columns], result, most_open)
 
 
 # Expectations of a job bound to the numbers of its units, and to the columns of its result (semantics section 14).

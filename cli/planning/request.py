@@ -181,12 +181,10 @@ def _is_job_file(path: str) -> bool:
 
 def _stage(stage: Stage, max_rows: int) -> StageRequest:
     calls = tuple(parse_aggregate(text) for text in stage.agg) or None
-    return StageRequest(stage, parse_window(stage.window), calls, _window_options(stage, max_rows))
-
-
-def _window_options(stage: Stage, max_rows: int) -> Options:
     values = {each.attribute: window_value(each, getattr(stage, each.attribute)) for each in WINDOW_OPTIONS}
-    return Options(**values, plain=stage.plain, max_rows=max_rows)
+    return StageRequest(
+        stage, parse_window(stage.window), calls, Options(**values, plain=stage.plain, max_rows=max_rows)
+    )
 
 
 # Names of stages in messages, where a job has several stages.

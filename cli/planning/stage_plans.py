@@ -118,7 +118,9 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                     is_stage=True,
                 )
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
-    first = replace(planned[0], enrichments=texts, places=_type_places(source))
+    read = source.base if isinstance(source, EnrichedSource) else source
+    found: Mapping[str, str] = getattr(read, "type_places", {})
+    first = replace(planned[0], enrichments=texts, places=found)
     return (_with_tables(first, source), *planned[1:])
 
 
@@ -134,12 +136,6 @@ def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
                 f"{error.do}; or declare it with {entry}: it is null where a file, as {source.files[0].path}, lacks it"
             )
         raise
-
-
-def _type_places(source: Source) -> Mapping[str, str]:
-    read = source.base if isinstance(source, EnrichedSource) else source
-    found: Mapping[str, str] = getattr(read, "type_places", {})
-    return found
 
 
 def _with_tables(stage: StagePlan, source: Source) -> StagePlan:

@@ -101,7 +101,14 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[Com
         why = _why_rerun(record, prior, wanted, unit, found.rows)
         if why:
             note_of_unit(late.context, f"{record.label} is run again: {why}", unit=record.label, runs=True, why=why)
-            yield _rerun(late, record, prior, wanted, sources)
+            if prior is not None and not late.state.has_data(prior.label):
+                what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
+                raise ConfigError(what, "a higher --keep keeps more states")
+            request, files = late.job_of(record)
+            own = open_input(request, late.context.spark, files, _known(late, prior, request))
+            rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
+            incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
+            yield run_job(request, incremental, late.context)
         prior = late.state.record(record.label)
 
 
@@ -192,24 +199,6 @@ def _why_rerun(
     if tuple(wanted) != record.borrowed:
         return "late rows that it has read are no longer its own"
     return None if starts_from(record, prior) else STALE
-
-
-def _rerun(
-    late: LateBackfill,
-    record: UnitRecord,
-    prior: UnitRecord | None,
-    wanted: Sequence[BorrowedRows],
-    sources: Mapping[str, tuple[int, FileSource]],
-) -> CommittedJob[UnitRecord]:
-    """Reprocess a unit with its late rows. ``sources``: label to ordinal and open input, where it is open already."""
-    if prior is not None and not late.state.has_data(prior.label):
-        what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
-        raise ConfigError(what, "a higher --keep keeps more states")
-    request, files = late.job_of(record)
-    own = open_input(request, late.context.spark, files, _known(late, prior, request))
-    rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
-    incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-    return run_job(request, incremental, late.context)
 
 
 def _unit_input_rows(

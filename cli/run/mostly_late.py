@@ -124,22 +124,20 @@ def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, exec
         if not plan.order.columns:
             return _behind_watermark(job.plan.request, run, own, earlier, executor)
         if earlier is not None:
-            return _behind_position(job.plan.request, plan, earlier, executor)
+            unit, last = earlier.before, None if earlier.before is None else earlier.position(earlier.before)
+            if unit is None or last is None:
+                return None
+            for record in earlier.chain:
+                found = earlier.position(record)
+                if found is None or not found.equals(last):
+                    break
+                unit = record
+            names = plan.order.columns
+            value = ", ".join(f"{name} {last[name][0]}" for name in names)
+            return _Ahead(
+                unit, value, _place_in_unit(job.plan.request, unit, _Sought(names, partial(_is_at, last)), executor)
+            )
     return None
-
-
-def _behind_position(request: JobRequest, plan: Plan, earlier: EarlierUnits, executor: Executor) -> _Ahead | None:
-    unit, last = earlier.before, None if earlier.before is None else earlier.position(earlier.before)
-    if unit is None or last is None:
-        return None
-    for record in earlier.chain:
-        found = earlier.position(record)
-        if found is None or not found.equals(last):
-            break
-        unit = record
-    names = plan.order.columns
-    value = ", ".join(f"{name} {last[name][0]}" for name in names)
-    return _Ahead(unit, value, _place_in_unit(request, unit, _Sought(names, partial(_is_at, last)), executor))
 
 
 def _behind_watermark(

@@ -67,19 +67,15 @@ class SparkStageExecutor(PendingExecutor):
     def _session(self) -> Session:
         """Wait for Spark; its progress is shown under the label from now on. Raises `SparkError`."""
         session = self._context.spark.session()
-        _warn_if_open(session, self._context)
+        if session.is_open and self._context.is_first("open"):
+            self._context.messages.note(
+                "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
+            )
         session.on_progress = self._show
         return session
 
     def _show(self, seen: Progress) -> None:
         self._context.show(replace(seen, label=self._label + seen.label, rows=self._rows))
-
-
-def _warn_if_open(session: Session, context: RunContext) -> None:
-    if session.is_open and context.is_first("open"):
-        context.messages.note(
-            "Spark takes messages from anyone who reaches its ports: this cluster has spark.authenticate off"
-        )
 
 
 # The contract of the two ways to run a job once: alone (`PlainRun`), or as a unit on a state (`IncrementalRun`).

@@ -231,7 +231,17 @@ def report_backfill(
         stays = "stays as it was" if len(outcome.unaffected) == 1 else "stay as they were"
         beyond = f"{compact(outcome.unaffected)} {stays}" if outcome.unaffected else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
-    fields = _fields(outcome)
+    # Return sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages.
+    fields = {
+        "units": [record.label for record in outcome.done],
+        "again": _labels(outcome.rerun),
+        "skipped": _labels(outcome.skipped),
+        "gaps": _labels(outcome.gaps),
+        "reached": outcome.reached.label if outcome.reached else None,
+        "rows_in": sum(record.stages[0].counts["rows_in"] for record in outcome.done),
+        "windows_out": sum(record.stages[-1].windows for record in outcome.done),
+        "rejected": sum_rejected([stage.counts["rejected"] for record in outcome.done for stage in record.stages]),
+    }
     if not outcome.done:
         messages.summary(f"nothing to do -> {output}", **fields, output=output)
         return
@@ -245,20 +255,6 @@ def report_backfill(
     words += [f"{sum(lost.values()):,} rejected" + (f" ({reason_counts(lost)})" if lost else "")]
     words += [f"{seconds:.1f} s", f"{count_of(round(fields['rows_in'] / seconds), 'row')}/s"]
     messages.summary(f"{', '.join(words)} -> {output}", **fields, seconds=round(seconds, 3), output=output)
-
-
-def _fields(outcome: BackfillOutcome[R]) -> dict[str, Any]:
-    """Return sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages."""
-    return {
-        "units": [record.label for record in outcome.done],
-        "again": _labels(outcome.rerun),
-        "skipped": _labels(outcome.skipped),
-        "gaps": _labels(outcome.gaps),
-        "reached": outcome.reached.label if outcome.reached else None,
-        "rows_in": sum(record.stages[0].counts["rows_in"] for record in outcome.done),
-        "windows_out": sum(record.stages[-1].windows for record in outcome.done),
-        "rejected": sum_rejected([stage.counts["rejected"] for record in outcome.done for stage in record.stages]),
-    }
 
 
 def _labels(units: tuple[Unit, ...]) -> list[str]:

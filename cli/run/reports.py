@@ -37,7 +37,17 @@ def report_outcome(
     than the limit; else None.
     """
     for each in runs:
-        _report_findings(request, each, messages)
+        outcome, which = each.outcome, stage_prefix(request, each.stage.name)
+        strategy = outcome.strategy
+        messages.detail(f"{which}{strategy.name}: {strategy.reason}", strategy=strategy.name)
+        phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
+        messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
+        if outcome.falls:
+            messages.note(
+                f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "
+                + with_stage_keys(request, "if that is not meant, say --order-by COLUMN"),
+                falls=outcome.falls,
+            )
     if len(runs) > 1:
         for each in runs:
             _report_stage(request, each, messages)
@@ -59,20 +69,6 @@ def report_outcome(
         seconds=round(seconds, 3),
         output=output,
     )
-
-
-def _report_findings(request: JobRequest, run: StageRun, messages: Messages) -> None:
-    outcome, which = run.outcome, stage_prefix(request, run.stage.name)
-    strategy = outcome.strategy
-    messages.detail(f"{which}{strategy.name}: {strategy.reason}", strategy=strategy.name)
-    phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
-    messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
-    if outcome.falls:
-        messages.note(
-            f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "
-            + with_stage_keys(request, "if that is not meant, say --order-by COLUMN"),
-            falls=outcome.falls,
-        )
 
 
 def _report_stage(request: JobRequest, run: StageRun, messages: Messages) -> None:
@@ -122,19 +118,17 @@ def announce(plan: JobPlan, with_choices: bool, messages: Messages) -> None:
     ``with_choices``: units of a range choose the same.
     """
     if with_choices:
-        _report_choices(plan, messages)
+        for stage in plan.stages:
+            which = stage_prefix(plan.request, stage.name)
+            _report_order(stage, which, stage is plan.stages[0], messages)
+            _report_zone(stage, which, messages)
+            if stage.plan.takes_marks:
+                from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
+                where = "the stage before" if stage.marks == STREAM and stage is not plan.stages[0] else from_input
+                messages.note(f"{which}window marks come from {where}", marks=stage.marks)
+        _report_rows_out(plan, messages)
     if skipped := plan.source.skipped:
         messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
-
-
-def _report_choices(plan: JobPlan, messages: Messages) -> None:
-    for stage in plan.stages:
-        which = stage_prefix(plan.request, stage.name)
-        _report_order(stage, which, stage is plan.stages[0], messages)
-        _report_zone(stage, which, messages)
-        if stage.plan.takes_marks:
-            _report_marks(stage, which, stage is plan.stages[0], messages)
-    _report_rows_out(plan, messages)
 
 
 def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
@@ -158,12 +152,6 @@ def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
         "--order-by at say so",
         column=plan.clock,
     )
-
-
-def _report_marks(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
-    from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
-    where = "the stage before" if stage.marks == STREAM and not is_first else from_input
-    messages.note(f"{which}window marks come from {where}", marks=stage.marks)
 
 
 def _report_rows_out(plan: JobPlan, messages: Messages) -> None:

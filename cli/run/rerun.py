@@ -70,17 +70,13 @@ def _check_files(record: UnitRecord, files: Sequence[str], bases: Sequence[str])
     except NoFilesError as error:
         what = f"{record.label} has to be run again, and its input is gone: {error.what}"
         raise InputError(what, "put its files back where they were") from error
-    if not all(any(_is_below(path, base) for base in bases) for path in files):
+    if not all(any((path == base or path.startswith(f"{base.rstrip('/')}/")) for base in bases) for path in files):
         what = f"{record.label} has to be run again, and {', '.join(record.job['input'])} is elsewhere from here"
         raise ConfigError(what, "run this where that was run, or name inputs by paths from the root on")
     for folder in {path.rpartition("/")[0] for path in files if "://" not in path}:
         if Path(folder, MANIFEST).exists():
             what = f"{record.label} has to be run again, and {folder} is a result that was read as a stream"
             raise ConfigError(what, "reject late rows with --late reject")
-
-
-def _is_below(path: str, base: str) -> bool:
-    return path == base or path.startswith(f"{base.rstrip('/')}/")
 
 
 def _named(output: WrittenOutput) -> str:

@@ -129,13 +129,9 @@ def _done_before(request: JobRequest, state: State) -> UnitRecord | None:
     job = recorded(request.job)
 
     def is_same(record: UnitRecord) -> bool:
-        return not differences_of(record, job) and _shown(record) == outputs
+        return not differences_of(record, job) and [redacted_path(each.shown) for each in record.outputs] == outputs
 
     return already_done(state.records, files_of(request), is_same)
-
-
-def _shown(record: UnitRecord) -> Sequence[str]:
-    return [redacted_path(each.shown) for each in record.outputs]
 
 
 def _table_files(request: JobRequest) -> tuple[InputFile, ...]:
@@ -157,7 +153,20 @@ def run_request(request: JobRequest, context: RunContext, confirm: Confirm | Non
     """
     job = request.job
     if job.start is not None and job.end is not None:
-        return _run_backfill(request, units(job.start, job.end, job.unit), context, confirm)
+        # Run the units of a range: each by itself, or on a state.
+        in_range = units(job.start, job.end, job.unit)
+        input_paths = find_input_paths(request, in_range[0], request.job.unit)
+        check = partial(confirm, request, context) if confirm and request.job.confirm_effect is not None else _nothing
+        if request.job.state is None:
+            check()
+            shared = shared_context(context, request)
+            mode = PlainBackfill(request, shared.context, input_paths)
+            done = mode.records(in_range)
+            outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, shared.runner)
+            _pass_over(context, len(outcome.skipped), len(outcome.gaps))
+            report = partial(report_backfill, outcome, request.shown_output, False)
+            return partial(_report_backfill, request, context, bool(outcome.done), report)
+        return _run_on_state(request, request.job.state, input_paths, in_range, context, check)
     return _run_alone(request, context) if job.state is None else _run_next(request, job.state, context)
 
 
@@ -184,53 +193,25 @@ def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
             return partial(_nothing_to_do, request, context, f"{found.done.label} of {path} has read this input")
         before = Kept.of(state)
         keep = request.job.kept(1, len(before.data))
-        stage_runs = _run_unit(found.request, state, found.before, context, keep)
+        # Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages.
+        unit = unit_of_plain_run(found.before.ordinal if found.before else None)
+        late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(found.request.job)))
+        again: list[str] = []
+        try:
+            for job in run_unit(late, found.request, found.request, unit, found.before.label if found.before else None):
+                if job.record.label != unit.label:  # the summary at the end is about the unit itself
+                    again.append(job.record.label)
+                    report_unit(job.record, context.messages)
+        except Stopped as error:
+            error.kept = ", ".join(again) or None
+            raise
+        stage_runs = job.stage_runs
         report_kept(before, state, context.messages)
     return partial(_report_run, found.request, stage_runs, context)
 
 
-def _run_unit(
-    request: JobRequest, state: State, before: UnitRecord | None, context: RunContext, keep: int
-) -> Sequence[StageRun]:
-    """Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages."""
-    unit = unit_of_plain_run(before.ordinal if before else None)
-    late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(request.job)))
-    again: list[str] = []
-    try:
-        for job in run_unit(late, request, request, unit, before.label if before else None):
-            if job.record.label != unit.label:  # the summary at the end is about the unit itself
-                again.append(job.record.label)
-                report_unit(job.record, context.messages)
-    except Stopped as error:
-        error.kept = ", ".join(again) or None
-        raise
-    return job.stage_runs
-
-
-def _run_backfill(
-    request: JobRequest, in_range: Sequence[Unit], context: RunContext, confirm: Confirm | None
-) -> Finish:
-    """Run the units of a range: each by itself, or on a state."""
-    input_paths = find_input_paths(request, in_range[0], request.job.unit)
-    check = partial(confirm, request, context) if confirm and request.job.confirm_effect is not None else _nothing
-    if request.job.state is None:
-        check()
-        return _run_apart(request, input_paths, in_range, context)
-    return _run_on_state(request, request.job.state, input_paths, in_range, context, check)
-
-
 def _nothing() -> None:
     """Confirm what needs no confirmation."""
-
-
-def _run_apart(request: JobRequest, input_paths: InputPaths, in_range: Sequence[Unit], context: RunContext) -> Finish:
-    shared = shared_context(context, request)
-    mode = PlainBackfill(request, shared.context, input_paths)
-    done = mode.records(in_range)
-    outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, shared.runner)
-    _pass_over(context, len(outcome.skipped), len(outcome.gaps))
-    report = partial(report_backfill, outcome, request.shown_output, False)
-    return partial(_report_backfill, request, context, bool(outcome.done), report)
 
 
 def _run_on_state(

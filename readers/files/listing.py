@@ -203,7 +203,9 @@ def list_files(
         what = f"{printable(redacted_path(paths[0]))} holds no result yet: a run writes there, or has ended on the way"
         raise NoFilesError(what, "wait for it, or run it again")
     is_manifest = are_manifests(spots)
-    files, manifests = (_listed_files(_chosen(spots, each)) for each in (~is_manifest, is_manifest))
+    files, manifests = (
+        _listed_files(spots if each.all() else spots.take(np.flatnonzero(each))) for each in (~is_manifest, is_manifest)
+    )
     for path, table in tables.items():
         if not table.files:
             what = f"{printable(path)} has no rows in version {table.version} of the table"
@@ -228,10 +230,6 @@ def _sorted(table: ValueTable[T], keys: Sequence[pa.Array]) -> ValueTable[T]:
     columns = {str(at): key for at, key in enumerate(keys)} | {"": pa.array(places)}
     order = pc.sort_indices(pa.table(columns), [(name, "ascending") for name in columns]).to_numpy().astype(np.int64)
     return table if np.array_equal(order, places) else table.take(order)
-
-
-def _chosen(table: ValueTable[T], mask: npt.NDArray[np.bool_]) -> ValueTable[T]:
-    return table if mask.all() else table.take(np.flatnonzero(mask))
 
 
 def _spots(paths: Sequence[str], skip_unreadable: bool) -> tuple[ValueTable[Spot], dict[str, str]]:

@@ -74,8 +74,20 @@ def order_files(listing: Listing, order: str) -> Files:
     results = [_result(manifest, by_path) for manifest in listing.manifests]
     folders = tuple(manifest.folder for manifest in listing.manifests)
     others = [file for file in listing.files if not file.place.path.startswith(folders)]
-    _check_agree(results, others)
-    types = _agreed([result.types for result in results])
+    first = results[0]
+    for other in results[1:]:
+        if other.stream != first.stream:
+            raise InputError(
+                f"{first.shown} and {other.shown} are results that are ordered differently", "read them one by one"
+            )
+    if others and first.stream is not None:
+        raise InputError(
+            f"{first.shown} is a result of wincli and {others[0].place.shown} is not", "read them one by one"
+        )
+    # Return the types on which all results with a column agree; the types of other columns are inferred.
+    declared = [result.types for result in results]
+    every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
+    types = {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
     files = value_table(ListedFile, (file for result in results for file in result.files))
     rows = {file.place.path: n for result in results for file, n in zip(result.files, result.rows, strict=True)}
     stream = results[0].stream
@@ -88,30 +100,11 @@ def order_files(listing: Listing, order: str) -> Files:
     return Files(files, ordinals, types, replace(stream, order=order_of_all, own=own), rows)
 
 
-def _agreed(declared: Sequence[Mapping[str, pa.DataType]]) -> dict[str, pa.DataType]:
-    """Return the types on which all results with a column agree; the types of other columns are inferred."""
-    every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
-    return {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}
-
-
 def _sorted(files: Iterable[ListedFile], order: str) -> ValueTable[ListedFile]:
     by_time = order == "mtime"
     if isinstance(files, ValueTable) and not by_time:
         return files  # a listing is sorted by path
     return value_table(ListedFile, sorted(files, key=lambda f: (f.mtime or "" if by_time else "", f.place.path)))
-
-
-def _check_agree(results: Sequence[Result], others: Sequence[ListedFile]) -> None:
-    first = results[0]
-    for other in results[1:]:
-        if other.stream != first.stream:
-            raise InputError(
-                f"{first.shown} and {other.shown} are results that are ordered differently", "read them one by one"
-            )
-    if others and first.stream is not None:
-        raise InputError(
-            f"{first.shown} is a result of wincli and {others[0].place.shown} is not", "read them one by one"
-        )
 
 
 def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
@@ -125,7 +118,9 @@ def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
     try:
         parts = [(str(part["name"]), int(part["rows"]), int(part["bytes"])) for part in content["parts"]]
         tails = {str(part["name"]): part.get(TAIL) for part in content["parts"]}
-        types = _types(content.get("schema") or [])
+        schema = content.get("schema") or []
+        known = {column["name"]: arrow_type(column["type"]) for column in schema}
+        types = {name: kind for name, kind in known.items() if kind is not None}
         stream = _stream(content["stream"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(manifest.place, f"{error} is missing or of another form") from error
@@ -225,8 +220,3 @@ def _stream(content: Any) -> StreamInfo | None:
         return None
     own = content.get("own", OWN)  # manifests of wincli 0.1 lack the key
     return StreamInfo(tuple(map(str, content["order"])), tuple(map(str, content["at"])), tuple(map(str, own)))
-
-
-def _types(schema: Sequence[Mapping[str, str]]) -> dict[str, pa.DataType]:
-    known = {column["name"]: arrow_type(column["type"]) for column in schema}
-    return {name: kind for name, kind in known.items() if kind is not None}

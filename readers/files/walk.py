@@ -302,18 +302,14 @@ def matching(root: Spot, pattern: str) -> Iterator[Spot]:
         if not rest:
             yield spot
         elif spot.entry.kind == FOLDER and spot.may_be_read():
-            _match(spot, rest, queue)
+            name = rest[0]
+            if name == "**":
+                queue.add(spot, rest[1:])
+            for entry in entries(spot.place):
+                if _matches(entry, name, is_last=len(rest) == 1):
+                    queue.add(spot.child(entry), rest if name == "**" else rest[1:])
         else:
             yield spot.as_kind(NOT_ALLOWED) if spot.entry.kind == FOLDER else spot
-
-
-def _match(folder: Spot, rest: _Rest, queue: _Queue) -> None:
-    name = rest[0]
-    if name == "**":
-        queue.add(folder, rest[1:])
-    for entry in entries(folder.place):
-        if _matches(entry, name, is_last=len(rest) == 1):
-            queue.add(folder.child(entry), rest if name == "**" else rest[1:])
 
 
 def _matches(entry: Entry, name: str, *, is_last: bool) -> bool:

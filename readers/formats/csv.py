@@ -357,7 +357,8 @@ class CsvReader(WholeSplits):
         counts, kinds, nbytes = Tally(0, 0, 0, -1, 0), dict[str, Kind](), 0
         for data in buffers:
             more, found = self._survey(data, dialect, header.names)
-            counts = _added(counts, more)
+            torn = counts.torn if counts.torn >= 0 else counts.lines + more.torn if more.torn >= 0 else -1
+            counts = Tally(counts.rows + more.rows, counts.wrong + more.wrong, counts.lines + more.lines, torn, 0)
             kinds = {name: join(kinds.get(name, NOTHING), kind) for name, kind in found.items()} or kinds
             nbytes += len(data)
         return _scanned_range(file, place, header, nbytes, counts, kinds)
@@ -487,8 +488,3 @@ def _scanned_range(
     return ScannedRange(
         file, *place, counts.rows, counts.wrong, counts.lines, header.lines, nbytes, counts.torn, header.names, kinds
     )
-
-
-def _added(a: Tally, b: Tally) -> Tally:
-    torn = a.torn if a.torn >= 0 else a.lines + b.torn if b.torn >= 0 else -1
-    return Tally(a.rows + b.rows, a.wrong + b.wrong, a.lines + b.lines, torn, 0)

@@ -257,7 +257,8 @@ def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, Colu
         if stop - start > _SMALL:
             half = (start + stop) // 2
             return _read_range(lines, start, half, want) + _read_range(lines, half, stop, want)
-        raw = _slow(lines, start, stop, want)
+        rows = _objects(lines, start, stop)
+        raw = {name: texts_of([row.get(name) for row in rows]) for name in want}
     return [(start, *_converted(raw, want))]
 
 
@@ -289,11 +290,6 @@ def _parse_as(kind: ColumnType) -> pa.DataType:
         return pa.decimal128(38, kind.unix_digits)  # keeps all digits, of numbers and of texts
     texts = (pa.types.is_temporal, pa.types.is_binary)
     return pa.string() if any(matches(kind.type) for matches in texts) else kind.type
-
-
-def _slow(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> dict[str, pa.ChunkedArray]:
-    rows = _objects(lines, start, stop)
-    return {name: texts_of([row.get(name) for row in rows]) for name in want}
 
 
 def _objects(lines: JsonLines, start: int, stop: int) -> list[dict[str, Any]]:
@@ -336,7 +332,13 @@ class JsonReader(WholeSplits):
         torn, base, line = split.place[3], 0, split.place[2]
         if not request.types and not torn:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
-        _check_cells(place, split, request)
+        # Raise `InputError` where most lines lack most columns, so that nulls would take more memory than the lines.
+        columns = sum(_leaves(kind.type) for kind in request.types.values())
+        if split.rows * columns > _MOST_CELLS:
+            raise InputError(
+                f"{place.shown}: {split.rows:,} rows of {columns:,} columns are more than {_MOST_CELLS:,} values",
+                "give tasks fewer rows: --split-size; or emit aggregates in place of rows",
+            )
         buffers: list[tuple[int, SplitRows]] = []
         with input_errors(place.shown):
             for data in _buffers(place, *split.place[:2]):
@@ -381,16 +383,6 @@ def _scan(byte_range: Range) -> ScannedRange:
         what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
         raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
     return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
-
-
-def _check_cells(place: Located, split: Split, request: ReadRequest) -> None:
-    """Raise `InputError` where most lines lack most columns, so that nulls would take more memory than the lines."""
-    columns = sum(_leaves(kind.type) for kind in request.types.values())
-    if split.rows * columns > _MOST_CELLS:
-        raise InputError(
-            f"{place.shown}: {split.rows:,} rows of {columns:,} columns are more than {_MOST_CELLS:,} values",
-            "give tasks fewer rows: --split-size; or emit aggregates in place of rows",
-        )
 
 
 def _leaves(kind: pa.DataType) -> int:

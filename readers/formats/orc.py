@@ -71,7 +71,12 @@ class OrcReader(WholeSplits):
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         with input_errors(place.shown, " as ORC"), _open(place) as file:
             _check_times(place, file, list(request.types))
-            raw = _read_stripes(file, split.place[1:], list(request.types))
+            stripes = split.place[1:]
+            names = list(request.types)
+            wanted = None if any("." in name for name in names) else names
+            schema = pa.schema([file.schema.field(name) for name in names])
+            batches = [file.read_stripe(stripe, columns=wanted).select(names) for stripe in stripes]
+            raw = pa.Table.from_batches(batches, None if batches else schema)
         check_counts(place, {"its footer names": split.rows, "its stripes have": len(raw)})
         texts = [name for name in request.dictionary if name in request.types]
         for name in texts:
@@ -106,18 +111,13 @@ def _open(place: Located) -> Iterator[orc.ORCFile]:
             ) from error
 
 
-def _read_stripes(file: orc.ORCFile, stripes: Sequence[int], names: list[str]) -> pa.Table:
-    # pyarrow takes a dot in a name for a field of a struct, and has no other way to say which column is meant.
-    wanted = None if any("." in name for name in names) else names
-    schema = pa.schema([file.schema.field(name) for name in names])
-    batches = [file.read_stripe(stripe, columns=wanted).select(names) for stripe in stripes]
-    return pa.Table.from_batches(batches, None if batches else schema)
-
-
 def _footer(place: Located) -> Footer:
     with input_errors(place.shown, " as ORC"), _open(place) as file:
         check_names(place, file.schema.names)
-        _check_unions(place, file.schema)
+        for field in file.schema:
+            if _has_union(field.type):
+                what = f"column {field.name!r} of {place.shown} is of a union type, which has no form in wincli"
+                raise InputError(what, "write it as a struct, or leave it out")
         tail = _tail(file)
         groups = tuple(_groups(tail))
         told = {"its footer names": _number(tail, _ROWS), "its stripes have": sum(rows for rows, _ in groups)}
@@ -130,26 +130,15 @@ def _footer(place: Located) -> Footer:
 def _groups(tail: _Message) -> Iterator[tuple[int, int]]:
     stripes = _messages(tail, _STRIPES)
     rows = sum(_number(stripe, _STRIPE_ROWS) for stripe in stripes)
-    nbytes = _bytes_in_memory(tail)
-    for stripe in stripes:
-        own = _number(stripe, _STRIPE_ROWS)
-        yield own, max(_number(stripe, _STRIPE_BYTES), nbytes * own // max(1, rows))
-
-
-def _bytes_in_memory(tail: _Message) -> int:
     total = 0
     for column, statistics in zip(_messages(tail, _TYPES), _messages(tail, _STATISTICS), strict=False):
         total += _WIDTHS.get(_number(column, _TYPE_KIND), 0) * _number(statistics, _VALUES)
         for part, sum_of in ((_OF_TEXTS, _SUM_OF_TEXTS), (_OF_BYTES, _SUM_OF_BYTES)):
             total += sum(_signed(_number(lengths, sum_of)) for lengths in _messages(statistics, part))
-    return total
-
-
-def _check_unions(place: Located, schema: pa.Schema) -> None:
-    for field in schema:
-        if _has_union(field.type):
-            what = f"column {field.name!r} of {place.shown} is of a union type, which has no form in wincli"
-            raise InputError(what, "write it as a struct, or leave it out")
+    nbytes = total
+    for stripe in stripes:
+        own = _number(stripe, _STRIPE_ROWS)
+        yield own, max(_number(stripe, _STRIPE_BYTES), nbytes * own // max(1, rows))
 
 
 def _has_union(kind: pa.DataType) -> bool:
@@ -162,7 +151,17 @@ def _check_times(place: Located, file: orc.ORCFile, names: Sequence[str]) -> Non
     """Raise `InputError` where a time is out of the range of nanoseconds: some versions of Arrow wrap around."""
     tail = _tail(file)
     statistics = _messages(tail, _STATISTICS)
-    firsts = _packed(_messages(tail, _TYPES)[0], _SUBTYPES)
+    message = _messages(tail, _TYPES)[0]
+    found: list[int] = []
+    for value in message.get(_SUBTYPES, ()):
+        if isinstance(value, int):
+            found.append(value)
+            continue
+        at = 0
+        while at < len(value):
+            each, at = _varint(value, at)
+            found.append(each)
+    firsts = found
     for name, first, end in zip(file.schema.names, firsts, [*firsts[1:], len(statistics)], strict=True):
         if name in names and any(map(_are_far, statistics[first:end])):
             what = f"column {name!r} of {place.shown} holds a timestamp outside 1677-09-21 to 2262-04-11"
@@ -213,19 +212,6 @@ def _messages(message: _Message, number: int) -> list[_Message]:
 def _number(message: _Message, number: int) -> int:
     value = message.get(number, [0])[-1]
     return value if isinstance(value, int) else 0
-
-
-def _packed(message: _Message, number: int) -> list[int]:
-    found: list[int] = []
-    for value in message.get(number, ()):
-        if isinstance(value, int):
-            found.append(value)
-            continue
-        at = 0
-        while at < len(value):
-            each, at = _varint(value, at)
-            found.append(each)
-    return found
 
 
 def _signed(value: int) -> int:

@@ -81,11 +81,9 @@ def _is_alike(file: pa.DataType, table: pa.DataType) -> bool:
     if pa.types.is_struct(table) and [each.name for each in ours] != [each.name for each in theirs]:
         return False
     pairs = list(zip(ours, theirs, strict=False))
-    return len(ours) == len(theirs) and all(_is_same_id(a, b) and _is_alike(a.type, b.type) for a, b in pairs)
-
-
-def _is_same_id(file: pa.Field, table: pa.Field) -> bool:
-    return _id(file) is None or _id(file) == _id(table)
+    return len(ours) == len(theirs) and all(
+        (_id(a) is None or _id(a) == _id(b)) and _is_alike(a.type, b.type) for a, b in pairs
+    )
 
 
 def _children(kind: pa.DataType) -> list[pa.Field]:

@@ -200,7 +200,13 @@ def plan_text(
         index = base = 0
         for file, group in groupby(ranges, key=lambda s: s.file):
             own = list(group)
-            _check_torn(files, own, torn)
+            line = 1 + own[0].before
+            for scanned_range in own:
+                if scanned_range.torn >= 0:
+                    raise InputError(
+                        f"{files[scanned_range.file].place.shown} line {line + scanned_range.torn}: {torn[0]}", torn[1]
+                    )
+                line += scanned_range.lines
             added = _splits(own, file, index, base)
             kinds = _kinds(own, added, typed, text_at)
             schema = pa.schema([(name, typed.get(name, type_of(kind))) for name, kind in kinds.items()])
@@ -216,16 +222,6 @@ def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRa
         if isinstance(scanned_range, InputError):
             raise scanned_range
         yield scanned_range
-
-
-def _check_torn(files: Sequence[ListedFile], ranges: Sequence[ScannedRange], words: tuple[str, str]) -> None:
-    line = 1 + ranges[0].before
-    for scanned_range in ranges:
-        if scanned_range.torn >= 0:
-            raise InputError(
-                f"{files[scanned_range.file].place.shown} line {line + scanned_range.torn}: {words[0]}", words[1]
-            )
-        line += scanned_range.lines
 
 
 def _splits(ranges: Sequence[ScannedRange], file: int, index: int, base: int) -> list[Split]:

@@ -148,7 +148,9 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
     if want.unix_digits is not None and not pa.types.is_temporal(column.type):
         cast = partial(from_unix, kind=want.type, digits=want.unix_digits)
     elif want.format is not None and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
-        return _by_format(column, want)
+        from .timestamps import parse_column  # noqa: PLC0415 - numba loads only where a format is given
+
+        return parse_column(column, want)
     prepared = _trimmed(column, _shape_of(want))
     try:
         return cast(prepared), None
@@ -183,12 +185,6 @@ def _far_times(texts: pa.ChunkedArray, want: ColumnType) -> pa.ChunkedArray:
     moved = pc.add(ticks, pc.multiply(pc.subtract(cycles, 5), 146_097 * size))
     whole = moved.cast(pa.int32()) if pa.types.is_date32(want.type) else moved
     return pc.if_else(known, whole.cast(want.type), pa.scalar(None, want.type))
-
-
-def _by_format(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray, Mask | None]:
-    from .timestamps import parse_column  # noqa: PLC0415 - numba loads only where a format is given
-
-    return parse_column(column, want)
 
 
 def _trimmed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -150,17 +150,13 @@ class Parse(Protocol):
 def infer(parse: Parse) -> dict[str, Kind]:
     """Return the kind of each column of a buffer. Raises `pa.ArrowInvalid` where no single type fits a column."""
     try:
-        return _by_head(parse)
+        guess = _settle_types(_first_look(parse({}, head=True), ()), parse, head=True)
+        texts = [name for name, kind in guess.items() if kind == TEXT]
+        hints = {name: hint for name, kind in guess.items() if (hint := _hint(kind)) is not None}
+        look = _first_look(parse(hints, drop=texts), [name for name in hints if hints[name] == pa.string()])
+        return {**guess, **_settle_types({**look, **dict.fromkeys(texts, TEXT)}, parse, head=False)}
     except pa.ArrowInvalid:
         return _settle_types(_first_look(parse({}), ()), parse, head=False)
-
-
-def _by_head(parse: Parse) -> dict[str, Kind]:
-    guess = _settle_types(_first_look(parse({}, head=True), ()), parse, head=True)
-    texts = [name for name, kind in guess.items() if kind == TEXT]
-    hints = {name: hint for name, kind in guess.items() if (hint := _hint(kind)) is not None}
-    look = _first_look(parse(hints, drop=texts), [name for name in hints if hints[name] == pa.string()])
-    return {**guess, **_settle_types({**look, **dict.fromkeys(texts, TEXT)}, parse, head=False)}
 
 
 def _hint(kind: Kind) -> pa.DataType | None:

@@ -34,7 +34,7 @@ from .inputs import (
     order_keys,
     scale_of,
 )
-from .loops import Floats, Numbers, longest
+from .loops import Floats, longest
 from .order_statistics import values_at
 from .quotients import Quotients, TwoFloats, exactly, nearest, nearest_means, spread_counts, whole_floats
 from .selection import extreme_entries
@@ -222,7 +222,14 @@ def value_ranges(inputs: Inputs) -> pa.Array:
     if not len(column):
         return pa.nulls(len(largest), inputs.type)
     keys = order_keys(column)
-    return _distances(inputs, keys[largest], keys[smallest], largest < 0)
+    none = largest < 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = keys[largest] - keys[smallest]
+        if distance.dtype.kind == "f":
+            return masked(distance.astype(inputs.type.to_pandas_dtype()), none, inputs.type)
+    inputs.refuse_overflow((distance < 0) & ~none)  # int64 has wrapped iff the larger less the smaller is negative
+    days = pa.types.is_date32(inputs.columns[0].type)
+    return masked(distance * _DAY if days else distance, none, inputs.type)
 
 
 def quantiles(inputs: Inputs) -> pa.Array:
@@ -275,16 +282,6 @@ def _exact_products(values: Ints, unsigned: bool, present: Dense) -> tuple[Ints,
     numbers, over = from_halves(high, low)
     none = sizes(filtered(membership, zero)) == 0
     return np.where(none, numbers, 0), over & none
-
-
-def _distances(inputs: Inputs, largest: Numbers, smallest: Numbers, none: Mask) -> pa.Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        distance = largest - smallest
-        if distance.dtype.kind == "f":
-            return masked(distance.astype(inputs.type.to_pandas_dtype()), none, inputs.type)
-    inputs.refuse_overflow((distance < 0) & ~none)  # int64 has wrapped iff the larger less the smaller is negative
-    days = pa.types.is_date32(inputs.columns[0].type)
-    return masked(distance * _DAY if days else distance, none, inputs.type)
 
 
 def _decimal_distances(inputs: Inputs, largest: pa.Array, smallest: pa.Array) -> pa.Array:

@@ -333,7 +333,9 @@ def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: In
             for column, dtype in zip(columns, wanted, strict=True)
         ]
     return Inputs(
-        columns=tuple(_of_entries(column, membership) for column in columns),
+        columns=tuple(
+            (column if membership.row is None else column.take(pa.array(membership.row))) for column in columns
+        ),
         names=names,
         literals=tuple(a for a in arguments if not isinstance(a, Column)),
         ranked=Ranked(entries_of(membership), rank, membership.row),
@@ -341,10 +343,6 @@ def _inputs(bound: Bound, rows: pa.RecordBatch, membership: Membership, rank: In
         call=bound.text,
         cache=cached.setdefault(tuple(read), {}),
     )
-
-
-def _of_entries(column: pa.Array, membership: Membership) -> pa.Array:
-    return column if membership.row is None else column.take(pa.array(membership.row))
 
 
 def _computer(bound: Bound) -> Callable[[Inputs], pa.Array]:

@@ -451,7 +451,8 @@ def _two_floats(present: Dense, counts: Ints) -> tuple[Floats, Floats, Floats]:
         low -= near - high
         has_bound = (near > 0.0) & (of_squares > 2.0**-900) & (whole < 2.0**960)
         off = np.where(has_bound, _SPREAD_OFF * (whole / near), np.nan)
-    return near, low, np.where(_lengths(kept, present.ranges) > 0, np.nan, off)
+    before = np.concatenate([[0], np.cumsum(kept.value_lengths().to_numpy())])
+    return near, low, np.where((before[present.ranges.hi] - before[present.ranges.lo]) > 0, np.nan, off)
 
 
 def _sums_of_items(lists: pa.Array, ranges: Ranges) -> tuple[Floats, Floats]:
@@ -459,11 +460,6 @@ def _sums_of_items(lists: pa.Array, ranges: Ranges) -> tuple[Floats, Floats]:
     items = frozen(lists.flatten().to_numpy())
     found: tuple[Floats, Floats] = nearest_sums(items, frozen(before[ranges.lo]), frozen(before[ranges.hi]))
     return found
-
-
-def _lengths(lists: pa.Array, ranges: Ranges) -> Ints:
-    before = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
-    return before[ranges.hi] - before[ranges.lo]
 
 
 def _exact_spread(present: Dense, pane: int) -> Fraction | None:
@@ -475,13 +471,11 @@ def _exact_spread(present: Dense, pane: int) -> Fraction | None:
     if pa.types.is_floating(some.type) and not np.isfinite(some.to_numpy(zero_copy_only=False)).all():
         return None
     values = [Fraction(value) for value in some.to_pylist()]
-    total, of_squares = (_total(lists.slice(lo, size)) for lists in (sums, squares))
+    total, of_squares = (
+        sum(map(Fraction, lists.slice(lo, size).flatten().to_pylist()), Fraction(0)) for lists in (sums, squares)
+    )
     total, of_squares = total * unit + sum(values), of_squares * unit * unit + sum(v * v for v in values)
     return count * of_squares - total * total
-
-
-def _total(lists: pa.Array) -> Fraction:
-    return sum(map(Fraction, lists.flatten().to_pylist()), Fraction(0))
 
 
 def _nearest(count: int, spread: Fraction | None, root: bool, sample: int) -> float:

@@ -168,7 +168,9 @@ def lists(inputs: Inputs) -> pa.Array:
     """All values that are not null, in row order."""
     present = dense(inputs)
     column, membership = present.columns[0], present.membership
-    if isinstance(membership, Ranges) and _adjoin(membership):
+    if isinstance(membership, Ranges) and (
+        len(membership) > 0 and bool((membership.lo[1:] == membership.hi[:-1]).all())
+    ):
         values = column.slice(membership.lo[0], membership.hi[-1] - membership.lo[0])
     else:
         values = column.take(pa.array(gathered(membership, 0, len(membership))[0]))
@@ -188,10 +190,6 @@ def distinct_lists(inputs: Inputs) -> pa.Array:
 def joins(inputs: Inputs) -> pa.Array:
     """All texts in row order with the separator between them."""
     return pc.binary_join(lists(inputs), pa.scalar(inputs.literals[0], inputs.type))
-
-
-def _adjoin(ranges: Ranges) -> bool:
-    return len(ranges) > 0 and bool((ranges.lo[1:] == ranges.hi[:-1]).all())
 
 
 def _list_array(sizes: Ints, values: pa.Array, null: Mask) -> pa.Array:

@@ -248,9 +248,17 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
     Raises `ConfigError` for an unknown function or column, wrong arguments, or a type that does not fit.
     """
     text = call_text(call)
-    types = _column_types(call, schema)
+    for name in columns_of(call):
+        if name not in schema.names:
+            raise ConfigError(f"{call_text(call)}: there is no column {name}", did_you_mean(name, schema.names))
+    types = {name: plain_type(schema.field(name).type) for name in columns_of(call)}
     if ":" in call.function:
-        return Bound(call.name, _bind_user(call, text), columns_of(call), call)
+        if not columns_of(call):
+            raise ConfigError(f"{text}: it reads no column", "give it at least one")
+        function = user.load(call.function)
+        user.check_arguments(text, function, call.arguments)
+        user.check_merge(text, call.function, function, [a for a in call.arguments if not isinstance(a, Column)])
+        return Bound(call.name, user.value_type(call.function, function), columns_of(call), call)
     if call.function not in TABLE:
         raise ConfigError(f"{text}: there is no aggregate {call.function}", did_you_mean(call.function, TABLE))
     aggregate = TABLE[call.function]
@@ -264,22 +272,6 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
         raise ConfigError(f"{text}: the package datasketches is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
     return Bound(call.name, aggregate.result(*given), columns_of(call), call)
-
-
-def _column_types(call: AggregateCall, schema: pa.Schema) -> dict[str, pa.DataType]:
-    for name in columns_of(call):
-        if name not in schema.names:
-            raise ConfigError(f"{call_text(call)}: there is no column {name}", did_you_mean(name, schema.names))
-    return {name: plain_type(schema.field(name).type) for name in columns_of(call)}
-
-
-def _bind_user(call: AggregateCall, text: str) -> pa.DataType:
-    if not columns_of(call):
-        raise ConfigError(f"{text}: it reads no column", "give it at least one")
-    function = user.load(call.function)
-    user.check_arguments(text, function, call.arguments)
-    user.check_merge(text, call.function, function, [a for a in call.arguments if not isinstance(a, Column)])
-    return user.value_type(call.function, function)
 
 
 def _check_count(aggregate: Aggregate, call: AggregateCall, text: str) -> None:

@@ -93,16 +93,12 @@ def make_intervals(dtype: pa.DataType, spec: TimeInterval) -> Intervals:
             "use a longer creationPeriod",
         )
     dtype = pa.int64() if pa.types.is_null(dtype) else dtype
-    unit = _common_unit(spec.duration, spec.period)
+    denominator = math.lcm(spec.duration.denominator, spec.period.denominator)
+    unit = Fraction(math.gcd(int(spec.duration * denominator), int(spec.period * denominator)), denominator)
     step, length = int(spec.period / unit), int(spec.duration / unit)
     if step + length >= 2**62:
         raise ConfigError(f"the panes of {spec} have bounds too fine for 64 bit", "round the amounts")
     return Intervals(make_grid(dtype, unit, spec.offset % spec.period, spec.duration), step, length, scale_of(dtype))
-
-
-def _common_unit(one: Fraction, other: Fraction) -> Fraction:
-    denominator = math.lcm(one.denominator, other.denominator)
-    return Fraction(math.gcd(int(one * denominator), int(other * denominator)), denominator)
 
 
 # The clock column as numbers, and the grid of ticks over it (semantics section 1, *clock*).

@@ -86,7 +86,12 @@ class Grid:
         if self.exact:
             return instants + np.int64(int(seconds * self._per_second))
         with np.errstate(over="ignore", invalid="ignore"):
-            moved = _nearest_sums(instants, seconds)
+            high = float(seconds)
+            low = float(seconds - Fraction(high))
+            sums = instants + high
+            added = sums - instants
+            error = (instants - (sums - added)) + (high - added)
+            moved = sums + (error + low)
         if not bool((np.isfinite(moved) & (moved != instants)).all()):
             furthest = float(np.max(np.abs(instants)))
             raise DataError(
@@ -108,22 +113,19 @@ class Grid:
 
     def _cells(self, instants: Measures) -> Ints:
         if not self.exact:
-            return self._float_cells(instants)
+            furthest = float(np.max(np.abs(instants), initial=0.0))
+            if furthest * (self.divide / self.period) > _FLOAT_INTEGERS:
+                raise DataError(f"the time grid does not reach to {furthest}", "use a longer period")
+            cells = np.floor((instants * self.divide - self.origin) / self.period).astype(np.int64)
+            cells -= self._float_bounds(cells) > instants
+            cells += self._float_bounds(cells + 1) <= instants
+            return cells
         return np.floor_divide(instants - np.int64(self.origin), np.int64(self.period))
 
     def _ticks(self, cells: Ints) -> Measures:
         if not self.exact:
             return self._float_bounds(cells)
         return cells * np.int64(self.period) + np.int64(self.origin)
-
-    def _float_cells(self, values: Measures) -> Ints:
-        furthest = float(np.max(np.abs(values), initial=0.0))
-        if furthest * (self.divide / self.period) > _FLOAT_INTEGERS:
-            raise DataError(f"the time grid does not reach to {furthest}", "use a longer period")
-        cells = np.floor((values * self.divide - self.origin) / self.period).astype(np.int64)
-        cells -= self._float_bounds(cells) > values
-        cells += self._float_bounds(cells + 1) <= values
-        return cells
 
     def _float_bounds(self, cells: Ints) -> npt.NDArray[np.float64]:
         """Return the floats nearest to the ticks: a quotient of integers below 2**53 is rounded only once."""
@@ -176,15 +178,6 @@ def _scale(dtype: pa.DataType) -> Fraction:
     per_second = scale_of(dtype).per_second
     assert per_second is not None
     return per_second
-
-
-def _nearest_sums(values: npt.NDArray[np.float64], seconds: Fraction) -> npt.NDArray[np.float64]:
-    high = float(seconds)
-    low = float(seconds - Fraction(high))
-    sums = values + high
-    added = sums - values
-    error = (values - (sums - added)) + (high - added)
-    return sums + (error + low)
 
 
 def _bound_type(

@@ -43,7 +43,15 @@ def sort_keys(column: pa.Array) -> Ints:
     """
     dtype = column.type
     if column.null_count:
-        return _sort_keys_with_nulls(column)
+        # Words of a column with nulls: ticks, with the largest int64 for null, or ranks if some value has that tick.
+        floats = pa.types.is_floating(column.type)
+        if not (floats or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
+            return _ranks(column)
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        own = _float_keys(measures(column).astype(np.float64)) if floats else measures(column)
+        ticks = np.where(valid, own, np.iinfo(np.int64).min)
+        last = np.iinfo(np.int64).max
+        return _ranks(column) if ticks.max() == last else np.where(valid, ticks, last)
     if pa.types.is_boolean(dtype):
         return view_of(column.cast(pa.uint8()), np.uint8).astype(np.int64)
     if pa.types.is_floating(dtype):
@@ -58,18 +66,6 @@ def has_common_words(column: pa.Array) -> bool:
     if column.null_count or not is_measurable(column.type):
         return False
     return pa.types.is_floating(column.type) or overflows(column) is None
-
-
-def _sort_keys_with_nulls(column: pa.Array) -> Ints:
-    """Words of a column with nulls: ticks, with the largest int64 for null, or ranks if some value has that tick."""
-    floats = pa.types.is_floating(column.type)
-    if not (floats or pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)):
-        return _ranks(column)
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    own = _float_keys(measures(column).astype(np.float64)) if floats else measures(column)
-    ticks = np.where(valid, own, np.iinfo(np.int64).min)
-    last = np.iinfo(np.int64).max
-    return _ranks(column) if ticks.max() == last else np.where(valid, ticks, last)
 
 
 def _float_keys(values: npt.NDArray[np.float64]) -> Ints:

@@ -121,7 +121,7 @@ class ScanPartition(PartitionTask):
         scan: KeyedScan | None = None
         for table in replace(self, schema=schema).tables(batches):
             scan = scan or KeyedScan(self.bucket_scan(self._end(table)), self.tied)
-            yield from self.batches(scan.scan(_without_clock(table)))
+            yield from self.batches(scan.scan(table.drop_columns([CLOCK]) if CLOCK in table.schema.names else table))
         if scan is not None:
             yield from self.batches(scan.end())
 
@@ -158,10 +158,6 @@ class ScanPartition(PartitionTask):
         if self.arrival is None:
             return None
         return arrival_positions(combined(table.column(self.arrival)), self.arrival)
-
-
-def _without_clock(table: pa.Table) -> pa.Table:
-    return table.drop_columns([CLOCK]) if CLOCK in table.schema.names else table
 
 
 def _mask(picks: Ints | None, rows: int) -> Mask:
@@ -216,14 +212,12 @@ class FirstRegisters:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield registers: those in column `FOUND`, or new ones. Raises `ConfigError` for those of another job."""
         for batch in batches:
-            registers = self._found(batch) if FOUND in batch.schema.names else self._new()
+            registers = (
+                self.form.restored(_registers_in(self.form, batch.column(FOUND).flatten()))
+                if FOUND in batch.schema.names
+                else self.form.registers(Progress(clock=self.since))
+            )
             yield from conform(_columns(register_rows(self.form.schema, registers)), self.result, 1).to_batches()
-
-    def _new(self) -> Registers:
-        return self.form.registers(Progress(clock=self.since))
-
-    def _found(self, batch: pa.RecordBatch) -> Registers:
-        return self.form.restored(_registers_in(self.form, batch.column(FOUND).flatten()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

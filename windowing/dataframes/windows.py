@@ -82,18 +82,14 @@ def _computed(
         ready = ready.append(pa.field(FAILED_BEFORE, pa.string()))
     left = Projection(ready, lags=plan.projection.lags)
     if plan.takes_marks:  # a row that is left out may have a mark
-        left = _seen_rows(left)
+        condition = RowExpressions(where=parse_expression(f'"{SEEN}"'))
+        seen = make_projection(left.schema.append(pa.field(SEEN, pa.bool_())), condition)
+        left = replace(left, schema=seen.schema, where=seen.where)
     task = Prepare(plan, raw, as_spark_has(left.schema), rejected)
     places = zip(left.schema, place_names(len(left.schema)), strict=True)
     result = pa.schema([field.with_name(place) for field, place in places])
     rows = select(rows, columns, read).mapInArrow(task_function(task), spark_schema(result))
     return rows, replace(plan, projection=left)
-
-
-def _seen_rows(projection: Projection) -> Projection:
-    condition = RowExpressions(where=parse_expression(f'"{SEEN}"'))
-    seen = make_projection(projection.schema.append(pa.field(SEEN, pa.bool_())), condition)
-    return replace(projection, schema=seen.schema, where=seen.where)
 
 
 def windows(

@@ -122,7 +122,13 @@ def draw_with(
     placed = _placed_rows(table, given)
     sequences, marks = placed.batch.sequences, placed.batch.signals.marks
     chosen = choose(sequences, marks, only, limits["limit"], limits["limit_keys"], busiest)
-    own = _own_columns(table, given, -(-len(chosen.rows) // BITS))
+    # Return columns with names that nothing else has: neither the table nor an expression of the call.
+    columns = -(-len(chosen.rows) // BITS)
+    used = " ".join([*table.column_names, *map(str, given.values())])
+    stem = "drawn"
+    while stem in used:
+        stem += "_"
+    own = OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given["aggregates"] is None)
     call = {**given, "aggregates": _with_own(given["aggregates"], own)}
     drawn = with_bits(table, [name[1:] for name in own.bits], placed.batch.sequences, chosen.rows)
     plan = _plan(drawn, call)
@@ -156,15 +162,6 @@ def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
     batch = read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), rejects)
     marks_only = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
     return PlacedRows(batch, table.num_rows - (marks_only or 0), rejects.counts)
-
-
-def _own_columns(table: pa.Table, given: Mapping[str, Any], columns: int) -> OwnColumns:
-    """Return columns with names that nothing else has: neither the table nor an expression of the call."""
-    used = " ".join([*table.column_names, *map(str, given.values())])
-    stem = "drawn"
-    while stem in used:
-        stem += "_"
-    return OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given["aggregates"] is None)
 
 
 def _with_own(aggregates: Calls | None, own: OwnColumns) -> Calls:

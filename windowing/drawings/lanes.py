@@ -104,21 +104,17 @@ def _in_total_order(sequences: Sequences, rows: Ints, marks: Marks) -> tuple[Int
 
 def _picks(keys: pa.Table | None, only: Mapping[str, Any]) -> Ints:
     if keys is not None:
-        return _keys(keys, only)
+        chosen = np.ones(keys.num_rows, np.bool_)
+        for name, value in only.items():
+            if name not in keys.column_names:
+                raise ConfigError(f"only: there is no key column {name!r}", did_you_mean(name, keys.column_names))
+            chosen &= _is_in(keys.column(name), value)
+        if only and not chosen.any():
+            raise ConfigError(f"only: no key has {dict(only)!r}", "look at the values of the key columns")
+        return np.flatnonzero(chosen)
     if only:
         raise ConfigError("only: there is no key", "say key, or leave it out")
     return np.zeros(1, np.int64)
-
-
-def _keys(keys: pa.Table, only: Mapping[str, Any]) -> Ints:
-    chosen = np.ones(keys.num_rows, np.bool_)
-    for name, value in only.items():
-        if name not in keys.column_names:
-            raise ConfigError(f"only: there is no key column {name!r}", did_you_mean(name, keys.column_names))
-        chosen &= _is_in(keys.column(name), value)
-    if only and not chosen.any():
-        raise ConfigError(f"only: no key has {dict(only)!r}", "look at the values of the key columns")
-    return np.flatnonzero(chosen)
 
 
 def _is_in(column: pa.ChunkedArray, value: Any) -> Any:
@@ -178,19 +174,16 @@ def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, m
 
     ``result``: the panes of the key. ``is_whole``: whether all rows of the key are drawn.
     """
-    shows = _any([pc.not_equal(result.column(name).fill_null(0), 0) for name in own.bits])
+    masks = [pc.not_equal(result.column(name).fill_null(0), 0) for name in own.bits]
+    found = masks[0]
+    for mask in masks[1:]:
+        found = pc.or_(found, mask)
+    shows = found
     empty = pc.equal(result.column(own.count), 0)
     if not is_whole:
         last = pc.max(result.column("window").filter(shows)).as_py()
         empty = pc.and_(empty, pc.less(result.column("window"), -1 if last is None else last))
     return _panes(plan, own, result.filter(pc.or_(shows, empty)).slice(0, most).combine_chunks())
-
-
-def _any(masks: list[pa.ChunkedArray]) -> pa.ChunkedArray:
-    found = masks[0]
-    for mask in masks[1:]:
-        found = pc.or_(found, mask)
-    return found
 
 
 def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
@@ -284,7 +277,9 @@ def make_picture(
     more = keys - len(lanes), len(sequences) - sum(chosen.totals), more_panes
     notes = (*_left_out(*more), *_without_place(placed))
     axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
-    return Picture(shown(str(plan.spec)), _about(plan, placed.total, keys, panes), axis, lanes, notes)
+    counts = [counted(placed.total, "row"), *([counted(keys, "key")] if plan.key else []), counted(panes, "pane")]
+    key = f"key {', '.join(plan.key)}; " if plan.key else ""
+    return Picture(shown(str(plan.spec)), shown(f"{key}order {plan.order}; {', '.join(counts)}"), axis, lanes, notes)
 
 
 def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
@@ -326,12 +321,6 @@ def _label(keys: pa.Table | None, lane: int) -> str:
     if keys is None:
         return ""
     return ", ".join(texts_of(combined(column.slice(lane, 1)))[0] for column in keys.columns)
-
-
-def _about(plan: Plan, rows: int, keys: int, panes: int) -> str:
-    counts = [counted(rows, "row"), *([counted(keys, "key")] if plan.key else []), counted(panes, "pane")]
-    key = f"key {', '.join(plan.key)}; " if plan.key else ""
-    return shown(f"{key}order {plan.order}; {', '.join(counts)}")
 
 
 def counted(count: int, noun: str) -> str:

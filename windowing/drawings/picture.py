@@ -131,7 +131,11 @@ def cut(text: str, most: int = _LONGEST) -> str:
 def texts_of(values: pa.Array) -> list[str]:
     """Return each value as a short text of one line; null is ``-``."""
     if pa.types.is_temporal(values.type):
-        return _instants(values)
+        try:
+            texts = values.cast(pa.string())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, and instants that have no calendar date
+            texts = pa.array([_text(value) for value in values], pa.string())
+        return _without_zeros([text or "-" for text in texts.to_pylist()])
     return [_text(value) for value in values]
 
 
@@ -168,14 +172,6 @@ def _nanoseconds(dtype: pa.DataType) -> int:
     if pa.types.is_date32(dtype):
         return _DAY
     return _NANOSECONDS["ms" if pa.types.is_date64(dtype) else dtype.unit]
-
-
-def _instants(values: pa.Array) -> list[str]:
-    try:
-        texts = values.cast(pa.string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # durations, and instants that have no calendar date
-        texts = pa.array([_text(value) for value in values], pa.string())
-    return _without_zeros([text or "-" for text in texts.to_pylist()])
 
 
 def _without_zeros(texts: list[str]) -> list[str]:

@@ -40,21 +40,19 @@ class Scale:
             return None
         i = bisect_left(self.measures, value)
         if i == 0 or i == len(self.at):
-            return self._outside(value, 0 if i == 0 else -1)
+            # Where a value outside of all rows stands: as far as it would be to scale, but at least half a row.
+            end = 0 if i == 0 else -1
+            assert self.measures is not None
+            first, last = self.measures[0], self.measures[-1]
+            if first == last:
+                return self.at[end] + (self.apart if value > self.measures[end] else -self.apart / 2)
+            step = float(Fraction(self.at[-1] - self.at[0]) / Fraction(last - first))
+            far = float(Fraction(value - self.measures[end])) * step
+            return self.at[end] + (max(far, self.apart / 2) if end else min(far, -self.apart / 2))
         left, right = self.measures[i - 1], self.measures[i]
         if value == right:
             return max(self.at[i] - self.apart / 2, (self.at[i - 1] + self.at[i]) / 2)
         return self.at[i - 1] + float(Fraction(value - left) / Fraction(right - left)) * (self.at[i] - self.at[i - 1])
-
-    def _outside(self, value: Measure, end: int) -> float:
-        """Where a value outside of all rows stands: as far as it would be to scale, but at least half a row."""
-        assert self.measures is not None
-        first, last = self.measures[0], self.measures[-1]
-        if first == last:
-            return self.at[end] + (self.apart if value > self.measures[end] else -self.apart / 2)
-        step = float(Fraction(self.at[-1] - self.at[0]) / Fraction(last - first))
-        far = float(Fraction(value - self.measures[end])) * step
-        return self.at[end] + (max(far, self.apart / 2) if end else min(far, -self.apart / 2))
 
 
 def scale(axis: Axis, first: int, stop: int, apart: float, room: float, widest: float = 0) -> Scale:
@@ -93,7 +91,14 @@ _LEAST_ROOM = 36
 
 def picture_text(picture: Picture, width: int = WIDTH) -> str:
     """Return the lines of a picture, each of at most ``width`` characters."""
-    told = _told(picture)
+    panes = [pane for lane in picture.lanes for pane in lane.panes]
+    closed = max((len(pane.closed_by) for pane in panes), default=0)
+    counts = max((len(row_count(pane)) for pane in panes), default=0)
+    heads = [f"{pane.closed_by.ljust(closed)}  {row_count(pane).ljust(counts)}" for pane in panes]
+    told = {
+        id(pane): "  ".join([head, *(f"{name}={text}" if name else text for name, text in pane.told)]).rstrip()
+        for pane, head in zip(panes, heads, strict=True)
+    }
     labels = [_pane_label(pane) for lane in picture.lanes for pane in lane.panes]
     left = max(map(len, [*labels, *map(_lane_label, picture.lanes), _axis_label(picture), "window: "]))
     right = max(map(len, told.values()), default=0) + 2
@@ -139,17 +144,6 @@ def _pane_label(pane: Pane) -> str:
     return f"pane {pane.number}: "
 
 
-def _told(picture: Picture) -> dict[int, str]:
-    panes = [pane for lane in picture.lanes for pane in lane.panes]
-    closed = max((len(pane.closed_by) for pane in panes), default=0)
-    counts = max((len(row_count(pane)) for pane in panes), default=0)
-    heads = [f"{pane.closed_by.ljust(closed)}  {row_count(pane).ljust(counts)}" for pane in panes]
-    return {
-        id(pane): "  ".join([head, *(f"{name}={text}" if name else text for name, text in pane.told)]).rstrip()
-        for pane, head in zip(panes, heads, strict=True)
-    }
-
-
 @dataclass(slots=True)
 class _Block:
     """Lines of the places from ``first`` to before ``stop``.
@@ -178,19 +172,16 @@ class _Block:
     def lines(self) -> Iterator[str]:
         """Yield the values of rows, marks, and the rows and panes of each key that has some here."""
         if self.stop:
-            yield self._values()
+            line = _axis_label(self.picture).ljust(self.left)
+            for place, at in self.at.items():
+                text = self.picture.axis.texts[place]
+                if len(line) <= max(at - 1, self.left) and at + len(text) <= self.width:
+                    line = line.ljust(at) + text
+            yield line
         if any(self.first - 1 <= mark < self.stop for mark in self.picture.axis.marks):
             yield "marks:".ljust(self.left) + self._drawn({self._mark(mark): "|" for mark in self.picture.axis.marks})
         for lane in self.picture.lanes:
             yield from self._lane(lane)
-
-    def _values(self) -> str:
-        line = _axis_label(self.picture).ljust(self.left)
-        for place, at in self.at.items():
-            text = self.picture.axis.texts[place]
-            if len(line) <= max(at - 1, self.left) and at + len(text) <= self.width:
-                line = line.ljust(at) + text
-        return line
 
     def _mark(self, mark: int) -> int:
         """The column of a mark: after its row; before the first row of all, or of these lines."""
@@ -224,18 +215,15 @@ class _Block:
     def _pane(self, pane: Pane, rows: Mapping[int, int]) -> dict[int, str]:
         seen = [place for place in pane.places if self.first <= place < self.stop]
         if not seen:
-            return self._nothing(pane)
+            start = None if pane.start is None else self.along.of(pane.start)
+            at = self.left if start is None else self.left + min(max(round(start), 0), self.end - self.left - 3)
+            return {at: "[", at + 2: "]"}
         cells = {x: "." for place, x in rows.items() if seen[0] <= place <= seen[-1]}
         cells |= {self.at[place]: _letter(place) for place in seen}
         cells[self.at[seen[0]] - 1] = "[" if seen[0] == pane.places[0] else "…"
         goes_on = seen[-1] != pane.places[-1] or pane.more > 0
         cells[self.at[seen[-1]] + 1] = "…" if goes_on else ">" if pane.is_open else "]"
         return cells
-
-    def _nothing(self, pane: Pane) -> dict[int, str]:
-        start = None if pane.start is None else self.along.of(pane.start)
-        at = self.left if start is None else self.left + min(max(round(start), 0), self.end - self.left - 3)
-        return {at: "[", at + 2: "]"}
 
     def _drawn(self, cells: Mapping[int, str]) -> str:
         return "".join(cells.get(i, " ") for i in range(self.left, self.end))

@@ -218,7 +218,17 @@ class _Window:
                 since, size = place - first, 2 * size
             place = self._look(first, since, size, head)
             yield
-        self._end(first)
+        # Finish where windows are flushed; else leave what the next run needs. ``first``: of the last window.
+        context, outcome, table = self.run.context, self.run.outcome, self.scene.timetable
+        outcome.first[self.key] = first
+        if not context.hold and not context.drop and self.life.exists:
+            _finish(self.life.operator, self.lines.now, self.stop - 1, self.own, table.last_step(self.own))
+        elif context.hold:
+            if first < self.end:
+                begin, end = self.scene.sequences.bounds[self.own : self.own + 2]
+                outcome.held[table.held(begin, end, NEVER) + self.offset] = True
+            if self.run.saves:
+                outcome.saved[self.key] = self.life.text
 
     def _view(self, blocks: Blocks, key: int, offset: int, first: int, stop: int) -> None:
         self.blocks, self.scene, self.own, self.offset = blocks, blocks.scene, key, offset
@@ -345,7 +355,13 @@ class _Window:
 
     def _asked(self, event: int) -> tuple[int, Head]:
         """Evict the key because its operator asked for it; return the first row of the next window, and its head."""
-        self._check_may_ask()
+        scene, name = self.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
+        if (spec := scene.plan.kind.eviction) is not None:
+            raise DataError(f"{name}: {spec} decides for all keys together", "leave one of them out")
+        if scene.panes.marks_only is not None and scene.plan.kind.causes != "rows":
+            raise DataError(
+                f"{name}: --partial tells each tick at which the window is empty", "say --key, or leave it out"
+            )
         table, events, own = self.scene.timetable, self.scene.timetable.events, self.own
         time, (begin, end) = PHASES * (event + 1) - 1, self.scene.sequences.bounds[own : own + 2]
         held = tuple(self.blocks.rows(table.held(begin, end, time), time))
@@ -363,28 +379,6 @@ class _Window:
         elif len(entered):
             self.newest = max(self.newest, int(begin + entered[-1]) + 1 + self.offset)
         return self.newest, Head(int(events.stamp[event]), step)
-
-    def _check_may_ask(self) -> None:
-        scene, name = self.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
-        if (spec := scene.plan.kind.eviction) is not None:
-            raise DataError(f"{name}: {spec} decides for all keys together", "leave one of them out")
-        if scene.panes.marks_only is not None and scene.plan.kind.causes != "rows":
-            raise DataError(
-                f"{name}: --partial tells each tick at which the window is empty", "say --key, or leave it out"
-            )
-
-    def _end(self, first: int) -> None:
-        """Finish where windows are flushed; else leave what the next run needs. ``first``: of the last window."""
-        context, outcome, table = self.run.context, self.run.outcome, self.scene.timetable
-        outcome.first[self.key] = first
-        if not context.hold and not context.drop and self.life.exists:
-            _finish(self.life.operator, self.lines.now, self.stop - 1, self.own, table.last_step(self.own))
-        elif context.hold:
-            if first < self.end:
-                begin, end = self.scene.sequences.bounds[self.own : self.own + 2]
-                outcome.held[table.held(begin, end, NEVER) + self.offset] = True
-            if self.run.saves:
-                outcome.saved[self.key] = self.life.text
 
 
 def _finish(operator: Operator, lines: OperatorRows, call: int, key: int, step: int) -> None:

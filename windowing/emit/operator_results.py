@@ -163,7 +163,7 @@ class OperatorRows:
         order = np.argsort(np.concatenate([len(By) * call + by, len(By) * marks]), kind="stable")
         count, nothing = count[order], np.full(len(marks), -1)
         call, by = np.append(call, marks)[order], np.append(by, 0 * marks)[order]
-        step = np.append(step, self._steps(marks))[order]
+        step = np.append(step, self.scene.timetable.steps(marks) if isinstance(self.scene, Scene) else marks)[order]
         key = np.append(key, nothing)[order]
         return _Lines(
             np.repeat(by, count),
@@ -173,9 +173,6 @@ class OperatorRows:
             np.where(np.repeat(cell[order], count) < 0, -1, spread(cell[order], count)),
             {what: np.repeat(numbers, count) for what, numbers in self._at(call, by).items()},
         )
-
-    def _steps(self, calls: Ints) -> Ints:
-        return self.scene.timetable.steps(calls) if isinstance(self.scene, Scene) else calls
 
     def _at(self, call: Ints, by: Ints) -> dict[int, Ints]:
         """Return the panes, evictions and rows of calls; -1 where a call is made at something else."""

@@ -178,7 +178,9 @@ def scan_in_turn(work: TaskContext, source: RelaySource, relay: Relay, is_last: 
     rows = source.segment_rows.rows
     if not rows.arrived_in_order:
         return None
-    summary = _outline(work, rows)
+    # Summarise a segment that the same task will run through: without the transitions of a ``delta``.
+    plan = work.plan
+    summary = plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
     message = relay.receive()
     if message is None:
         return None
@@ -290,12 +292,6 @@ def _part(work: TaskContext, source: SegmentSource, task: SegmentTask, earlier: 
 def _rows_at(segment: Sequences, picks: Any) -> Sequences:
     bounds = np.array([0, len(picks)])
     return replace(segment, bounds=bounds, rows=take_rows(segment.rows, picks), pos=segment.pos[picks])
-
-
-def _outline(work: TaskContext, rows: Sequences) -> SegmentSummary:
-    """Summarise a segment that the same task will run through: without the transitions of a ``delta``."""
-    plan = work.plan
-    return plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
 
 
 def _handoff_after(

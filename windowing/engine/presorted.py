@@ -296,7 +296,11 @@ def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Exe
     segments = [Segment(i, FIRST, str(i), None) for i in range(len(chunks))]
     found = [(segment, survey.summary) for segment, survey in zip(segments, surveys, strict=True)]
     summarised = [(segment, summary) for segment, summary in found if summary is not None]
-    idle = [_idle(segment) for segment, summary in found if summary is None]
+    idle = [
+        SegmentTask(segment.index, segment, EntryState(0, 0, emits=False), False)
+        for segment, summary in found
+        if summary is None
+    ]
     sizes = tuple(0 if summary is None else summary.rows for _, summary in found)
     source = ChunksReadAgain(work, tuple(chunks), sizes)
     reports = scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
@@ -312,11 +316,6 @@ def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
         return ChunkSummary(True)
     summary, _ = summarise(work.plan, rows, no_signals(work))
     return ChunkSummary(rows.arrived_in_order, first_and_last(work, rows), summary)
-
-
-def _idle(segment: Segment) -> SegmentTask:
-    """Return the task of a chunk of which all rows are rejected: it writes these and reports their account."""
-    return SegmentTask(segment.index, segment, EntryState(0, 0, emits=False), False)
 
 
 def _are_in_order(surveys: Sequence[ChunkSummary]) -> bool:

@@ -238,11 +238,7 @@ def choose_strategy(work: TaskContext, sample: Sample) -> Strategy:
         return Direct(f"the columns it reads take about {size:.1f} MiB, no more than {most:g} MiB", sample.chunks)
     if sample.obstacle is None:
         return Presorted("there is no key, and the sampled rows are in order", sample.chunks)
-    return _exchange(work, sample, sample.obstacle)
-
-
-def _exchange(work: TaskContext, sample: Sample, obstacle: str) -> Exchange:
-    reason, scan_plan, factor = obstacle, None, 1.0
+    reason, scan_plan, factor = sample.obstacle, None, 1.0
     if sample.reduction >= _MIN_REDUCTION:
         factor, scan_plan = sample.reduction, merging_plan(work.plan)
         reason += f"; map tasks aggregate about {factor:,.0f} rows into one"

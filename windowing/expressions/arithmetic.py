@@ -52,7 +52,10 @@ def decimals(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
     try:
         return _PLAIN[sign](*_narrow(left, right, sign, kind.scale)).cast(kind)
     except pa.ArrowInvalid:  # more than 38 digits on the way, or a result that does not fit
-        left, right = (_within(failures, each, _room(each, sign, kind)) for each in (left, right))
+        left, right = (
+            _within(failures, each, 37 - getattr(each.type, "scale", 0) if sign == "*" else 38 - kind.scale)
+            for each in (left, right)
+        )
         exact = _PLAIN[sign](*_wide(left, right, sign, kind.scale))
     return fit(failures, exact, kind, lambda: _detail(failures, left, sign, right, kind))
 
@@ -79,10 +82,6 @@ def decimal_remainders(failures: Failures, left: Any, right: Any, kind: pa.DataT
     return pc.multiply(rest, unit).cast(kind)
 
 
-def _room(values: Any, sign: str, kind: pa.DataType) -> int:
-    return 37 - getattr(values.type, "scale", 0) if sign == "*" else 38 - kind.scale
-
-
 def _within(failures: Failures, values: Any, digits: int) -> Any:
     exact = as_wide(values, 0)
     bad = as_mask(as_array(pc.greater_equal(pc.abs(exact), pa.scalar(Decimal(10) ** digits, exact.type)), failures.n))
@@ -93,13 +92,9 @@ def _within(failures: Failures, values: Any, digits: int) -> Any:
 
 
 def _without_zeros(failures: Failures, over: pa.Array, by: pa.Array) -> pa.Array:
-    zero = as_mask(pc.equal(by, _zero(by.type)))
+    zero = as_mask(pc.equal(by, pa.scalar(Decimal(0) if t.is_decimal(by.type) else 0, by.type)))
     failures.add(zero & as_mask(over.is_valid()), "a division by zero")
     return blank(by, zero)
-
-
-def _zero(kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar(Decimal(0) if t.is_decimal(kind) else 0, kind)
 
 
 def negative(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -117,16 +117,12 @@ def _cast(scope: Scope, node: Node) -> Value:
 
 
 def _field(scope: Scope, node: Node) -> Value:
-    of = _of_struct(scope, node)
-    return _member(scope, node, of, node.value[0])
-
-
-def _of_struct(scope: Scope, node: Node) -> Value:
     inner = node.operands[0]
     dotted = canonical(node)
     if inner.kind == "column" and inner.value[0] not in scope.schema.names and dotted in scope.schema.names:
         raise scope.error(f"the column {inner.value[0]!r} is not there", inner, f'the column with a dot is "{dotted}"')
-    return bind_node(scope, inner)
+    of = bind_node(scope, inner)
+    return _member(scope, node, of, node.value[0])
 
 
 def _member(scope: Scope, node: Node, of: Value, name: str) -> Value:

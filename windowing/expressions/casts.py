@@ -39,27 +39,25 @@ def from_text(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Arr
     if t.is_boolean(kind):
         return _boolean_of_text(failures, values)
     if t.is_decimal(kind):
-        return _decimal(failures, values, kind)
+        exact = _exact(failures, values, kind, kind.scale)
+        quoted = pc.binary_join_element_wise("'", values, f"' is no {type_text(kind)}", "")
+        return fit(failures, exact, kind, lambda: quoted)
     try:
         return values.cast(kind)
     except pa.ArrowInvalid:
-        return _apart(failures, values, kind)
-
-
-def _apart(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Texts of which some are no value of a type as Arrow reads it: these alone are taken apart."""
-    read = _integer if t.is_integer(kind) else _float if t.is_floating(kind) else _time_of_text
-    plain = as_mask(pc.match_substring_regex(values, _plain_text(kind)))
-    odd = ~plain & as_mask(values.is_valid())
-    try:
-        found = blank(values, ~plain).cast(kind)
-    except pa.ArrowInvalid:
-        return read(failures, values, kind)
-    rows = np.flatnonzero(odd)
-    part = Failures(len(rows))
-    read_ones = read(part, values.take(pa.array(rows)), kind)
-    failures.add_rows(part, rows)
-    return pc.replace_with_mask(found, pa.array(odd), read_ones)
+        # Texts of which some are no value of a type as Arrow reads it: these alone are taken apart.
+        read = _integer if t.is_integer(kind) else _float if t.is_floating(kind) else _time_of_text
+        plain = as_mask(pc.match_substring_regex(values, _plain_text(kind)))
+        odd = ~plain & as_mask(values.is_valid())
+        try:
+            found = blank(values, ~plain).cast(kind)
+        except pa.ArrowInvalid:
+            return read(failures, values, kind)
+        rows = np.flatnonzero(odd)
+        part = Failures(len(rows))
+        read_ones = read(part, values.take(pa.array(rows)), kind)
+        failures.add_rows(part, rows)
+        return pc.replace_with_mask(found, pa.array(odd), read_ones)
 
 
 def _plain_text(kind: pa.DataType) -> str:
@@ -74,7 +72,18 @@ def _plain_text(kind: pa.DataType) -> str:
 def to_text(values: pa.Array) -> pa.Array:
     """Return values as texts, as DuckDB writes them: string (n,)."""
     if t.is_floating(values.type):
-        return _float_text(values)
+        # The shortest texts that read back: a whole number has ``.0``; from 1e16 on and below 1e-4 with an exponent.
+        text = pc.replace_substring_regex(values.cast(TEXT), r"^(-?[0-9]+)$", r"\1.0")
+        size = pc.abs(values)
+        odd = pc.and_(
+            pc.is_finite(values),
+            pc.or_(pc.greater_equal(size, 1e9), pc.and_(pc.less(size, 1e-3), pc.not_equal(size, 0))),
+        )
+        rows = as_mask(odd)
+        if not rows.any():
+            return text
+        written = values.filter(pa.array(rows)).to_numpy(zero_copy_only=False).astype(str)  # as Python writes them
+        return pc.replace_with_mask(text, pa.array(rows), pa.array(written, TEXT))
     if t.is_timestamp(values.type):
         return _time_text(values)
     return values.cast(TEXT)
@@ -139,12 +148,6 @@ def _integer(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Arra
     whole = pc.round(_exact(failures, values, kind, 0), ndigits=0, round_mode="half_towards_infinity")
     bad = fail_texts(failures, values, outside(whole, kind), kind)
     return blank(whole, bad).cast(pa.decimal128(38, whole.type.scale), safe=False).cast(kind, safe=False)
-
-
-def _decimal(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    exact = _exact(failures, values, kind, kind.scale)
-    quoted = pc.binary_join_element_wise("'", values, f"' is no {type_text(kind)}", "")
-    return fit(failures, exact, kind, lambda: quoted)
 
 
 def _float(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -217,20 +220,6 @@ def days_of(numbers: dict[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
         is_day, days = (of_year >= 1) & (of_year <= end - start), start + of_year - 1
     absent = as_mask(numbers["year"].is_null())
     return pa.array(days, mask=absent), pa.array(is_day, mask=absent)
-
-
-def _float_text(values: pa.Array) -> pa.Array:
-    """The shortest texts that read back: a whole number has ``.0``; from 1e16 on and below 1e-4 with an exponent."""
-    text = pc.replace_substring_regex(values.cast(TEXT), r"^(-?[0-9]+)$", r"\1.0")
-    size = pc.abs(values)
-    odd = pc.and_(
-        pc.is_finite(values), pc.or_(pc.greater_equal(size, 1e9), pc.and_(pc.less(size, 1e-3), pc.not_equal(size, 0)))
-    )
-    rows = as_mask(odd)
-    if not rows.any():
-        return text
-    written = values.filter(pa.array(rows)).to_numpy(zero_copy_only=False).astype(str)  # as Python writes them
-    return pc.replace_with_mask(text, pa.array(rows), pa.array(written, TEXT))
 
 
 def _time_text(values: pa.Array) -> pa.Array:
@@ -364,16 +353,13 @@ def _time(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     whole = values.cast(pa.int32()).cast(pa.int64()) if t.is_date(values.type) else values.cast(pa.int64())
     size, wanted = (_UNITS["day" if t.is_date(each) else each.unit] for each in (values.type, kind))
     if size < wanted:
-        return _coarser(whole, wanted // size).cast(kind)
+        step = wanted // size
+        down = floor_divide(whole, step)
+        is_upper = pc.greater_equal(pc.subtract(whole, pc.multiply(down, step)), (step + 1) // 2)
+        return pc.add(down, is_upper.cast(pa.int64())).cast(kind)
     most = (2**63 - 1) // (size // wanted)
     bad = _fail(failures, values, pc.or_(pc.greater(whole, most), pc.less(whole, -most)), kind)
     return pc.multiply(blank(whole, bad) if bad.any() else whole, size // wanted).cast(kind)
-
-
-def _coarser(whole: pa.Array, step: int) -> pa.Array:
-    down = floor_divide(whole, step)
-    is_upper = pc.greater_equal(pc.subtract(whole, pc.multiply(down, step)), (step + 1) // 2)
-    return pc.add(down, is_upper.cast(pa.int64()))
 
 
 def floor_divide(values: pa.Array, step: int) -> pa.Array:

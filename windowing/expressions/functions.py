@@ -33,7 +33,9 @@ def literal(scope: Scope, node: Node) -> Value:
     """Bind ``TIMESTAMP '..'`` or ``DATE '..'``. Raises `SpecError` where the text is no such time."""
     kind = pa.date32()
     if node.kind == "timestamp":
-        kind = pa.timestamp(_unit_of_part(node.value[0]), "UTC" if node.value[1] == "timestamptz" else None)
+        part = node.value[0].partition(".")[2]
+        digits = len(part) - len(part.lstrip("0123456789"))
+        kind = pa.timestamp("ns" if digits > 6 else "us", "UTC" if node.value[1] == "timestamptz" else None)
     failures = Failures(1)
     found = cast(failures, pa.array([node.value[0]]), kind, False)
     if failures.mask is not None:
@@ -71,12 +73,6 @@ def timestamp_of(scope: Scope, value: Value) -> Value:
     """Return a date or a timestamp as a timestamp of microseconds, or of nanoseconds where it has these."""
     kind = value.type
     return scope.cast(value, pa.timestamp(unit_of(kind), kind.tz if t.is_timestamp(kind) else None))
-
-
-def _unit_of_part(text: str) -> str:
-    part = text.partition(".")[2]
-    digits = len(part) - len(part.lstrip("0123456789"))
-    return "ns" if digits > 6 else "us"
 
 
 def _difference(scope: Scope, node: Node, left: Value, right: Value) -> Value:

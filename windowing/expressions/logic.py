@@ -158,10 +158,6 @@ def _compare_floats(left: Any, right: Any, sign: str) -> pa.Array:
     if isinstance(right, pa.Scalar) and not (right.is_valid and right.as_py() != right.as_py()):
         # Arrow's comparisons with NaN are false: of > and >= the opposite of the opposite is true
         return pc.invert(_COMPARE[_OPPOSITE[sign]](left, right)) if sign in {">", ">="} else _COMPARE[sign](left, right)
-    return _order_floats(left, right, sign)
-
-
-def _order_floats(left: Any, right: Any, sign: str) -> pa.Array:
     one, other = pc.is_nan(left), pc.is_nan(right)
     if sign in {"=", "<>"}:
         same = pc.or_(pc.equal(left, right), pc.and_(one, other))

@@ -78,10 +78,6 @@ def _shown(words: Words, token: Any) -> str:
     return repr(words.source[token.span.start : token.span.stop])
 
 
-def _sides(found: Any) -> list[Any]:
-    return [found.args.get(each) for each in ("this", "expression", "low", "high")]
-
-
 def _is_comparison(found: Any) -> bool:
     inner = found.this if type(found).__name__ == "Not" else found
     return type(inner).__name__ in _FAMILY
@@ -99,7 +95,9 @@ class _Reader:
             raise self.words.error("an expression is nested too deeply", self._span(found))
         if name in _CHAINS:
             return self._chain(found, level)
-        if name in _FAMILY and any(map(_is_comparison, _sides(found))):
+        if name in _FAMILY and any(
+            map(_is_comparison, [found.args.get(each) for each in ("this", "expression", "low", "high")])
+        ):
             raise self._refuse(found, "put one of the two comparisons in brackets")
         if name in _COMPARISONS:
             return self._node("compare", (_COMPARISONS[name],), self._two(found, level))

@@ -210,7 +210,22 @@ def _words(values: pa.Array) -> _Words:
     if t.is_null(kind):
         return np.zeros(len(values), np.uint64)
     if t.is_string(kind) or t.is_binary(kind):
-        return _text_words(values.fill_null("" if t.is_string(kind) else b"").cast(pa.large_binary()))
+        # Return a word for each text: its bytes are taken eight at a time, of all texts that are so long.
+        texts = values.fill_null("" if t.is_string(kind) else b"").cast(pa.large_binary())
+        _, ends, data = texts.buffers()
+        offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        letters = np.frombuffer(data if data is not None else b"", np.uint8)[offsets[0] : offsets[-1]]
+        padded = np.concatenate([letters, np.zeros(_BYTES, np.uint8)])
+        eights = np.ndarray((len(letters) + 1,), np.dtype("<u8"), padded, 0, (1,))  # the eight bytes from each byte on
+        starts, left = offsets[:-1] - offsets[0], np.diff(offsets)
+        found = _mixed(_FIRST, left.astype(np.uint64))
+        rows = np.flatnonzero(left)
+        while len(rows):
+            beyond = np.uint64(8) * np.clip(_BYTES - left[rows], 0, _BYTES - 1).astype(np.uint64)
+            found[rows] = _mixed(found[rows], (eights[starts[rows]] << beyond) >> beyond)
+            starts, left = starts + _BYTES, left - _BYTES
+            rows = rows[left[rows] > 0]
+        return found
     if t.is_decimal(kind):
         digits = pc.utf8_rtrim(values.cast(TEXT), "0") if kind.scale > 0 else values.cast(TEXT)
         return _words(pc.utf8_rtrim(digits, "."))
@@ -228,21 +243,3 @@ def _words(values: pa.Array) -> _Words:
     numbers = values.cast(pa.uint8()) if t.is_boolean(kind) else values
     whole = numbers.fill_null(0).to_numpy(zero_copy_only=False)
     return whole if kind == pa.uint64() else whole.astype(np.int64).view(np.uint64)
-
-
-def _text_words(texts: pa.LargeBinaryArray) -> _Words:
-    """Return a word for each text: its bytes are taken eight at a time, of all texts that are so long."""
-    _, ends, data = texts.buffers()
-    offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    letters = np.frombuffer(data if data is not None else b"", np.uint8)[offsets[0] : offsets[-1]]
-    padded = np.concatenate([letters, np.zeros(_BYTES, np.uint8)])
-    eights = np.ndarray((len(letters) + 1,), np.dtype("<u8"), padded, 0, (1,))  # the eight bytes from each byte on
-    starts, left = offsets[:-1] - offsets[0], np.diff(offsets)
-    found = _mixed(_FIRST, left.astype(np.uint64))
-    rows = np.flatnonzero(left)
-    while len(rows):
-        beyond = np.uint64(8) * np.clip(_BYTES - left[rows], 0, _BYTES - 1).astype(np.uint64)
-        found[rows] = _mixed(found[rows], (eights[starts[rows]] << beyond) >> beyond)
-        starts, left = starts + _BYTES, left - _BYTES
-        rows = rows[left[rows] > 0]
-    return found

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
@@ -227,16 +226,12 @@ def _moved(failures: Failures, values: pa.Array, zone: str, offset: _Offset, sig
     per_second = _TICKS[values.type.unit]
     ticks = as_array(values, failures.n).cast(pa.int64())
     seconds = floor_divide(ticks.fill_null(0), per_second).to_numpy(zero_copy_only=False)
-    by = pa.array(_offsets(seconds, zone, offset) * per_second, mask=as_mask(ticks.is_null()))
-    return integers(failures, ticks, by, sign, pa.int64()).cast(kind)
-
-
-def _offsets(seconds: npt.NDArray[np.int64], zone: str, offset: _Offset) -> npt.NDArray[np.int64]:
-    """Return the offset in seconds that belongs to each second since 1970: int64 (n,)."""
+    # Return the offset in seconds that belongs to each second since 1970: int64 (n,).
     days = pa.array(seconds // _DAY_SECONDS).dictionary_encode()
     parts = np.array([_day(zone, offset, day) for day in days.dictionary.to_pylist()], np.int64).reshape(-1, 3)
     before, change, after = parts[days.indices.to_numpy()].T
-    return np.where(seconds % _DAY_SECONDS < change, before, after)
+    by = pa.array(np.where(seconds % _DAY_SECONDS < change, before, after) * per_second, mask=as_mask(ticks.is_null()))
+    return integers(failures, ticks, by, sign, pa.int64()).cast(kind)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -121,7 +121,11 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if is_number(left) and is_number(right):
         return common_number(left, right)
     if is_time(left) and is_time(right):
-        return _common_time(left, right)
+        zones = [kind.tz for kind in (left, right) if t.is_timestamp(kind) and kind.tz is not None]
+        stamps = [kind.unit for kind in (left, right) if t.is_timestamp(kind)]
+        order = ["s", "ms", "us", "ns"]
+        unit = max(stamps, key=order.index)
+        return pa.timestamp("us" if len(stamps) == 1 and unit != "ns" else unit, zones[0] if zones else None)
     return pa.duration(unit_of(left, right)) if t.is_duration(left) and t.is_duration(right) else None
 
 
@@ -153,11 +157,3 @@ def _common_integer(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         return HUGE
     wanted = max(plain.bit_width, other.bit_width * 2)
     return next(kind for kind in _INTEGERS if kind.bit_width == wanted)
-
-
-def _common_time(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    zones = [kind.tz for kind in (left, right) if t.is_timestamp(kind) and kind.tz is not None]
-    stamps = [kind.unit for kind in (left, right) if t.is_timestamp(kind)]
-    order = ["s", "ms", "us", "ns"]
-    unit = max(stamps, key=order.index)
-    return pa.timestamp("us" if len(stamps) == 1 and unit != "ns" else unit, zones[0] if zones else None)

@@ -207,7 +207,11 @@ class _Reader:
         token = self.raw[self.at]
         self.at += 1
         if token.kind == "symbol":
-            self._follow(token)
+            if token.value in "([":
+                before = self.done[-1] if self.done else None
+                self._calls.append(before.value if before and before.kind in {"function", "keyword"} else "")
+            elif token.value in ")]" and self._calls:
+                self._calls.pop()
             return token
         if token.kind != "word":
             return token
@@ -216,15 +220,14 @@ class _Reader:
         if self._after("symbol", "::"):
             return self._short_type(token)
         if self._call() in {"cast", "try_cast"} and self._after("keyword", "as"):
-            return self._type(token)
+            depth, last = 0, token
+            while (following := self._peek()) is not None and (depth or following.value != ")"):
+                depth += (following.value in "([") - (following.value in ")]")
+                last = following
+                self.at += 1
+            span = Span(token.span.start, last.span.stop)
+            return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
         return self._at_time_zone(token) or self._literal(token) or self._word(token, token.value.lower())
-
-    def _follow(self, token: Token) -> None:
-        if token.value in "([":
-            before = self.done[-1] if self.done else None
-            self._calls.append(before.value if before and before.kind in {"function", "keyword"} else "")
-        elif token.value in ")]" and self._calls:
-            self._calls.pop()
 
     def _word(self, token: Token, word: str) -> Token:
         if self._is_next("(") and word not in KEYWORDS:
@@ -275,15 +278,6 @@ class _Reader:
             )
         return Token("interval", f"{parts[0]} {parts[1]}", span)
 
-    def _type(self, token: Token) -> Token:
-        depth, last = 0, token
-        while (following := self._peek()) is not None and (depth or following.value != ")"):
-            depth += (following.value in "([") - (following.value in ")]")
-            last = following
-            self.at += 1
-        span = Span(token.span.start, last.span.stop)
-        return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
-
     def _short_type(self, token: Token) -> Token:
         last = token
         if self._is_next("("):
@@ -325,7 +319,10 @@ def _closers(source: str, tokens: list[Token]) -> dict[int, int]:
         if token.kind == "symbol" and token.value in "([":
             open_ones.append(index)
         elif token.kind == "symbol" and token.value in ")]":
-            closers[_opener(source, tokens, open_ones, token)] = index
+            pairs = {")": "(", "]": "["}
+            if not open_ones or tokens[open_ones[-1]].value != pairs[token.value]:
+                raise SpecError("this bracket closes nothing", source, token.span)
+            closers[open_ones.pop()] = index
         if len(open_ones) + levels.step(token) > MOST_LEVELS:
             do = "give a part of it a name of its own"
             raise SpecError(f"an expression is nested more than {MOST_LEVELS} levels deep", source, token.span, do)
@@ -371,10 +368,3 @@ class _Comparisons:
             was, self._seen[-1] = self._seen[-1], True
             return not was
         return True
-
-
-def _opener(source: str, tokens: list[Token], open_ones: list[int], closer: Token) -> int:
-    pairs = {")": "(", "]": "["}
-    if not open_ones or tokens[open_ones[-1]].value != pairs[closer.value]:
-        raise SpecError("this bracket closes nothing", source, closer.span)
-    return open_ones.pop()

@@ -96,8 +96,16 @@ def merge_tumbling(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, mar
     eviction, or ``n + marks + e`` for eviction e of `Lifetimes.evictions`. Without ``emit_evicted`` that window is
     dropped.
     """
-    caught = _is_open_at_eviction(panes, lifetimes)
-    return _of_keys(_as_evicted(panes, caught, lifetimes, len(sequences) + marks), lifetimes, ~caught | emit_evicted)
+    # Return which tumbling windows were open at an eviction: the last ones of lifetimes that an eviction ends.
+    is_last = np.ones(len(panes), np.bool_)
+    np.not_equal(panes.key[1:], panes.key[:-1], out=is_last[:-1])
+    caught = is_last & (lifetimes.eviction[panes.key] >= 0)
+    # Set cause and close reason of the windows in ``caught``; causes that are no ticks count from ``first``.
+    which = lifetimes.eviction[panes.key[caught]]
+    cause, closed_by = panes.cause.copy(), panes.closed_by.copy()
+    cause[caught] = np.where(lifetimes.evictions.by_tick[which], BY_TICK, (len(sequences) + marks) + which)
+    closed_by[caught] = reason("evicted")
+    return _of_keys(replace(panes, cause=cause, closed_by=closed_by), lifetimes, ~caught | emit_evicted)
 
 
 def merge_sliding(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, counts: bool) -> Panes:
@@ -113,22 +121,6 @@ def _of_keys(panes: Panes, lifetimes: Lifetimes, kept: Mask) -> Panes:
     key = lifetimes.key[panes.key]
     panes, key = replace(panes, key=key).take(np.flatnonzero(kept)), key[kept]
     return replace(panes, number=np.arange(len(panes)) - np.searchsorted(key, key))
-
-
-def _is_open_at_eviction(panes: Panes, lifetimes: Lifetimes) -> Mask:
-    """Return which tumbling windows were open at an eviction: the last ones of lifetimes that an eviction ends."""
-    is_last = np.ones(len(panes), np.bool_)
-    np.not_equal(panes.key[1:], panes.key[:-1], out=is_last[:-1])
-    return is_last & (lifetimes.eviction[panes.key] >= 0)
-
-
-def _as_evicted(panes: Panes, caught: Mask, lifetimes: Lifetimes, first: int) -> Panes:
-    """Set cause and close reason of the windows in ``caught``; causes that are no ticks count from ``first``."""
-    which = lifetimes.eviction[panes.key[caught]]
-    cause, closed_by = panes.cause.copy(), panes.closed_by.copy()
-    cause[caught] = np.where(lifetimes.evictions.by_tick[which], BY_TICK, first + which)
-    closed_by[caught] = reason("evicted")
-    return replace(panes, cause=cause, closed_by=closed_by)
 
 
 def _is_before_eviction(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, counts: bool) -> Mask:

@@ -201,7 +201,13 @@ class DeltaTrigger(TriggerPolicy):
     def triggers(self, given: TriggerInput) -> Triggers:
         restored = given.context.restored
         starts = tripping(self.value, given.sequences, restored)
-        return _delta_triggers(given.sequences.bounds, starts, restored)
+        key, step = spread(np.diff(np.searchsorted(starts, given.sequences.bounds)))
+        is_set = np.zeros(len(given.sequences.bounds) - 1, np.bool_)
+        if restored is not None:
+            is_set = restored.key_state.baseline.is_valid().to_numpy(zero_copy_only=False)
+        exceeds = (step > 0) | is_set[key]  # the first row of a key only sets the baseline
+        rows = starts[exceeds]
+        return Triggers(key[exceeds], rows, rows).with_ends(np.diff(given.sequences.bounds) > 0, given.sequences.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,14 @@ class WhenTrigger(TriggerPolicy):
         return self.value.condition
 
     def triggers(self, given: TriggerInput) -> Triggers:
-        return _when_triggers(given.sequences, truth(given.sequences.rows, operand_column(self.condition)))
+        # Return a trigger after each row of ``met``; at the end of the data too, if rows have come since.
+        met = truth(given.sequences.rows, operand_column(self.condition))
+        bounds, rows = given.sequences.bounds, np.flatnonzero(met)
+        key = np.searchsorted(bounds, rows, side="right") - 1
+        has_new_rows = np.zeros(len(bounds) - 1, np.bool_)
+        newest = given.sequences.newest
+        has_new_rows[np.searchsorted(bounds, newest, side="right") - 1] = ~met[newest]
+        return Triggers(key, rows + 1, rows).with_ends(has_new_rows, bounds)
 
 
 def trigger_of(value: TriggerValue) -> TriggerPolicy:
@@ -272,26 +285,6 @@ def _count_triggers(bounds: Ints, n: int, restored: RestoredState | None) -> Tri
     key, step = spread(reached // n - ahead // n)
     place = (bounds[:-1] - ahead + ahead // n * n)[key] + (step + 1) * n
     return Triggers(key, place, place - 1).with_ends(reached % n > 0, bounds)
-
-
-def _when_triggers(sequences: Sequences, met: Mask) -> Triggers:
-    """Return a trigger after each row of ``met``; at the end of the data too, if rows have come since."""
-    bounds, rows = sequences.bounds, np.flatnonzero(met)
-    key = np.searchsorted(bounds, rows, side="right") - 1
-    has_new_rows = np.zeros(len(bounds) - 1, np.bool_)
-    newest = sequences.newest
-    has_new_rows[np.searchsorted(bounds, newest, side="right") - 1] = ~met[newest]
-    return Triggers(key, rows + 1, rows).with_ends(has_new_rows, bounds)
-
-
-def _delta_triggers(bounds: Ints, starts: Ints, restored: RestoredState | None) -> Triggers:
-    key, step = spread(np.diff(np.searchsorted(starts, bounds)))
-    is_set = np.zeros(len(bounds) - 1, np.bool_)
-    if restored is not None:
-        is_set = restored.key_state.baseline.is_valid().to_numpy(zero_copy_only=False)
-    exceeds = (step > 0) | is_set[key]  # the first row of a key only sets the baseline
-    rows = starts[exceeds]
-    return Triggers(key[exceeds], rows, rows).with_ends(np.diff(bounds) > 0, bounds)
 
 
 def _tick_triggers(policy: Time, given: TriggerInput) -> Triggers:

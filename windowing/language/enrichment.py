@@ -116,7 +116,12 @@ def parse_enrichment(text: str) -> Enrichment:
     take = _listed(cursor, _taken) if cursor.skip("take") else None
     if cursor.peek().kind != "end":
         raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, FORM)
-    _check_repeats(cursor, keys, take)
+    names = [taken.name or taken.column for taken in take or ()]
+    for each, what in (([pair.right for pair in keys], "key"), (names, "taken")):
+        twice = next((name for name in each if each.count(name) > 1), None)
+        if twice is not None:
+            at = cursor.source.rindex(twice)
+            raise cursor.error(f"column {twice!r} is {what} twice", Span(at, at + len(twice)), "name it once")
     return Enrichment(name, path, keys, asof, take)
 
 
@@ -155,12 +160,3 @@ def _as_of(cursor: Cursor) -> AsOf:
 def _taken(cursor: Cursor) -> Taken:
     column = cursor.column(cursor.take(), FORM)
     return Taken(column, cursor.column(cursor.take(), FORM) if cursor.skip("as") else None)
-
-
-def _check_repeats(cursor: Cursor, keys: tuple[Pair, ...], take: tuple[Taken, ...] | None) -> None:
-    names = [taken.name or taken.column for taken in take or ()]
-    for each, what in (([pair.right for pair in keys], "key"), (names, "taken")):
-        twice = next((name for name in each if each.count(name) > 1), None)
-        if twice is not None:
-            at = cursor.source.rindex(twice)
-            raise cursor.error(f"column {twice!r} is {what} twice", Span(at, at + len(twice)), "name it once")

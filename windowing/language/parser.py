@@ -158,7 +158,14 @@ def read_batched(cursor: Cursor) -> spec.Batched:
     if not cursor.skip("retain"):
         raise cursor.unknown("clause", ("within", "retain"))
     if cursor.keyword() == "all":
-        return _retain_all(cursor, by)
+        token = cursor.take()
+        if by:
+            raise cursor.error(
+                "retain all takes no 'partition by'", token.span, "leave it out, or use the option --key"
+            )
+        if cursor.keyword() in {"every", "with"}:
+            raise cursor.error(f"retain all takes no {cursor.keyword()!r}", cursor.peek().span, "it stands alone")
+        return spec.Batched(retain_all=True)
     retain, rows = _retain(cursor)
     return spec.Batched(None, rows, retain, False, _unique(cursor), by)
 
@@ -207,15 +214,6 @@ def _retain(cursor: Cursor) -> tuple[int, int | None]:
     if not cursor.skip("every"):
         return retain, None
     return retain, cursor.count(cursor.take(), "next to a lone retain, every is a number of rows")
-
-
-def _retain_all(cursor: Cursor, by: tuple[str, ...]) -> spec.Batched:
-    token = cursor.take()
-    if by:
-        raise cursor.error("retain all takes no 'partition by'", token.span, "leave it out, or use the option --key")
-    if cursor.keyword() in {"every", "with"}:
-        raise cursor.error(f"retain all takes no {cursor.keyword()!r}", cursor.peek().span, "it stands alone")
-    return spec.Batched(retain_all=True)
 
 
 def _unique(cursor: Cursor) -> str | None:
@@ -287,7 +285,8 @@ def parse_duration(text: str) -> Fraction:
     """Parse a duration, such as ``60``, ``1.5s`` or ``2h``, as exact seconds, 0 or more. Raises `SpecError`."""
     cursor = Cursor(text)
     seconds = cursor.duration(cursor.take(), _DURATION, zero=True)
-    _only(cursor, _DURATION)
+    if cursor.peek().kind != "end":
+        raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, _DURATION)
     return seconds
 
 
@@ -399,11 +398,6 @@ def _end(cursor: Cursor, batched: bool) -> None:
     if batched:
         raise stray(cursor)
     raise cursor.error(f"expected ',' or the end, found {token}", token.span)
-
-
-def _only(cursor: Cursor, do: str) -> None:
-    if cursor.peek().kind != "end":
-        raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, do)
 
 
 _KINDS: Final[Mapping[str, Callable[[Cursor], spec.WindowSpec]]] = {

@@ -29,20 +29,16 @@ def decimal_text(amount: Fraction) -> str:
 
     Raises `ConfigError` where there is no such decimal (one third).
     """
-    places = _decimal_places(amount)
-    digits = str(abs(amount.numerator) * 10**places // amount.denominator).rjust(places + 1, "0")
-    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
-    return ("-" if amount < 0 else "") + whole + ("." + part if part else "")
-
-
-def _decimal_places(amount: Fraction) -> int:
     twos = (amount.denominator & -amount.denominator).bit_length() - 1
     rest, fives = amount.denominator >> twos, 0
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
     if rest != 1:
         raise ConfigError(f"the amount {amount} of a window has no exact decimal text", "use a decimal number")
-    return max(twos, fives)
+    places = max(twos, fives)
+    digits = str(abs(amount.numerator) * 10**places // amount.denominator).rjust(places + 1, "0")
+    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
+    return ("-" if amount < 0 else "") + whole + ("." + part if part else "")
 
 
 def quoted(text: str, quote: str) -> str:

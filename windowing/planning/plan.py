@@ -82,13 +82,9 @@ def _where_true(argument: Argument, where: Expression) -> Argument:
     if isinstance(argument, Expression) and argument.source == source:
         value = argument.root
     else:
-        value = _elsewhere(str(argument), source)
+        # Return the tree of a text that has no place in a source: a mistake in it shows the source as a whole.
+        value = moved(parse_expression(str(argument)).root, lambda at: at and len(source))
     return expression_of(Node("case", ("", ""), (where.root, value), Span(0, len(source))), source)
-
-
-def _elsewhere(text: str, source: str) -> Node:
-    """Return the tree of a text that has no place in a source: a mistake in it shows the source as a whole."""
-    return moved(parse_expression(text).root, lambda at: at and len(source))
 
 
 def _argument(argument: Argument, known: frozenset[str], lowered: LoweredAggregates) -> Argument:

@@ -61,7 +61,9 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy, times: 
     """
     order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema, times)
     if kind_of(spec).needs_clock:
-        _check_clock(spec, schema, order)
+        if not order.columns:
+            raise ConfigError(f"the window {spec} needs a clock, and arrival order has none", "say --order-by COLUMN")
+        _check_is_clock(schema, order.columns[0], "order by a time or a number")
     return order
 
 
@@ -151,12 +153,6 @@ def _no_clock(spec: WindowSpec, what: str, schema: pa.Schema, times: Sequence[st
         found = f"the input has {stamps[0]} and the {'date' if len(dates) == 1 else 'dates'} {', '.join(dates)}"
         return ConfigError(f"the window {spec} needs {what}, and {found}", f"say {option} {stamps[0]}")
     return ConfigError(f"the window {spec} needs {what}, and the input has {', '.join(times)}", f"say {option} COLUMN")
-
-
-def _check_clock(spec: WindowSpec, schema: pa.Schema, order: Order) -> None:
-    if not order.columns:
-        raise ConfigError(f"the window {spec} needs a clock, and arrival order has none", "say --order-by COLUMN")
-    _check_is_clock(schema, order.columns[0], "order by a time or a number")
 
 
 def _check_is_clock(schema: pa.Schema, name: str, do: str) -> None:

@@ -86,11 +86,24 @@ def check_options(
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
     if options.closed == "right" and kind_of(spec).eviction is not None:
         raise ConfigError(f"--closed right does not go with {kind_of(spec).eviction}", "leave one of them out")
-    _check_groups(schema, key, options)
+    _check_once(options.group_by, "--group-by")
+    for name in options.group_by:
+        if name in key:
+            raise ConfigError(f"column {name!r} is in the key, so each pane is one group of it", "group by others")
+        dtype = field_of(schema, name, "--group-by").type
+        if not is_sortable(dtype):
+            do = instead_of(schema, name, "group by another")
+            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", do)
     _check_sort(schema, options)
     _check_rows(options, calls)
     if kind_of(spec).has_watermark:
-        _check_event_order(order, options)
+        if order.columns and order.columns != (options.event_time,):
+            raise ConfigError(
+                f"event-time panes take rows as they arrived, or ordered by {options.event_time} alone",
+                f"leave out --order-by, or say --order-by {options.event_time}",
+            )
+        if order.columns and options.min_gap:
+            raise ConfigError("--min-gap is for rows in arrival order", "leave out --order-by or --min-gap")
 
 
 def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
@@ -154,17 +167,6 @@ def _check_once(names: Sequence[str], what: str) -> None:
         raise ConfigError(f"a column is twice in {what} {', '.join(names)}", "name it once")
 
 
-def _check_groups(schema: pa.Schema, key: Sequence[str], options: Options) -> None:
-    _check_once(options.group_by, "--group-by")
-    for name in options.group_by:
-        if name in key:
-            raise ConfigError(f"column {name!r} is in the key, so each pane is one group of it", "group by others")
-        dtype = field_of(schema, name, "--group-by").type
-        if not is_sortable(dtype):
-            do = instead_of(schema, name, "group by another")
-            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", do)
-
-
 def _check_sort(schema: pa.Schema, options: Options) -> None:
     for text in options.sort_by:
         field = field_of(schema, sort_key(text, schema.names).name, "--sort-by")
@@ -188,16 +190,6 @@ def _check_rows(options: Options, calls: int) -> None:
     if options.sort_by and (options.operator or options.emit == "aggregates"):
         do = "leave it out" if options.operator else "say --emit rows, or leave it out"
         raise ConfigError("--sort-by sorts the rows of a pane", do)
-
-
-def _check_event_order(order: Order, options: Options) -> None:
-    if order.columns and order.columns != (options.event_time,):
-        raise ConfigError(
-            f"event-time panes take rows as they arrived, or ordered by {options.event_time} alone",
-            f"leave out --order-by, or say --order-by {options.event_time}",
-        )
-    if order.columns and options.min_gap:
-        raise ConfigError("--min-gap is for rows in arrival order", "leave out --order-by or --min-gap")
 
 
 # Times in a window over columns of numbers, which say no unit: ``gap(ts, 1m)`` where ``ts`` counts milliseconds.

@@ -106,9 +106,8 @@ def depth_of(columns: Sequence[LagColumn]) -> int:
         own = dict(depths)
         for shift in column.shifts:
             own[shift.name] = shift.n + max((own.get(name, 0) for name in shift.columns), default=0)
-        depths[column.name] = max((own.get(name, 0) for name in (*column.value.columns, *_names(column))), default=0)
+        depths[column.name] = max(
+            (own.get(name, 0) for name in (*column.value.columns, *tuple(shift.name for shift in column.shifts))),
+            default=0,
+        )
     return max(depths.values(), default=0)
-
-
-def _names(column: LagColumn) -> tuple[str, ...]:
-    return tuple(shift.name for shift in column.shifts)

@@ -78,7 +78,14 @@ def in_order(marks: Marks) -> Marks:
     ascending = order_of([*marks.rows.columns, pa.array(marks.pos)])
     leading = marks.pos[ascending] < 0  # these follow no row and come first
     ordered = marks.take(np.concatenate([ascending[leading], ascending[~leading]]))
-    return ordered.take(_last_of_each_file(ordered.file))
+    keep = np.ones(len(ordered.file), np.bool_)
+    tagged = np.flatnonzero(ordered.file != NO_FILE)
+    if len(tagged):
+        keep[tagged] = False
+        backwards = tagged[::-1]
+        _, first = np.unique(ordered.file[backwards], return_index=True)
+        keep[backwards[first]] = True
+    return ordered.take(np.flatnonzero(keep))
 
 
 def all_marks(parts: Sequence[Marks]) -> Marks:
@@ -111,17 +118,6 @@ def unoccupied(by_mark: Ints, count: int) -> Ints:
     empty = np.ones(count, np.bool_)
     empty[by_mark] = False
     return np.flatnonzero(empty)
-
-
-def _last_of_each_file(file: Ints) -> Ints:
-    keep = np.ones(len(file), np.bool_)
-    tagged = np.flatnonzero(file != NO_FILE)
-    if len(tagged):
-        keep[tagged] = False
-        backwards = tagged[::-1]
-        _, first = np.unique(file[backwards], return_index=True)
-        keep[backwards[first]] = True
-    return np.flatnonzero(keep)
 
 
 def _stacked_words(columns: Sequence[pa.Array], pos: Ints, marks: Marks) -> npt.NDArray[np.int64]:

@@ -119,7 +119,10 @@ def make_projection(
     for name, expression in expressions.let:
         _check_name(name, columns.schema)
         with naming_option(f"--let {name}"):
-            _check_order(expression, columns.schema, lets)
+            for node in walk(expression.root):
+                if node.kind == "column" and node.value[0] in lets and node.value[0] not in columns.schema.names:
+                    what = f"the column {node.value[0]!r} is not there yet"
+                    raise expression.error(what, node.span, "a --let may use the columns of those before it")
             columns.add(name, name, expression)
     for name, expression in derived.items():
         _check_name(name, columns.schema)
@@ -245,13 +248,6 @@ def _labelled(label: str, evaluation: Evaluation, kept: Mask | None) -> tuple[In
         among = np.flatnonzero(kept[row])
         row, details = row[among], details.take(pa.array(among))
     return row, details
-
-
-def _check_order(expression: Expression, schema: pa.Schema, lets: Sequence[str]) -> None:
-    for node in walk(expression.root):
-        if node.kind == "column" and node.value[0] in lets and node.value[0] not in schema.names:
-            what = f"the column {node.value[0]!r} is not there yet"
-            raise expression.error(what, node.span, "a --let may use the columns of those before it")
 
 
 def _check_name(name: str, schema: pa.Schema) -> None:

@@ -153,12 +153,10 @@ def keep_lookback(
 
 def _inputs(plan: Plan, new: Sequences) -> Sequences:
     schema = plan.projection.schema
-    columns = {name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in _names(plan)}
+    columns = {
+        name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in inputs_of(plan.lag_columns)
+    }
     return replace(new, rows=pa.RecordBatch.from_pydict(columns or {NO_INPUT: np.zeros(len(new), np.bool_)}))
-
-
-def _names(plan: Plan) -> tuple[str, ...]:
-    return inputs_of(plan.lag_columns)
 
 
 def _with_earlier(new: Sequences, state: WindowState | None) -> tuple[Sequences, Mask]:

@@ -332,7 +332,14 @@ def _without_evicted(done: OperatorScan) -> tuple[OperatorScan, Ints, WindowStat
     picks = np.flatnonzero(np.arange(len(sequences)) >= np.repeat(outcome.first, counts))
     keys = np.flatnonzero(outcome.first < sequences.bounds[1:])
     empty = np.flatnonzero(outcome.first == sequences.bounds[1:])
-    rest = _take(sequences, keys, picks)
+    bounds = np.searchsorted(picks, sequences.bounds)
+    rank = sequences.rank
+    if rank is None:
+        rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
+    named = None if sequences.keys is None else sequences.keys.take(pa.array(keys))
+    bounds = np.append(bounds[:-1][keys], bounds[-1])
+    rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
+    rest = Sequences(named, bounds, rows, pos, sequences.order, rank[picks])
     restored_rows = restored.restored_rows[keys]
     restored = replace(
         restored,
@@ -368,17 +375,6 @@ def _begun_anew(done: OperatorScan) -> RestoredState:
         baseline=pc.if_else(pa.array(asked), pa.scalar(None, state.baseline.type), state.baseline),
     )
     return replace(restored, restored_rows=np.where(asked, 0, restored.restored_rows), key_state=begun)
-
-
-def _take(sequences: Sequences, keys: Ints, picks: Ints) -> Sequences:
-    bounds = np.searchsorted(picks, sequences.bounds)
-    rank = sequences.rank
-    if rank is None:
-        rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
-    named = None if sequences.keys is None else sequences.keys.take(pa.array(keys))
-    bounds = np.append(bounds[:-1][keys], bounds[-1])
-    rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
-    return Sequences(named, bounds, rows, pos, sequences.order, rank[picks])
 
 
 def _emptied(done: OperatorScan, empty: Ints) -> WindowState:

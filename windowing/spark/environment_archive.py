@@ -194,10 +194,15 @@ def pack_environment(folder: Path, environ: Mapping[str, str], is_whole: bool, n
         note(f"the environment is packed for this run alone, for {why}")
     target = place / f"environment-{environment.key}.tar.gz"
     try:
-        if not _is_usable(target):
+        if not (target.is_file() and planted([target]) is None):
             _pack_into(target, environment, note)
         os.utime(target)
-        _remove_old(place)
+        for path in sorted(place.glob("environment-*.tar.gz"), key=_last_use)[:-_KEPT]:
+            if time.time() - _last_use(path) > _IN_USE:
+                path.unlink(missing_ok=True)
+        for path in place.glob(".environment-*.tar.gz.*"):
+            if time.time() - _last_use(path) > _LONGEST:
+                path.unlink(missing_ok=True)
     except OSError as error:
         reason = f"{error.strerror or error}: {error.filename or target}"
         raise SparkError(f"the environment cannot be packed: {reason}", "name a cache folder: XDG_CACHE_HOME") from None
@@ -224,13 +229,8 @@ def write_archive(target: Path, environment: Environment) -> None:
             entry = archive.gettarinfo(os.path.realpath(path), name)
             entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, "", ""
             with Path(path).open("rb") as file:
-                archive.addfile(_as_file(entry, path), file)
-
-
-def _as_file(entry: tarfile.TarInfo, path: Path) -> tarfile.TarInfo:
-    """Return an entry as that of a file by itself: one with several links would be packed as a link to another."""
-    entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", path.stat().st_size
-    return entry
+                entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", path.stat().st_size
+                archive.addfile(entry, file)
 
 
 def _add_text(archive: tarfile.TarFile, name: str, text: str) -> None:
@@ -253,11 +253,6 @@ def _place(folder: Path, environ: Mapping[str, str]) -> tuple[Path, str | None]:
     return (cache, None) if why is None else (folder, why)
 
 
-def _is_usable(target: Path) -> bool:
-    """Whether an archive is there and nobody else has written it; it gets its name only when it is complete."""
-    return target.is_file() and planted([target]) is None
-
-
 def _pack_into(target: Path, environment: Environment, note: Callable[[str], None]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -272,15 +267,6 @@ def _pack_into(target: Path, environment: Environment, note: Callable[[str], Non
         f"packed the environment for executors in {time.monotonic() - started:.0f} s: {target}, {size >> 20:,} MiB; "
         "it is packed again only when it changes"
     )
-
-
-def _remove_old(folder: Path) -> None:
-    for path in sorted(folder.glob("environment-*.tar.gz"), key=_last_use)[:-_KEPT]:
-        if time.time() - _last_use(path) > _IN_USE:
-            path.unlink(missing_ok=True)
-    for path in folder.glob(".environment-*.tar.gz.*"):
-        if time.time() - _last_use(path) > _LONGEST:
-            path.unlink(missing_ok=True)
 
 
 def _last_use(path: Path) -> float:

@@ -199,7 +199,15 @@ class SparkExecutor:
         group = f"wincli-{next(self._groups)}"
         work = Background(lambda: self._in_group(group, label, action))
         try:
-            self._watch(group, label, work)
+            query = None
+            while not work.finished(_POLL):
+                if self.on_progress is None:
+                    continue
+                if query is not None and query.finished(0):
+                    if query.error is None and (seen := query.result()):
+                        self.on_progress(seen)
+                    query = None
+                query = query or Background(lambda: self._progress(group, label))
         except BaseException:
             # Only other threads talk to Java: a signal in the middle of a call would make py4j print.
             Background(lambda: self.context.cancelJobGroup(group)).finished(_PATIENCE)
@@ -280,17 +288,6 @@ class SparkExecutor:
         self.context.setJobGroup(group, label, interruptOnCancel=True)
         self.context.setLocalProperty("spark.rdd.scope.noOverride", "true")  # or Java writes its call sites as JSON
         return action()
-
-    def _watch(self, group: str, label: str, work: Background[T]) -> None:
-        query = None
-        while not work.finished(_POLL):
-            if self.on_progress is None:
-                continue
-            if query is not None and query.finished(0):
-                if query.error is None and (seen := query.result()):
-                    self.on_progress(seen)
-                query = None
-            query = query or Background(lambda: self._progress(group, label))
 
     def _progress(self, group: str, label: str) -> Progress | None:
         tracker = self.context.statusTracker()

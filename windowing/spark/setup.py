@@ -65,7 +65,10 @@ def closed_to_others(master: str, settings: Mapping[str, str]) -> dict[str, str]
 
 def _of_a_cluster(settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings of a small cluster. Its web pages cannot be switched off; they require a key that nobody has."""
-    locked_pages = {_FILTERS: _FILTER, f"spark.{_FILTER}.param.secretKey": _page_key()}
+    locked_pages = {
+        _FILTERS: _FILTER,
+        f"spark.{_FILTER}.param.secretKey": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+    }
     return {
         _SECRET: settings.get(_SECRET) or secrets.token_hex(32),
         "spark.driver.host": settings.get("spark.driver.host", _LOOPBACK),
@@ -73,10 +76,6 @@ def _of_a_cluster(settings: Mapping[str, str]) -> dict[str, str]:
         "spark.ui.enabled": settings.get("spark.ui.enabled", "false"),
         **({} if _FILTERS in settings else locked_pages),
     }
-
-
-def _page_key() -> str:
-    return base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
 def cluster_environment(environ: dict[str, str], home: Path, folder: Path) -> None:

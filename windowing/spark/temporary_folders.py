@@ -102,7 +102,8 @@ def _is_ending(name: str, parent: int) -> bool:
         if found.st_uid != os.geteuid():
             return False
         if not os.listdir(folder):  # noqa: PTH208 - of a number
-            _remove_unsigned(name, parent, found)
+            if time.time() - found.st_mtime > _UNSIGNED_AGE:
+                os.rmdir(name, dir_fd=parent)
             return False
         with _locked(OWNER, folder) as owner:
             if not _is_of_this_machine(os.pread(owner, 4096, 0)):
@@ -112,11 +113,6 @@ def _is_ending(name: str, parent: int) -> bool:
             _empty(folder)
             shutil.rmtree(name, dir_fd=parent)
             return False
-
-
-def _remove_unsigned(name: str, parent: int, found: os.stat_result) -> None:
-    if time.time() - found.st_mtime > _UNSIGNED_AGE:
-        os.rmdir(name, dir_fd=parent)
 
 
 def _empty(folder: int) -> None:

@@ -111,7 +111,13 @@ def _cuts(held: pa.StructArray, bounds: Ints) -> tuple[Ints, Ints]:
     Where a key is cut depends on its own rows alone.
     """
     of_row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    before = np.concatenate([[0], np.cumsum(_weights(held))])
+    # Return about how many bytes each row takes, int64 (n,).
+    fixed = 8 * held.type.num_fields
+    weights = np.full(len(held), fixed, np.int64)
+    for column in held.flatten():
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_string(column.type):
+            weights += pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    before = np.concatenate([[0], np.cumsum(weights)])
     chunk = (before[:-1] - before[bounds[of_row]]) // _PART_BYTES
     begins = np.ones(len(of_row), np.bool_)
     begins[1:] = (of_row[1:] != of_row[:-1]) | (chunk[1:] != chunk[:-1])
@@ -119,16 +125,6 @@ def _cuts(held: pa.StructArray, bounds: Ints) -> tuple[Ints, Ints]:
     starts, of_key = np.flatnonzero(begins), np.concatenate([of_row[begins], empty])
     in_order = np.argsort(of_key, kind="stable")
     return of_key[in_order], np.append(np.concatenate([starts, bounds[empty]])[in_order], len(of_row))
-
-
-def _weights(held: pa.StructArray) -> Ints:
-    """Return about how many bytes each row takes, int64 (n,)."""
-    fixed = 8 * held.type.num_fields
-    weights = np.full(len(held), fixed, np.int64)
-    for column in held.flatten():
-        if pa.types.is_string(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_string(column.type):
-            weights += pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-    return weights
 
 
 def combined_struct(table: pa.Table) -> pa.StructArray:
@@ -196,19 +192,15 @@ def keys_and_rows(table: pa.Table, key: Sequence[str]) -> StateRows:
         table, codes, part = table.take(pa.array(order)), codes[order], part[order]
     firsts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
     told = combined(table.column(STATE)).take(pa.array(firsts))
-    _check_parts(told, firsts, part)
+    counts = np.diff(np.append(firsts, len(part)))
+    expected = np.arange(len(part)) - np.repeat(firsts, counts)
+    if told.null_count or (part != expected).any() or (pc.struct_field(told, PARTS).to_numpy(False) != counts).any():
+        raise ConfigError("the state has not each part of a key once", _GIVE_ALL)
     columns = {name: combined(table.column(name)).take(pa.array(firsts)) for name in key}
     fields = zip((field.name for field in told.type), told.flatten(), strict=True)
     columns |= {HIDDEN + name: values for name, values in fields if name not in (PARTS, NEXT)}
     keys = pa.table({BASELINE: pa.nulls(len(firsts)), **columns})
     return StateRows(keys, _held_rows(table, key), pc.struct_field(told, NEXT))
-
-
-def _check_parts(told: pa.StructArray, firsts: Ints, part: Ints) -> None:
-    counts = np.diff(np.append(firsts, len(part)))
-    expected = np.arange(len(part)) - np.repeat(firsts, counts)
-    if told.null_count or (part != expected).any() or (pc.struct_field(told, PARTS).to_numpy(False) != counts).any():
-        raise ConfigError("the state has not each part of a key once", _GIVE_ALL)
 
 
 def _held_rows(table: pa.Table, key: Sequence[str]) -> pa.Table:

@@ -114,17 +114,13 @@ def exactly(column: pa.Array, kind: pa.DataType) -> pa.Array:
     found = column.cast(kind)
     narrows = pa.types.is_date(kind) or pa.types.is_floating(kind)
     if narrows and pa.types.is_primitive(column.type) and not found.cast(column.type).equals(column):
-        _check_same(column, found.cast(column.type))
+        # Raise `pa.ArrowInvalid` where values have changed; NaN, which is not equal to itself, is the same.
+        differs = pc.fill_null(pc.not_equal(column, found.cast(column.type)), False)
+        if pa.types.is_floating(column.type):
+            differs = pc.and_not(differs, pc.fill_null(pc.is_nan(column), False))
+        if pc.any(differs).as_py():
+            raise pa.ArrowInvalid("a value has changed")
     return found
-
-
-def _check_same(column: pa.Array, back: pa.Array) -> None:
-    """Raise `pa.ArrowInvalid` where values have changed; NaN, which is not equal to itself, is the same."""
-    differs = pc.fill_null(pc.not_equal(column, back), False)
-    if pa.types.is_floating(column.type):
-        differs = pc.and_not(differs, pc.fill_null(pc.is_nan(column), False))
-    if pc.any(differs).as_py():
-        raise pa.ArrowInvalid("a value has changed")
 
 
 def _first_that_fails(values: pa.Array, kind: pa.DataType) -> str:

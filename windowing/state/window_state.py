@@ -215,7 +215,8 @@ def merge(one: WindowState, other: WindowState) -> WindowState:
     both = concatenate([one, other])
     if both.sequences.keys is None:
         return one if len(one.key_state.rows) else other
-    return take_keys(both, _ascending(both.sequences.keys))
+    codes, _ = group_codes([combined(column) for column in both.sequences.keys.columns])
+    return take_keys(both, np.argsort(codes, kind="stable"))
 
 
 def with_row_counts(state: WindowState) -> WindowState:
@@ -257,11 +258,6 @@ def take_state_rows(state: WindowState, picks: Ints) -> WindowState:
     rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
     kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank)
     return WindowState(kept, state.key_state, state.row_state.take(picks))
-
-
-def _ascending(keys: pa.Table) -> Ints:
-    codes, _ = group_codes([combined(column) for column in keys.columns])
-    return np.argsort(codes, kind="stable")
 
 
 def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:

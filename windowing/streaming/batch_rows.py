@@ -151,7 +151,9 @@ def read_batch(
     rows, marks, kept = _seen_rows(plan, table, pos, given, rejects)
     pos = pos if kept is None else pos[kept]
     if plan.kind.has_watermark and plan.reads_result:
-        rows, pos = _as_emitted(plan, rows, pos)
+        # Return rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
+        order = order_of([combined(rows.column(name)) for name in plan.sort])
+        rows, pos = take_rows(rows, order), pos[order]
     late = _behind(rows, progress)
     assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
     if assessed is not None:
@@ -209,12 +211,6 @@ def _seen_rows(
     if kept is not None and rows.num_columns:
         rows = rows.take(pa.array(kept))
     return rows, marks, kept
-
-
-def _as_emitted(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:
-    """Return rows of a result as they came out, which is how they arrive: a watermark follows them in this order."""
-    order = order_of([combined(rows.column(name)) for name in plan.sort])
-    return take_rows(rows, order), pos[order]
 
 
 def _marks_only(plan: Plan, table: pa.Table) -> Mask | None:

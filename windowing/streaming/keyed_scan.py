@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import ClockValue, Ints, combined, latest_clock
+from ..columns.arrays import ClockValue, combined, latest_clock
 from ..columns.sort_keys import last_in_order
 from ..errors import DataError
 from ..language.spec import HIDDEN
@@ -167,7 +167,10 @@ class KeyedScan:
         if not table.num_rows:
             return
         table = table if self._held is None else pa.concat_tables([self._held, table])
-        buckets = _buckets(table)
+        codes = combined(table.column(CODE)).to_numpy()
+        if (codes[1:] < codes[:-1]).any():
+            raise DataError("the rows of a partition are not sorted", "this engine drops sorts: use another one")
+        buckets = (codes + _HALF) >> COARSE_BITS
         last = int(np.searchsorted(buckets, buckets[-1]))
         if last:
             yield from self._finish(table.slice(0, last), int(np.searchsorted(buckets, buckets[0], "right")))
@@ -198,14 +201,6 @@ class KeyedScan:
 
     def _windows(self) -> BatchScan | RestoringScan:
         return replace(self.first)
-
-
-def _buckets(table: pa.Table) -> Ints:
-    """Return the bucket of each row, int64 (n,)."""
-    codes = combined(table.column(CODE)).to_numpy()
-    if (codes[1:] < codes[:-1]).any():
-        raise DataError("the rows of a partition are not sorted", "this engine drops sorts: use another one")
-    return (codes + _HALF) >> COARSE_BITS
 
 
 def _first_of_last(table: pa.Table) -> int:

@@ -64,21 +64,17 @@ def common_type(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 def _numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if pa.types.is_integer(a) and pa.types.is_integer(b):
-        return _integers(a, b)
+        if pa.types.is_signed_integer(a) == pa.types.is_signed_integer(b):
+            return max((a, b), key=lambda t: t.bit_width)
+        unsigned, signed = (a, b) if pa.types.is_unsigned_integer(a) else (b, a)
+        bits = max(signed.bit_width, 2 * unsigned.bit_width)
+        return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(bits)
     if _is_number(a) and _is_number(b):
         both_floats = pa.types.is_floating(a) and pa.types.is_floating(b)
         return max((a, b), key=lambda t: t.bit_width) if both_floats else pa.float64()
     if _is_exact(a) and _is_exact(b):
         return _decimals(_as_decimal(a), _as_decimal(b))
     return None
-
-
-def _integers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_signed_integer(a) == pa.types.is_signed_integer(b):
-        return max((a, b), key=lambda t: t.bit_width)
-    unsigned, signed = (a, b) if pa.types.is_unsigned_integer(a) else (b, a)
-    bits = max(signed.bit_width, 2 * unsigned.bit_width)
-    return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(bits)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -221,17 +221,13 @@ def _values(column: Column, start: int, stop: int) -> Iterable[Any]:
     if pa.types.is_large_binary(part.type):
         return [None if each is None else _text(each) for each in part.to_pylist()]
     if pa.types.is_large_list(part.type):
-        return _tuples(part)
+        edges = part.offsets.to_numpy()
+        flat, edges = part.values.to_numpy()[edges[0] : edges[-1]].tolist(), (edges - edges[0]).tolist()
+        found: list[tuple[int, ...] | None] = [tuple(flat[low:high]) for low, high in pairwise(edges)]
+        if part.null_count:
+            return [each if known else None for each, known in zip(found, part.is_valid().to_pylist(), strict=True)]
+        return found
     return part.to_pylist() if part.null_count else part.to_numpy(zero_copy_only=False).tolist()
-
-
-def _tuples(part: pa.LargeListArray) -> list[tuple[int, ...] | None]:
-    edges = part.offsets.to_numpy()
-    flat, edges = part.values.to_numpy()[edges[0] : edges[-1]].tolist(), (edges - edges[0]).tolist()
-    found: list[tuple[int, ...] | None] = [tuple(flat[low:high]) for low, high in pairwise(edges)]
-    if part.null_count:
-        return [each if known else None for each, known in zip(found, part.is_valid().to_pylist(), strict=True)]
-    return found
 
 
 def _taken(column: Column, indices: npt.NDArray[np.int64]) -> Column:

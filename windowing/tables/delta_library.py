@@ -170,19 +170,15 @@ def _load(table: DeltaTable, version: str, root: str) -> None:
             raise InputError(f"{shown} has no version {version}", f"its newest is {newest}")
         table.load_as_version(int(version))
         return
-    time = _instant(version, shown)
+    try:
+        found = dt.datetime.fromisoformat(version)
+    except ValueError:
+        do = "name its number, or a time such as 2026-11-01T06:00"
+        raise ConfigError(f"{version!r} names no version of {shown}", do) from None
+    time = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
     if time < (first := _first(root)):
         raise InputError(f"{shown} has no version at {version}", f"its first is of {first.isoformat()}")
     table.load_as_version(time)
-
-
-def _instant(text: str, shown: str) -> dt.datetime:
-    try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        do = "name its number, or a time such as 2026-11-01T06:00"
-        raise ConfigError(f"{text!r} names no version of {shown}", do) from None
-    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def _first(root: str) -> dt.datetime:

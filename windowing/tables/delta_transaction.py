@@ -29,7 +29,7 @@ from ..support.store_errors import store_trouble
 from .address import Values, folder_path
 from .delta import merged_schema
 from .delta_library import LOG, first_line, import_library, locate, open_table, storage_options, uri_of
-from .statistics import ColumnStatistics, FileStatistics
+from .statistics import FileStatistics
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -336,14 +336,10 @@ def statistics_json(rows: int, statistics: FileStatistics) -> str:
             "numRecords": rows,
             "minValues": {name: least for name, least, _ in known},
             "maxValues": {name: greatest for name, _, greatest in known},
-            "nullCount": {each.path: each.nulls for each in columns if _has_count(each)},
+            "nullCount": {each.path: each.nulls for each in columns if (each.nulls is not None)},
         },
         ensure_ascii=False,
     )
-
-
-def _has_count(column: ColumnStatistics) -> bool:
-    return column.nulls is not None
 
 
 def _value(value: Any) -> Any:

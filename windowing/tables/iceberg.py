@@ -244,26 +244,22 @@ class Iceberg:
             if table is None:
                 what = f"catalog {address.catalog!r} has no table {'.'.join(address.table)}"
                 raise InputError(what, "check the address")
-            return _at_version(table, address, version)
+            shown = str(address.whole)
+            snapshot = chosen(table, version, shown)
+            schema = table.schema() if snapshot is None else _schema_of(table, snapshot, is_newest=version is None)
+            live = files_of(table, address, snapshot)
+            _check_readable(live, table, address)
+            system, root = file_system(table.io, data_folder(table))
+            number = "none" if snapshot is None else str(snapshot.snapshot_id)
+            names = list(identity_fields(schema, table.spec()))
+            files = tuple(_file(table, file, schema, names) for file in live.data)
+            columns = arrow_schema(schema)
+            numbered = _numbered(schema, names, table)
+            found = TableVersion("Iceberg", shown, system, root, number, columns, tuple(names), files, numbered)
+            return found.where(address.where)
 
 
 KIND = Iceberg()
-
-
-def _at_version(table: Table, address: TableAddress, version: str | None) -> TableVersion:
-    shown = str(address.whole)
-    snapshot = chosen(table, version, shown)
-    schema = table.schema() if snapshot is None else _schema_of(table, snapshot, is_newest=version is None)
-    live = files_of(table, address, snapshot)
-    _check_readable(live, table, address)
-    system, root = file_system(table.io, data_folder(table))
-    number = "none" if snapshot is None else str(snapshot.snapshot_id)
-    names = list(identity_fields(schema, table.spec()))
-    files = tuple(_file(table, file, schema, names) for file in live.data)
-    columns = arrow_schema(schema)
-    numbered = _numbered(schema, names, table)
-    found = TableVersion("Iceberg", shown, system, root, number, columns, tuple(names), files, numbered)
-    return found.where(address.where)
 
 
 def _schema_of(table: Table, snapshot: Snapshot, is_newest: bool) -> Schema:

@@ -81,11 +81,9 @@ def new_schema(stored: pa.Schema) -> Schema:
 
 def _numbered(field: pa.Field, ids: Iterator[int]) -> pa.Field:
     own = next(ids)
-    return field.with_type(_with_children(field.type, lambda child, _: _numbered(child, ids))).with_metadata(_id(own))
-
-
-def _id(number: int) -> dict[bytes, bytes]:
-    return {FIELD_ID: str(number).encode()}
+    return field.with_type(_with_children(field.type, lambda child, _: _numbered(child, ids))).with_metadata(
+        {FIELD_ID: str(own).encode()}
+    )
 
 
 def _with_children(kind: pa.DataType, change: Any) -> pa.DataType:

@@ -100,7 +100,11 @@ class DeltaResult(RunResult):
 
     def _commit(self, description: Mapping[str, Any]) -> None:
         publish(self._replacement(description))
-        self._sync_log()
+        _, root = locate_table(self.at.root)
+        if is_local(self.place.fs) and (log := Path(root, LOG)).is_dir():
+            newest = max((file for file in log.iterdir() if file.suffix == ".json"), default=log)
+            for path in (newest, log):
+                atomic_swap.sync(path)
 
     def _put_fence(self, description: Mapping[str, Any]) -> None:
         columns, table, shown = _columns_in(description), find_table(self.at.root), self.place.shown
@@ -163,13 +167,6 @@ class DeltaResult(RunResult):
             files,
             properties,
         )
-
-    def _sync_log(self) -> None:
-        _, root = locate_table(self.at.root)
-        if is_local(self.place.fs) and (log := Path(root, LOG)).is_dir():
-            newest = max((file for file in log.iterdir() if file.suffix == ".json"), default=log)
-            for path in (newest, log):
-                atomic_swap.sync(path)
 
 
 def values_in(table: Library | None, at: TablePath, shown: str) -> Values:

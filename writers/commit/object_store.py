@@ -117,7 +117,15 @@ class StoreCommit:
         objects, shown = self.objects, self.objects.place.shown
         with output_errors(f"{shown}/{MANIFEST}"):
             there, named = objects.files(), set(files_of(manifest))
-            self._check(there, manifest)
+            try:
+                check_files(self.objects.place.shown, there, manifest)
+            except OutputError as error:
+                now = self.objects.read()
+                if (
+                    None if now is None else now.version
+                ) != self.base:  # who took the output over has deleted the parts
+                    raise self.objects.lost() from error
+                raise
             objects.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
             objects.may_have_uploads |= any(there[name] >= _UPLOADED for name in named)
             text = json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n"
@@ -141,7 +149,12 @@ class StoreCommit:
             if not self._is_published(prepared):
                 raise
         with suppress(OSError):  # `StoreTable.remove_leftovers` tries again
-            self._tidy(now.content if now else b"", prepared)
+            former = now.content if now else b""
+            objects = self.objects
+            objects.store.put(objects.of_output(SUCCESS), b"")
+            kept = set(files_of(parse(prepared.content) or {}))
+            gone = [objects.of_output(name) for name in files_of(parse(former) or {}) if name not in kept]
+            objects.delete([*gone, *objects.files_beside("new", self.token)])
 
     def progress(self, run: str) -> Progress:
         now = self.objects.read()
@@ -164,28 +177,12 @@ class StoreCommit:
         found = self.objects.store.get(self._prepared_name) if self.token else None
         return None if found is None else Prepared.parse(found.content)
 
-    def _check(self, there: Mapping[str, int], manifest: Mapping[str, Any]) -> None:
-        try:
-            check_files(self.objects.place.shown, there, manifest)
-        except OutputError as error:
-            now = self.objects.read()
-            if (None if now is None else now.version) != self.base:  # who took the output over has deleted the parts
-                raise self.objects.lost() from error
-            raise
-
     def _is_published(self, prepared: Prepared) -> bool:
         """Whether a put whose answer got lost has taken effect; False where the store does not say that."""
         with suppress(OSError):
             now = self.objects.read()
             return now is not None and now.content == prepared.content
         return False
-
-    def _tidy(self, former: bytes, prepared: Prepared) -> None:
-        objects = self.objects
-        objects.store.put(objects.of_output(SUCCESS), b"")
-        kept = set(files_of(parse(prepared.content) or {}))
-        gone = [objects.of_output(name) for name in files_of(parse(former) or {}) if name not in kept]
-        objects.delete([*gone, *objects.files_beside("new", self.token)])
 
 
 _TRIES = 5

@@ -149,7 +149,9 @@ class FolderTable:
 
         The swap is completed if the new result is complete, else undone.
         """
-        left = self._leftovers()
+        with os.scandir(self.place.parent) as entries:
+            found = [(Path(entry.path), self.place.role_of(entry.name)) for entry in entries]
+        left = [(path, *role) for path, role in found if role]
         for path, role, token in left:
             if role == "old" and not Path(self.place.path).exists():
                 new = Path(self.place.beside("new", token))
@@ -163,11 +165,6 @@ class FolderTable:
 
     def token_of(self, run: str) -> str:
         return token_of(self.place, run, self.commit)
-
-    def _leftovers(self) -> list[tuple[Path, str, str]]:
-        with os.scandir(self.place.parent) as entries:
-            found = [(Path(entry.path), self.place.role_of(entry.name)) for entry in entries]
-        return [(path, *role) for path, role in found if role]
 
 
 def _remove(place: Place, folder: Path) -> None:

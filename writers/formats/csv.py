@@ -51,15 +51,12 @@ def _join(parts: Sequence[Path], file: IO[bytes]) -> None:
     concatenate(parts[:1], file)
     for part in parts[1:]:
         with part.open("rb") as content:
-            content.seek(_header_end(content.read(_HEADER)))
+            data = content.read(_HEADER)
+            at = data.find(b"\n")
+            while data.count(b'"', 0, at) % 2:
+                at = data.find(b"\n", at + 1)
+            content.seek(at + 1)
             shutil.copyfileobj(content, file, 1 << 20)
-
-
-def _header_end(data: bytes) -> int:
-    at = data.find(b"\n")
-    while data.count(b'"', 0, at) % 2:
-        at = data.find(b"\n", at + 1)
-    return at + 1
 
 
 ENCODER = Encoder(begin, _join)

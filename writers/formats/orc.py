@@ -41,7 +41,9 @@ def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]
 
     Raises `DataError` for a timestamp that readers would not read as that time.
     """
-    target = pa.schema([field.with_type(_stored(field.type)) for field in plain(schema)])
+    target = pa.schema(
+        [field.with_type(pa.date32() if pa.types.is_date64(field.type) else field.type) for field in plain(schema)]
+    )
     with orc.ORCWriter(
         file, compression=_COMPRESSION, stripe_size=_STRIPE, dictionary_key_size_threshold=_DICTIONARY
     ) as writer:
@@ -54,11 +56,6 @@ def begin(schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> Iterator[Write]
             writer.write(stored)
 
         yield write
-
-
-def _stored(kind: pa.DataType) -> pa.DataType:
-    """Return the type that holds the values of another: ORC would make a timestamp of a date in milliseconds."""
-    return pa.date32() if pa.types.is_date64(kind) else kind
 
 
 def _check_times(column: pa.ChunkedArray, name: str) -> None:

@@ -133,7 +133,14 @@ class _File:
                 if self.writer is None:
                     self.writer = stack.enter_context(self._open(conform))
                 else:
-                    conform = _like(conform, self.writer.schema)
+                    columns = [
+                        column.dictionary_encode() if pa.types.is_dictionary(field.type) else column.cast(field.type)
+                        for column, field in zip(conform.columns, self.writer.schema, strict=True)
+                    ]
+                    conform = pa.table(
+                        [c.cast(f.type) for c, f in zip(columns, self.writer.schema, strict=True)],
+                        schema=self.writer.schema,
+                    )
                 _write(self.writer, conform)
 
             yield write
@@ -189,14 +196,6 @@ def _sampled_places(size: int) -> npt.NDArray[np.int64]:
 def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
     for start in range(0, table.num_rows, ROW_GROUP):
         writer.write_table(_compact(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
-
-
-def _like(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = [
-        column.dictionary_encode() if pa.types.is_dictionary(field.type) else column.cast(field.type)
-        for column, field in zip(table.columns, schema, strict=True)
-    ]
-    return pa.table([c.cast(f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _conform(table: pa.Table, target: pa.Schema) -> pa.Table:

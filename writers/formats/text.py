@@ -119,7 +119,10 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
     if is_list(kind):
         return _list(array, name, exact)
     if pa.types.is_struct(kind):
-        return _struct(array, name, exact)
+        if not array.type.num_fields:
+            return pc.if_else(array.is_valid(), "{}", pa.scalar(None, pa.string()))
+        text = objects(array.type.names, array.flatten(), name, exact)
+        return pc.if_else(array.is_valid(), text, None) if array.null_count else text
     if pa.types.is_floating(kind):
         return _float(array, exact)
     literals = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_null, pa.types.is_duration)
@@ -205,13 +208,6 @@ def _list(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(ends, items), ",")
     return pc.if_else(array.is_valid(), pc.binary_join_element_wise("[", joined, "]", ""), None)
-
-
-def _struct(array: pa.StructArray, name: str, exact: bool) -> pa.StringArray:
-    if not array.type.num_fields:
-        return pc.if_else(array.is_valid(), "{}", pa.scalar(None, pa.string()))
-    text = objects(array.type.names, array.flatten(), name, exact)
-    return pc.if_else(array.is_valid(), text, None) if array.null_count else text
 
 
 def objects(keys: list[str], columns: list[pa.Array], name: str | None = None, exact: bool = False) -> pa.StringArray:

@@ -63,7 +63,9 @@ def refuse_overlap(
             raise ConfigError(f"{role} {out.shown} is the {what} {text} itself", do)
         if holds(path, out.path):
             raise ConfigError(f"{role} {out.shown} is inside the {what} {text}", do)
-        found = (os.path.realpath(match) for match in _matches(out, path))
+        found = (
+            os.path.realpath(match) for match in (globbed(path) if is_local(out.fs) and is_glob(path) else iter(()))
+        )
         if is_within(fixed_part(path), out.path) or any(is_within(each, out.path) for each in found):
             raise ConfigError(f"{role} {out.shown} contains the {what} {text}", do)
 
@@ -145,10 +147,6 @@ def _resolve_input(text: str) -> tuple[fs.FileSystem, str]:
     head = fixed_part(text)
     system, base = resolve(head or ("/" if text.startswith("/") else "."))
     return system, posixpath.join(base, text[len(head) :].lstrip("/"))
-
-
-def _matches(out: Place, path: str) -> Iterator[str]:
-    return globbed(path) if is_local(out.fs) and is_glob(path) else iter(())
 
 
 Mode = Literal["error", "overwrite"]

@@ -74,7 +74,10 @@ def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.in
     texts = [NULL if not text else escape(text) for text in [*_texts(encoded.dictionary, name), None]]
     found = {text: code for code, text in enumerate(dict.fromkeys(texts))}
     folders = [f"{escape(name)}={text}" for text in found]
-    _check_length(name, folders)
+    for folder in folders:
+        if (length := len(folder.encode())) > LONGEST:
+            what = f"a value of {name!r} would name a folder with {length:,} bytes, and a name has at most {LONGEST}"
+            raise DataError(f"{what}: {folder[:40]}..", "partition by a shorter column, or by a part of this one")
     own = encoded.indices.cast(pa.int64()).fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return np.array([found[text] for text in texts], np.int64)[own], folders
 
@@ -129,13 +132,6 @@ def _float_text(value: float, kind: pa.DataType) -> str:
 
 
 _ODD_FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-
-
-def _check_length(name: str, folders: Iterable[str]) -> None:
-    for folder in folders:
-        if (length := len(folder.encode())) > LONGEST:
-            what = f"a value of {name!r} would name a folder with {length:,} bytes, and a name has at most {LONGEST}"
-            raise DataError(f"{what}: {folder[:40]}..", "partition by a shorter column, or by a part of this one")
 
 
 def _is_bytes(kind: pa.DataType) -> bool:

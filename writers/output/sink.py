@@ -302,15 +302,12 @@ class FileSink:
             return
         with output_errors(self.shown):
             if self.suffix and not self.parts_in:
-                self._delete_own_parts()
+                for path in list_files(self.fs, self.root):
+                    name = path.rpartition("/")[2]
+                    if name.startswith(PART) and name.endswith(f"{self.suffix}.{self.format}"):
+                        self.fs.delete_file(path)
             else:
                 self._delete_parts(f"{self.staging}/{self.parts_in}")
-
-    def _delete_own_parts(self) -> None:
-        for path in list_files(self.fs, self.root):
-            name = path.rpartition("/")[2]
-            if name.startswith(PART) and name.endswith(f"{self.suffix}.{self.format}"):
-                self.fs.delete_file(path)
 
     def _delete_parts(self, folder: str) -> None:
         for found in self.fs.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
@@ -473,8 +470,4 @@ def _tables(sink: FileSink, part: Part) -> Iterator[pa.Table]:
     with output_errors(f"{sink.shown}/{part.name}"), sink.fs.open_input_file(f"{sink.staging}/{part.name}") as file:
         for batch in pq.ParquetFile(file).iter_batches(_ROWS, columns=[*sink.schema.names, *only]):
             table = pa.Table.from_batches([batch])
-            yield table.filter(_is_row(table[MARK])) if only else table
-
-
-def _is_row(marks: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.fill_null(pc.not_equal(marks, "only"), True)
+            yield table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True)) if only else table

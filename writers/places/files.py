@@ -37,7 +37,12 @@ def replace(out: Path, new: Path, old: Path) -> None:
     if is_vacant(out):
         new.rename(out)
     elif not exchange(new, out):
-        _swap_in_two_steps(new, out, old)
+        out.rename(old)
+        try:
+            new.rename(out)
+        except OSError:
+            old.rename(out)
+            raise
     sync(out.parent)
 
 
@@ -61,15 +66,6 @@ def exchange(one: Path, other: Path) -> bool:
     if code in _UNSUPPORTED:
         return False
     raise OSError(code, os.strerror(code), str(other))
-
-
-def _swap_in_two_steps(new: Path, out: Path, old: Path) -> None:
-    out.rename(old)
-    try:
-        new.rename(out)
-    except OSError:
-        old.rename(out)
-        raise
 
 
 def sync(path: Path) -> None:

@@ -112,7 +112,10 @@ def store_at(address: StoreAddress) -> Objects:
     if address.scheme == "s3":
         return Objects(S3Store(address.bucket, **given, **_s3(address)))
     if address.scheme == "gs":
-        return Objects(GCSStore(address.bucket, **given, **_gs()))
+        # Return the settings of Google's store: none, but for an emulator, which takes all for its owner.
+        host = google_emulator()
+        key = {"gcs_base_url": host, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+        return Objects(GCSStore(address.bucket, **given, **{"service_account_key": json.dumps(key)} if host else {}))
     return Objects(AzureStore(address.bucket, **given, **_abfs(address)))
 
 
@@ -127,13 +130,6 @@ def _s3(address: StoreAddress) -> dict[str, Any]:
     from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415 - slow to load, and seldom needed
 
     return {**found, "credential_provider": Boto3CredentialProvider()}
-
-
-def _gs() -> dict[str, Any]:
-    """Return the settings of Google's store: none, but for an emulator, which takes all for its owner."""
-    host = google_emulator()
-    key = {"gcs_base_url": host, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
-    return {"service_account_key": json.dumps(key)} if host else {}
 
 
 def _abfs(address: StoreAddress) -> dict[str, Any]:

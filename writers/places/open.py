@@ -51,7 +51,19 @@ def abort_uploads(address: StoreAddress, beginnings: Iterable[str], may_abort: C
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to load, and seldom needed
 
     try:
-        client = _client(address)
+        import boto3  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+
+        host = address.option("endpoint_override")
+        secure = address.option("scheme") or "https"
+        given = {"aws_access_key_id": address.user, "aws_secret_access_key": address.password} if address.user else {}
+        client = boto3.client(
+            "s3",
+            endpoint_url=(host if "://" in host else f"{secure}://{host}") if host else endpoint(),
+            region_name=address.option("region"),
+            config=Config(connect_timeout=_WAIT, read_timeout=_WAIT * 10, retries={"max_attempts": 2}),
+            **given,
+        )
         found = [upload for begin in beginnings for upload in _uploads(client, address.bucket, begin)]
         left = [upload for upload in found if may_abort(upload["Key"])]
         for upload in left:
@@ -64,19 +76,3 @@ def abort_uploads(address: StoreAddress, beginnings: Iterable[str], may_abort: C
 def _uploads(client: Any, bucket: str, begin: str) -> Iterable[Any]:
     for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=begin):
         yield from page.get("Uploads", ())
-
-
-def _client(address: StoreAddress) -> Any:
-    import boto3  # noqa: PLC0415
-    from botocore.config import Config  # noqa: PLC0415
-
-    host = address.option("endpoint_override")
-    secure = address.option("scheme") or "https"
-    given = {"aws_access_key_id": address.user, "aws_secret_access_key": address.password} if address.user else {}
-    return boto3.client(
-        "s3",
-        endpoint_url=(host if "://" in host else f"{secure}://{host}") if host else endpoint(),
-        region_name=address.option("region"),
-        config=Config(connect_timeout=_WAIT, read_timeout=_WAIT * 10, retries={"max_attempts": 2}),
-        **given,
-    )

@@ -264,16 +264,9 @@ def rebuild(storage: StateStorage) -> Journal | None:
     if in_place is not None and in_place.run == run:  # what is staged is by now the former unit, or a copy
         return None
     if record is not None and record.run == run:
-        outputs = tuple(_rebuilt(output, run) for output in record.outputs)
-        return Journal(record.label, run, _keep(record), outputs)
+        outputs = tuple(
+            JournaledOutput(output.shown, output.path, table_of(output.path).token_of(run)) for output in record.outputs
+        )
+        keep = record.job.get("keep")
+        return Journal(record.label, run, keep if isinstance(keep, int) else sys.maxsize, outputs)
     raise DamagedError(f"{storage.path_of(JOURNAL)} is damaged, and no staged unit shows what it held", GIVE_UP)
-
-
-def _keep(record: UnitRecord) -> int:
-    keep = record.job.get("keep")
-    return keep if isinstance(keep, int) else sys.maxsize
-
-
-def _rebuilt(output: WrittenOutput, run: str) -> JournaledOutput:
-    """Return an output with the id of its staging folder; the id is empty where the output is in place or lost."""
-    return JournaledOutput(output.shown, output.path, table_of(output.path).token_of(run))

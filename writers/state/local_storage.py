@@ -27,7 +27,7 @@ from ..places.place import Place, new_token
 from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
 from .stage_files import ParquetStateFiles, is_part
 from .storage import with_forgotten
-from .unit_record import StageRecord, UnitRecord
+from .unit_record import UnitRecord
 
 # The unit of a state in a local folder: its staging folder becomes the folder of the unit.
 
@@ -79,7 +79,17 @@ class UnitSwap:
         """
         for stage in record.stages:
             self.stage(stage.name)  # makes the folder of a stage that left nothing
-            self._check_parts(stage)
+            shown, folder = f"{self.shown}/{self.label}/{stage.name}", Path(self.staging, stage.name)
+            with output_errors(shown):
+                there = {path.name for path in folder.iterdir()}
+                for name in filter(is_attempt, there):
+                    (folder / name).unlink()
+            recorded = {part.name for part in stage.parts}
+            if missing := sorted(recorded - there):
+                what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
+                raise OutputError(what, "keep the state in a folder that all workers share")
+            if stray := sorted(filter(is_part, there - recorded)):
+                raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
         with output_errors(f"{self.shown}/{self.label}"):
             for stage in record.stages:
                 atomic_swap.sync(Path(self.staging, stage.name))
@@ -114,19 +124,6 @@ class UnitSwap:
     @property
     def _former(self) -> Path:
         return self.root / f".old-{self.token}"
-
-    def _check_parts(self, stage: StageRecord) -> None:
-        shown, folder = f"{self.shown}/{self.label}/{stage.name}", Path(self.staging, stage.name)
-        with output_errors(shown):
-            there = {path.name for path in folder.iterdir()}
-            for name in filter(is_attempt, there):
-                (folder / name).unlink()
-        recorded = {part.name for part in stage.parts}
-        if missing := sorted(recorded - there):
-            what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
-            raise OutputError(what, "keep the state in a folder that all workers share")
-        if stray := sorted(filter(is_part, there - recorded)):
-            raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
 
 
 def put(path: Path, text: str) -> None:

@@ -157,7 +157,10 @@ class ParquetStateFiles:
         shown = f"{self.shown}/{part.name}"
         with _reading(shown):
             data = self._at.read(part.name)
-            _check(shown, part, data)
+            if data.size != part.nbytes:
+                raise damaged(shown, f"it has {data.size:,} bytes, not the {part.nbytes:,} of its record")
+            if part.checksum is not None and (found := checksum(data)) != part.checksum:
+                raise damaged(shown, f"its checksum is {found}, not the {part.checksum} of its record")
             with parquet.ParquetFile(pa.BufferReader(data)) as file:
                 written = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(file.metadata.metadata[b"ARROW:schema"])))
                 table = _in_types(file.read(), written)  # Parquet has no seconds, for one
@@ -331,13 +334,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def damaged(shown: str, why: str) -> DamagedError:
     """Return the error for a file of a unit that differs from what was written."""
     return DamagedError(f"{shown} is damaged: {why}", _RESTORE)
-
-
-def _check(shown: str, part: Part, data: pa.Buffer) -> None:
-    if data.size != part.nbytes:
-        raise damaged(shown, f"it has {data.size:,} bytes, not the {part.nbytes:,} of its record")
-    if part.checksum is not None and (found := checksum(data)) != part.checksum:
-        raise damaged(shown, f"its checksum is {found}, not the {part.checksum} of its record")
 
 
 @contextmanager

@@ -83,7 +83,12 @@ class HeldHead:
         Raises `OutputError` where another run has taken the state, `OSError` where the store does not answer.
         """
         if self.tried is not None:
-            self._look_again(self.tried)
+            found = self.objects.get(JOURNAL)
+            if found is not None and found.content == self.tried:
+                self.head, self.version = Head.parse(self.tried, self.shown), found.version
+            elif found is None or found.version != self.version:
+                raise self._is_lost()
+            self.tried = None
         content = self.tried = head.to_bytes()
         try:
             self.version = self.objects.replace(JOURNAL, content, self.version)
@@ -97,14 +102,6 @@ class HeldHead:
         found = self.objects.get(JOURNAL)
         is_own = found is not None and found.version == self.version
         return None if is_own or self.tried is not None else self._is_lost()
-
-    def _look_again(self, tried: bytes) -> None:
-        found = self.objects.get(JOURNAL)
-        if found is not None and found.content == tried:
-            self.head, self.version = Head.parse(tried, self.shown), found.version
-        elif found is None or found.version != self.version:
-            raise self._is_lost()
-        self.tried = None
 
     def _is_lost(self) -> OutputError:
         return lost_to(self.objects, LOCK, self.owner, f"the state {self.shown}")

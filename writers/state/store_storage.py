@@ -19,7 +19,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from ...windowing.errors import ConfigError, DamagedError, OutputError, WincliError, printable
+from ...windowing.errors import ConfigError, DamagedError, OutputError, printable
 from ...windowing.support.file_systems import StoreAddress, reach, scheme_of
 from ...windowing.support.redaction import redacted_path
 from ..commit.contract import Progress
@@ -33,7 +33,7 @@ from .local_storage import LocalFolder
 from .stage_files import ParquetStateFiles, StoreStage, is_part
 from .storage import StateStorage, UnitCommit, with_forgotten
 from .store_head import Head, HeldHead, ListedObjects, take
-from .unit_record import StageRecord, UnitRecord
+from .unit_record import UnitRecord
 
 # The unit of a state in a store: its files are written where they stay, and the head names the run.
 
@@ -95,7 +95,15 @@ class UnitPut:
         with output_errors(f"{self.state.shown}/{self.label}"):
             there = self.state.objects.list_own(self.staging)
             for stage in record.stages:
-                self._check_parts(stage, there)
+                shown, folder = f"{self.state.shown}/{self.label}/{stage.name}", f"{self.staging}/{stage.name}/"
+                for part in stage.parts:
+                    if there.get(folder + part.name) != part.nbytes:
+                        what = f"cannot write {shown}: {part.name} is not as its task wrote it; nothing was written"
+                        raise OutputError(what, "run again")
+                recorded = {part.name for part in stage.parts}
+                names = (name.removeprefix(folder) for name in sorted(there) if name.startswith(folder))
+                if stray := next((name for name in names if is_part(name) and name not in recorded), None):
+                    raise OutputError(f"cannot write {shown}: no task knows of {stray}; nothing was written")
             self.state.objects.put(f"{self.staging}/{RECORD}", record.to_json().encode())
 
     def publish(self) -> None:
@@ -124,17 +132,6 @@ class UnitPut:
 
     def _is_published(self, run: str) -> bool:
         return self.state.head().units.get(self.label) == run
-
-    def _check_parts(self, stage: StageRecord, there: dict[str, int]) -> None:
-        shown, folder = f"{self.state.shown}/{self.label}/{stage.name}", f"{self.staging}/{stage.name}/"
-        for part in stage.parts:
-            if there.get(folder + part.name) != part.nbytes:
-                what = f"cannot write {shown}: {part.name} is not as its task wrote it; nothing was written"
-                raise OutputError(what, "run again")
-        recorded = {part.name for part in stage.parts}
-        names = (name.removeprefix(folder) for name in sorted(there) if name.startswith(folder))
-        if stray := next((name for name in names if is_part(name) and name not in recorded), None):
-            raise OutputError(f"cannot write {shown}: no task knows of {stray}; nothing was written")
 
 
 _PROBE = ".wincli-probe"
@@ -184,7 +181,9 @@ class StoreFolder:
             self._change(replace(self.head(), journal=text))
         elif name == RUNNING:
             self._change(replace(self.head(), running=text))
-        elif not self._is_lost():  # who has the state now does not want the notes of another run
+        elif not (
+            self.held is not None and self.held.loss() is not None
+        ):  # who has the state now does not want the notes of another run
             self.objects.store.put(name, text.encode())
 
     def delete(self, name: str) -> None:
@@ -227,11 +226,15 @@ class StoreFolder:
                 raise ConfigError(f"{what}; nothing was written", do)
         with hold_lease(store, LOCK, owner, shown, "choose another state") as former:
             with output_errors(shown):
-                self._take(owner)
+                found = self.objects.store.get(JOURNAL)
+                self.objects.there = self.objects.store.list()
+                self.held = take(self.objects.store, found, self._head_in(found), owner, self.shown)
             try:
                 yield former
             except (ConfigError, DamagedError) as error:  # if another run has the state now, this one met its results
-                self._check_held(error)
+                with suppress(OSError):
+                    if self.held is not None and (lost := self.held.loss()) is not None:
+                        raise lost from error
                 raise
             finally:
                 self.held = self.objects.there = None
@@ -303,7 +306,14 @@ class StoreFolder:
         if (forgotten := self.read(FORGOTTEN)) is not None:
             local.put(FORGOTTEN, forgotten.decode())
         for record in self.records().values():
-            self._copy_unit(record, target / record.label)
+            folder = target / record.label
+            folder.mkdir()
+            (folder / RECORD).write_text(record.to_json(), encoding="utf-8")
+            for stage in record.stages if self.has_data(record) else ():
+                (folder / stage.name).mkdir()
+                for part in stage.parts:
+                    name = f"{stage.name}/{part.name}"
+                    (folder / name).write_bytes(self.objects.read_recorded(f"{record.label}/.{record.run}/{name}"))
 
     def leftovers(self) -> Mapping[str, int]:
         units = self.head().units
@@ -315,19 +325,6 @@ class StoreFolder:
     @property
     def _is_unsure(self) -> bool:
         return self.held is not None and self.held.tried is not None
-
-    def _is_lost(self) -> bool:
-        return self.held is not None and self.held.loss() is not None
-
-    def _take(self, owner: Owner) -> None:
-        found = self.objects.store.get(JOURNAL)
-        self.objects.there = self.objects.store.list()
-        self.held = take(self.objects.store, found, self._head_in(found), owner, self.shown)
-
-    def _check_held(self, error: WincliError) -> None:
-        with suppress(OSError):
-            if self.held is not None and (lost := self.held.loss()) is not None:
-                raise lost from error
 
     def _change(self, head: Head) -> None:
         assert self.held is not None
@@ -367,15 +364,6 @@ class StoreFolder:
     def _data_of(self, record: UnitRecord) -> list[str]:
         own = self.objects.below(f"{record.label}/.{record.run}")
         return [name for name in own if not name.endswith(f"/.{record.run}/{RECORD}")]
-
-    def _copy_unit(self, record: UnitRecord, folder: Path) -> None:
-        folder.mkdir()
-        (folder / RECORD).write_text(record.to_json(), encoding="utf-8")
-        for stage in record.stages if self.has_data(record) else ():
-            (folder / stage.name).mkdir()
-            for part in stage.parts:
-                name = f"{stage.name}/{part.name}"
-                (folder / name).write_bytes(self.objects.read_recorded(f"{record.label}/.{record.run}/{name}"))
 
 
 def _is_left(name: str, units: Mapping[str, str]) -> bool:

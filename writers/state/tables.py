@@ -64,7 +64,26 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     found = stage_of(record, stage, folder)
     if not view.storage.has_data(record) and found.parts:
         raise ConfigError(f"{folder} no longer keeps the windows of {record.label}", "take a newer unit")
-    return _one_table(view.storage.files(record, found.name), found, (record.ordinal + 1) * UNIT_DISTANCE)
+    # Return the table of a stage. ``next_pos``: the arrival position of the next row.
+    files = view.storage.files(record, found.name)
+    job = {"format": FORMAT, **found.identity}
+    key, order = list(job["key"]), list(job["order"])
+    keys, rows = (_read(files, kind) for kind in ("keys", "rows"))
+    position, advances = (files.read_table(name) for name in ("position", "advances"))
+    clock, watermark = found.registers["clock"], found.registers["watermark"]
+    registers = Registers(json.dumps(job), (record.ordinal + 1) * UNIT_DISTANCE, clock, watermark, position, advances)
+    if rows is None:
+        # Return a table of rows without a row; its types are those of the identity of the job.
+        columns = job["columns"]
+        types = {name: dtype for name, text in columns.items() if (dtype := type_of_text(text)) is not None}
+        types |= {} if keys is None else {name: keys.schema.field(name).type for name in key}
+        state = {POS: pa.int64(), RANK: pa.int64(), SHOWN: pa.bool_(), LAST: pa.bool_()}
+        rows = pa.schema({**{name: types[name] for name in key if name in types}, **types, **state}).empty_table()
+    schema = _schema(keys, rows, key, registers)
+    if keys is None:
+        return state_table(schema, registers, None, None)
+    values = [name for name in rows.column_names if name not in key and name not in (POS, RANK, SHOWN, LAST)]
+    return state_table(schema, registers, window_state(keys, rows, key, order, values), None)
 
 
 def record_of(records: Sequence[UnitRecord], unit: str | None, folder: str) -> UnitRecord:
@@ -87,35 +106,10 @@ def stage_of(record: UnitRecord, stage: str | None, folder: str) -> StageRecord:
     return record.stages[0 if stage is None else names.index(stage)]
 
 
-def _one_table(files: ParquetStateFiles, stage: StageRecord, next_pos: int) -> pa.Table:
-    """Return the table of a stage. ``next_pos``: the arrival position of the next row."""
-    job = {"format": FORMAT, **stage.identity}
-    key, order = list(job["key"]), list(job["order"])
-    keys, rows = (_read(files, kind) for kind in ("keys", "rows"))
-    position, advances = (files.read_table(name) for name in ("position", "advances"))
-    clock, watermark = stage.registers["clock"], stage.registers["watermark"]
-    registers = Registers(json.dumps(job), next_pos, clock, watermark, position, advances)
-    if rows is None:
-        rows = _no_rows(keys, key, job["columns"])
-    schema = _schema(keys, rows, key, registers)
-    if keys is None:
-        return state_table(schema, registers, None, None)
-    values = [name for name in rows.column_names if name not in key and name not in (POS, RANK, SHOWN, LAST)]
-    return state_table(schema, registers, window_state(keys, rows, key, order, values), None)
-
-
 def _read(files: ParquetStateFiles, kind: Any) -> pa.Table | None:
     tables = [as_table(files.read_part(part)) for part in files.parts(kind)]
     filled = [table for table in tables if table.num_rows] or tables[:1]
     return pa.concat_tables(filled) if filled else None
-
-
-def _no_rows(keys: pa.Table | None, key: Sequence[str], columns: Mapping[str, str]) -> pa.Table:
-    """Return a table of rows without a row; its types are those of the identity of the job."""
-    types = {name: dtype for name, text in columns.items() if (dtype := type_of_text(text)) is not None}
-    types |= {} if keys is None else {name: keys.schema.field(name).type for name in key}
-    state = {POS: pa.int64(), RANK: pa.int64(), SHOWN: pa.bool_(), LAST: pa.bool_()}
-    return pa.schema({**{name: types[name] for name in key if name in types}, **types, **state}).empty_table()
 
 
 def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers: Registers) -> pa.Schema:
@@ -125,7 +119,10 @@ def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers
     own = [field for field in ([] if keys is None else keys.schema) if field.name not in key]
     own = [field.with_name(field.name.removeprefix(HIDDEN)) for field in own if not pa.types.is_null(field.type)]
     held = [field for field in rows.schema if field.name not in key]
-    measures = [pa.field(name, _measure(getattr(registers, name))) for name in ("clock", "watermark")]
+    measures = [
+        pa.field(name, pa.float64() if isinstance(getattr(registers, name), float) else pa.int64())
+        for name in ("clock", "watermark")
+    ]
     told = [pa.field("job", pa.string()), pa.field("rows", pa.int64()), *measures]
     if registers.position is not None:
         told.append(pa.field("position", pa.struct(list(registers.position.schema))))
@@ -134,10 +131,6 @@ def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers
     of_key = pa.struct([*own, (PARTS, pa.int64()), (NEXT, pa.int64())])
     columns = [(PART, pa.int64()), (STATE, of_key), (ROWS, pa.list_(pa.struct(held))), (REGISTERS, pa.struct(told))]
     return pa.schema([*(rows.schema.field(name) for name in key), *columns])
-
-
-def _measure(value: float | None) -> pa.DataType:
-    return pa.float64() if isinstance(value, float) else pa.int64()
 
 
 # A new state of ``wincli run --state`` from the one table that users keep (docs/state.md#as-one-table).
@@ -172,31 +165,20 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
         if opened.records:
             raise ConfigError(f"the state {folder} has units already", "name a new folder")
         with opened.begin(_LABEL, 0, []) as staging:
-            record = _stage_record(staging, stage, identity, registers, held, key)
+            files = staging.stage(stage)
+            rows, advances = _numbered(held.rows, registers.advances)
+            parts = _write_parts(files, held.keys, rows, key)
+            if registers.position is not None:
+                parts.append(files.write_table("position", registers.position))
+            if advances is not None:
+                parts.append(files.write_table("advances", advances))
+            is_shown = combined(rows.column(SHOWN)).to_numpy(zero_copy_only=False)
+            held_rows = int(np.count_nonzero(~is_shown))
+            counts = asdict(Counts(held=held_rows, carried=held_rows))
+            told = {"clock": registers.clock, "watermark": registers.watermark}
+            kept = int(np.count_nonzero(_counts(held.keys, rows, key)))
+            record = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))
             commit_together(staging, _unit_record(staging, record, began, folder), [], 1)
-
-
-def _stage_record(
-    staging: StateStaging,
-    stage: str,
-    identity: Mapping[str, Any],
-    registers: Registers,
-    held: StateRows,
-    key: list[str],
-) -> StageRecord:
-    files = staging.stage(stage)
-    rows, advances = _numbered(held.rows, registers.advances)
-    parts = _write_parts(files, held.keys, rows, key)
-    if registers.position is not None:
-        parts.append(files.write_table("position", registers.position))
-    if advances is not None:
-        parts.append(files.write_table("advances", advances))
-    is_shown = combined(rows.column(SHOWN)).to_numpy(zero_copy_only=False)
-    held_rows = int(np.count_nonzero(~is_shown))
-    counts = asdict(Counts(held=held_rows, carried=held_rows))
-    told = {"clock": registers.clock, "watermark": registers.watermark}
-    kept = int(np.count_nonzero(_counts(held.keys, rows, key)))
-    return StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))
 
 
 def _write_parts(files: ParquetStateFiles, keys: pa.Table, rows: pa.Table, key: list[str]) -> list[Part]:

@@ -193,13 +193,6 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
     if is_sealed != (format == FORMAT):
         raise ValueError("its checksum is gone")
     record = _built(value)
-    _check_types(record)
-    if not is_sealed:
-        _check_keys(record)
-    return record
-
-
-def _check_types(record: UnitRecord) -> None:
     parts = [part for stage in record.stages for part in stage.parts]
     texts = (record.label, record.run, record.state, *(part.name for part in parts))
     numbers = (record.ordinal, record.reruns, *(part.rows for part in parts), *(part.nbytes for part in parts))
@@ -207,6 +200,9 @@ def _check_types(record: UnitRecord) -> None:
     is_right = all(isinstance(text, str) for text in texts) and all(type(n) is int for n in numbers)
     if not is_right or not all(text is None or isinstance(text, str) for text in maybe):
         raise TypeError("a value is of another type")
+    if not is_sealed:
+        _check_keys(record)
+    return record
 
 
 _LATER = {"panes_hidden"}

@@ -129,7 +129,15 @@ class _Reader:
         if (path := self._file_in(node)) is not None:
             if path.suffix.lower() != ".csv":
                 raise self._error(node, f"{what}: {path} is no CSV", "write the rows here, or name a file of CSV")
-            return self._csv_of(node, what, path)
+            try:
+                text = path.read_text(encoding="utf-8-sig", errors="replace")
+            except OSError as error:
+                raise self._error(
+                    node, f"{what}: {path} cannot be read: {error.strerror}", "name another file"
+                ) from None
+            if not text.strip():
+                raise self._error(node, f"{what}: {path} is empty", "write the names of its columns in its first line")
+            return CsvRows(text)
         if isinstance(node, yaml.ScalarNode) and kind_of(node) == "string" and node.value.strip():
             return CsvRows(node.value)
         if isinstance(node, yaml.SequenceNode):
@@ -137,15 +145,6 @@ class _Reader:
         found = "an empty text" if isinstance(node, yaml.ScalarNode) and not node.value else describe(node)
         do = "write a list of mappings, [] for none, or CSV after |"
         raise self._error(node, f"{what} must be rows, not {found}", do)
-
-    def _csv_of(self, node: yaml.Node, what: str, path: Path) -> CsvRows:
-        try:
-            text = path.read_text(encoding="utf-8-sig", errors="replace")
-        except OSError as error:
-            raise self._error(node, f"{what}: {path} cannot be read: {error.strerror}", "name another file") from None
-        if not text.strip():
-            raise self._error(node, f"{what}: {path} is empty", "write the names of its columns in its first line")
-        return CsvRows(text)
 
     def _file_in(self, node: yaml.Node) -> Path | None:
         """Return the file that a text of one line names by its ending, None where the node is no such text."""

@@ -76,7 +76,8 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     units = _units(case, values.get("unit", "day"))
     delimiter = _delimiter(values)
     inputs = _texts(values.get("input", "input"))
-    own = _inputs(folder, inputs, case.is_range)
+    # Return a path of the case for each input of the job; in a range with the part of it that names the unit.
+    own = [f"{folder}/input-{at}" + (_below(path) if case.is_range else "") for at, path in enumerate(inputs)]
     tables = _tables(case, folder, values)
     placed = [_write(case, part, unit, inputs, own, delimiter) for part, unit in zip(parts, units, strict=True)]
     for part, unit in zip(parts, units, strict=True):
@@ -141,11 +142,6 @@ _LABELS: Mapping[Kind, str] = {"hour": "2026-11-01T05", "day": "2026-11-01", "we
 
 def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
-
-
-def _inputs(folder: Path, inputs: Sequence[str], is_range: bool) -> list[str]:
-    """Return a path of the case for each input of the job; in a range with the part of it that names the unit."""
-    return [f"{folder}/input-{at}" + (_below(path) if is_range else "") for at, path in enumerate(inputs)]
 
 
 def _below(path: str) -> str:
@@ -233,16 +229,13 @@ def draw_mismatch(run: Run, found: Sequence[tuple[Part, str, Mismatch]]) -> str 
         return None
     part, stage, mismatch = first
     try:
-        return _drawing(run, run.parts.index(part), stage, mismatch)
+        number = run.parts.index(part)
+        at = list(run.outputs[number]).index(stage)
+        request = run.request.stages[at]
+        rows, marks = _input_rows(run, number) if at == 0 else (_result_rows(run, number, at - 1), None)
+        return str(draw(rows, request.spec, **_options(request, marks), **_chosen(request, rows, mismatch)))
     except WincliError:
         return None  # the drawing is an extra: the rows that differ are listed without it
-
-
-def _drawing(run: Run, number: int, stage: str, mismatch: Mismatch) -> str:
-    at = list(run.outputs[number]).index(stage)
-    request = run.request.stages[at]
-    rows, marks = _input_rows(run, number) if at == 0 else (_result_rows(run, number, at - 1), None)
-    return str(draw(rows, request.spec, **_options(request, marks), **_chosen(request, rows, mismatch)))
 
 
 def _options(request: StageRequest, marks: Sequence[int] | None) -> dict[str, Any]:
@@ -280,7 +273,7 @@ def _input_rows(run: Run, number: int) -> tuple[pa.Table, list[int] | None]:
     With a state they are the rows of all parts up to it, as the windows of a part may begin in one before.
     """
     first = 0 if run.request.job.state is not None else number
-    sources = [_source(run, paths) for paths in run.inputs[first : number + 1]]
+    sources = [open_source(paths, run.request.reading, LocalExecutor()) for paths in run.inputs[first : number + 1]]
     tables = [table for source in sources for table in _drawn_tables(source)]
     ends, rows = [], 0
     for source in sources:
@@ -290,10 +283,6 @@ def _input_rows(run: Run, number: int) -> tuple[pa.Table, list[int] | None]:
             ends.append(rows)
     is_stream = any(source.stream is not None for source in sources)
     return pa.concat_tables(tables, promote_options="permissive"), None if is_stream else ends
-
-
-def _source(run: Run, paths: Sequence[str]) -> FileSource:
-    return open_source(paths, run.request.reading, LocalExecutor())
 
 
 def _drawn_tables(source: FileSource) -> list[pa.Table]:
@@ -394,23 +383,20 @@ def _rejects(outputs: Mapping[str, str]) -> pa.Table:
     for folder in outputs.values():
         stored = rejects_of(open_result_folder(folder)) if Path(folder).exists() else None
         if stored is not None:
-            found.append(_flat(_table(stored)))
+            # Return rejects with the columns of the row beside the reason; a column of the row wins over one of ours.
+            rejects = _table(stored)
+            row = rejects.column("row").combine_chunks()
+            columns = {name: rejects.column(name) for name in _REASONS}
+            columns["file"] = pc.replace_substring_regex(columns["file"], _IN_FOLDER, "")
+            if pa.types.is_struct(row.type):
+                names = [field.name for field in row.type if field.name != "reason"]
+                columns |= {name: _as_times(pc.struct_field(row, name)) for name in names}
+            found.append(pa.table(columns))
     return pa.concat_tables(found, promote_options="permissive") if found else pa.table({})
 
 
 def _table(stored: StoredRows) -> pa.Table:
     return pa.concat_tables([stored.schema.empty_table(), *stored.tables()])
-
-
-def _flat(rejects: pa.Table) -> pa.Table:
-    """Return rejects with the columns of the row beside the reason; a column of the row wins over one of ours."""
-    row = rejects.column("row").combine_chunks()
-    columns = {name: rejects.column(name) for name in _REASONS}
-    columns["file"] = pc.replace_substring_regex(columns["file"], _IN_FOLDER, "")
-    if pa.types.is_struct(row.type):
-        names = [field.name for field in row.type if field.name != "reason"]
-        columns |= {name: _as_times(pc.struct_field(row, name)) for name in names}
-    return pa.table(columns)
 
 
 def _as_times(column: pa.Array) -> pa.Array:

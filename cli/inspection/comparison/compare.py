@@ -338,7 +338,11 @@ def _compare_pair(
         return found, ()
     one, other = (None if side is None else side.open() for side in (pair.a, pair.b))
     columns = columns_of([each for each in (one, other) if each is not None], request.by, request.columns)
-    comparison = _comparison(request, columns)
+    sort = request.sort
+    if sort is not None and (sort not in columns.values or not is_number(columns.schema.field(sort).type)):
+        what = f"--sort: {sort!r} is no column of numbers that is compared"
+        raise ConfigError(what, f"name one of {', '.join(_numbers(columns)) or 'another pair of results'}")
+    comparison = Comparison(columns.identity, columns.values, columns.schema, request.tolerance, sort)
     a, b = _Rows(one, other, columns).tables(), _Rows(other, one, columns).tables()
     decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
     for in_a, in_b in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
@@ -349,14 +353,6 @@ def _compare_pair(
         found.tally.add(tally_of(changes))
         take(largest(changes, pair.unit, request.head))
     return replace(found, columns=columns), comparison.numeric
-
-
-def _comparison(request: DiffRequest, columns: Columns) -> Comparison:
-    sort = request.sort
-    if sort is not None and (sort not in columns.values or not is_number(columns.schema.field(sort).type)):
-        what = f"--sort: {sort!r} is no column of numbers that is compared"
-        raise ConfigError(what, f"name one of {', '.join(_numbers(columns)) or 'another pair of results'}")
-    return Comparison(columns.identity, columns.values, columns.schema, request.tolerance, sort)
 
 
 def _numbers(columns: Columns) -> list[str]:

@@ -148,7 +148,11 @@ def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]
         elif there[name] != nbytes:
             yield f"{place.shown}/{name}: it has {there[name]:,} bytes, not {nbytes:,}"
     strays = (
-        name for name in there if name not in recorded and not _is_hidden(name) and not _is_under_way(place, name)
+        name
+        for name in there
+        if name not in recorded
+        and not any(part.startswith(("_", ".")) for part in name.split("/"))
+        and not (not is_local(place.fs) and run_of(name) is not None)
     )
     yield from (f"{place.shown}/{name}: no run has written it there" for name in sorted(strays))
 
@@ -183,15 +187,6 @@ def _blocks(place: Place, name: str) -> Iterator[bytes]:
     with place.fs.open_input_stream(f"{place.path}/{name}", compression=None) as file:
         while block := file.read(_BLOCK):
             yield block
-
-
-def _is_under_way(place: Place, name: str) -> bool:
-    """Whether a file is, by its name, of a run that has not committed; the next run deletes those that are left."""
-    return not is_local(place.fs) and run_of(name) is not None
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
 def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -30,17 +30,13 @@ def tumbling_facts(pane: KeyPane, spec: Tumbling) -> Iterator[Fact]:
         yield Fact("other", "no row of this key is in it; --empty writes such windows")
         return
     policies = spec.policy.policies if isinstance(spec.policy, AnyOf) else (spec.policy,)
-    yield _opened(pane, policies)
+    first, values = int(pane.rows[0]), pane.values
+    text = f"{values.name(first)} opened it{_why_there(pane, policies)}{_condition(policies)}"
+    yield Fact("opened", text, values.pos(first), pane.before)
     ending = closing_policy(pane, policies)
     yield closing_fact(pane, ending)
     for policy in policies:
         yield from near_facts(pane, policy, policy is ending)
-
-
-def _opened(pane: KeyPane, policies: Sequence[Policy]) -> Fact:
-    first, values = int(pane.rows[0]), pane.values
-    text = f"{values.name(first)} opened it{_why_there(pane, policies)}{_condition(policies)}"
-    return Fact("opened", text, values.pos(first), pane.before)
 
 
 def _why_there(pane: KeyPane, policies: Sequence[Policy]) -> str:

@@ -191,11 +191,8 @@ def _last_before(
     before = next((each for each in state.records if each.label == record.previous), None)
     if before is not None and state.storage.has_data(before):
         return state.storage.files(before, before.stages[0].name).read_table(_POSITION)
-    return _found_last(request, [each.source for each in taken])
-
-
-def _found_last(request: JobRequest, sources: Sequence[FileSource]) -> pa.Table | None:
-    """Find the last of the rows that units have taken. Late rows among them do not matter: they sort before others."""
+    # Find the last of the rows that units have taken. Late rows among them do not matter: they sort before others.
+    sources = [each.source for each in taken]
     found: list[pa.Table] = []
     for source in sources:
         stage = plan_stages(request, source)[0]
@@ -254,7 +251,20 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
         search(Path.cwd())
     with ExitStack() as stack:
         if manifest["stages"]:
-            yield _later_stage(request, manifest, stack)
+            # Plan a stage over the result of the stage before: the one that was kept, or one that is computed again.
+            at = len(manifest["stages"])
+            own = replace(request.with_stages(request.stages[at : at + 1]), enrichments=())
+            before = manifest["stages"][-1]
+            if request.job.state is not None:
+                what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
+                raise ConfigError(what, "ask for the windows of that stage, if it has an output")
+            folder = before["output"]
+            if folder is None or not _is_of_same_run(folder, manifest):
+                earlier = request.with_stages(request.stages[:at])
+                folder = stack.enter_context(computed(earlier, open_input(request, manifest)))
+            source = open_source([folder], ReadOptions(), LocalExecutor())
+            note = f"its rows are windows of stage {before['name']}"
+            yield RecordedStage(source, plan_stages(own, source)[0], note)
         else:
             yield _first_stage(request, manifest, stack)
 
@@ -274,23 +284,6 @@ def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
 
     return RecordedStage(*stack.enter_context(enriched(own, found)))
-
-
-def _later_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
-    """Plan a stage over the result of the stage before: the one that was kept, or one that is computed again."""
-    at = len(manifest["stages"])
-    own = replace(request.with_stages(request.stages[at : at + 1]), enrichments=())
-    before = manifest["stages"][-1]
-    if request.job.state is not None:
-        what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
-        raise ConfigError(what, "ask for the windows of that stage, if it has an output")
-    folder = before["output"]
-    if folder is None or not _is_of_same_run(folder, manifest):
-        earlier = request.with_stages(request.stages[:at])
-        folder = stack.enter_context(computed(earlier, open_input(request, manifest)))
-    source = open_source([folder], ReadOptions(), LocalExecutor())
-    note = f"its rows are windows of stage {before['name']}"
-    return RecordedStage(source, plan_stages(own, source)[0], note)
 
 
 def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:

@@ -119,7 +119,9 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
         except WincliError as error:
             problem = error
     if effect is not None and not own.as_json:
-        _print_effect(effect, messages)
+        from ..effect import effect_text  # noqa: PLC0415
+
+        _print(f"{effect_text(effect)}\n", messages)
     print_plan(foreseen, choice, own.as_json, messages, effect)
     if problem is None:
         return OK
@@ -187,12 +189,6 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, mes
 
         values["effect"] = effect_json(effect)
     return json_text(messages.clean_values(values), 2)
-
-
-def _print_effect(effect: Effect, messages: Messages) -> None:
-    from ..effect import effect_text  # noqa: PLC0415
-
-    _print(f"{effect_text(effect)}\n", messages)
 
 
 def _print(text: str, messages: Messages) -> None:

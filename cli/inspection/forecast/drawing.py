@@ -148,7 +148,18 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
     stage = job.plan.stages[0]
     if not choice.rows:
         return None
-    only = _values(stage, choice.only)
+    key, schema, found = stage.plan.key, stage.plan.projection.schema, dict[str, list[Any]]()
+    for name, text in choice.only:
+        if name not in key:
+            what = f"--only: {name!r} is no key column" if key else "--only: the window has no key"
+            raise ConfigError(what, did_you_mean(name, key) if key else "say --key, or leave it out")
+        kind = schema.field(name).type
+        try:
+            value = pa.array([text]).cast(kind)[0].as_py()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise ConfigError(f"--only: {text!r} is no {kind}, which {name} is", "give a value of that type") from None
+        found.setdefault(name, []).append(value)
+    only = found
     if source is None:
         return f"{_NO_DRAWING}: an enrich table is too large to be read here"
     if virtual := stage.plan.projection.virtual:
@@ -179,21 +190,6 @@ def _apart(stage: StagePlan, source: AnySource, only: Mapping[str, list[Any]]) -
     if plan.takes_marks or plan.kind.has_watermark or getattr(plan.spec, "eviction", None) is not None:
         return {}
     return {name: values for name, values in only.items() if name in source.schema.names}
-
-
-def _values(stage: StagePlan, only: Sequence[tuple[str, str]]) -> dict[str, list[Any]]:
-    key, schema, found = stage.plan.key, stage.plan.projection.schema, dict[str, list[Any]]()
-    for name, text in only:
-        if name not in key:
-            what = f"--only: {name!r} is no key column" if key else "--only: the window has no key"
-            raise ConfigError(what, did_you_mean(name, key) if key else "say --key, or leave it out")
-        kind = schema.field(name).type
-        try:
-            value = pa.array([text]).cast(kind)[0].as_py()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise ConfigError(f"--only: {text!r} is no {kind}, which {name} is", "give a value of that type") from None
-        found.setdefault(name, []).append(value)
-    return found
 
 
 def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:

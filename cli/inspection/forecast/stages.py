@@ -103,7 +103,10 @@ def format_of(source: FileSource) -> Format:
 def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
     """Return the columns of a stage's result, with what each holds."""
     plan = stage.plan
-    holds = _words(plan)
+    known = dict.fromkeys(plan.place_names, "number of the row in its window")
+    known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
+    known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
+    holds = known | dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")
     own = _aggregates(stage)
     other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
     return tuple(
@@ -122,13 +125,6 @@ def _aggregates(stage: StagePlan) -> dict[str, str]:
     if calls is None:
         return {"count": "count()"}
     return {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
-
-
-def _words(plan: Plan) -> dict[str, str]:
-    known = dict.fromkeys(plan.place_names, "number of the row in its window")
-    known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
-    known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
-    return known | dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")
 
 
 # What a plan needs in place of Spark: an executor and a place for tables that leave no trace.

@@ -124,7 +124,9 @@ def _seconds(seconds: float) -> str:
 
 def _units(forecast: Forecast) -> Iterator[str]:
     lots = [list(lot) for _, lot in groupby(forecast.units, key=lambda unit: (unit.action, unit.why, unit.is_again))]
-    heads = [(_labels(lot), _action(lot[0])) for lot in lots]
+    heads = [
+        ((f"{lot[0].label}" if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}"), _action(lot[0])) for lot in lots
+    ]
     widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
     for head, lot in zip(heads, lots, strict=True):
         cells = "  ".join(text.ljust(width) for text, width in zip(head, widths, strict=True))
@@ -139,10 +141,6 @@ def _size_of(lot: Sequence[UnitForecast]) -> str:
     files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
     is_read = lot[0].action in ("run", "may run") and files
     return f" ({count_of(files, 'file')}, {size(nbytes)})" if is_read else ""
-
-
-def _labels(lot: Sequence[UnitForecast]) -> str:
-    return f"{lot[0].label}" if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}"
 
 
 def _input(found: InputForecast, label: str | None) -> Iterator[str]:

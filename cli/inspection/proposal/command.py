@@ -49,26 +49,28 @@ def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
     Raises what a run of these rows raises, and `InputError` where the case does not pass when it is read back.
     """
     at = _rows_around_a_boundary(proposal)
-    given = _given(proposal, at)
+    # Return rows as CSV: from texts as they are in the file.
+    sample = proposal.sample
+    columns = proposal.columns or tuple(sample.rows.column_names[:1])
+    taken = _raw(sample, columns, at) if sample.is_text else sample.rows.select(list(columns)).take(pa.array(at))
+    given = _as_csv(columns, taken, sample)
     options: dict[str, Any] = {"schema": types} if (types := _types(proposal)) else {}
-    if _has_line_ends(given):
+    if len(list(csv.reader(io.StringIO(given)))) != len(given.splitlines()):
         options["multiline"] = True
     name = _file_name(proposal, int(at[0]))
     case = Case("rows of the log", 1, (Part(None, 1, {name: CsvRows(given)}),), _as_flags(options))
     windows = windows_of(read_job_file(str(job)), case)
-    text = "\n".join(_lines(job_name, given, name, options, _expected(proposal, windows))) + "\n"
-    _check(job, text)
-    return text
-
-
-def _check(job: Path, text: str) -> None:
-    """Read the case back and run it: what is written must pass."""
+    key = [name for name in proposal.key if name != FILE]
+    names = [name for name in (*key, *_SHOWN, *aggregates(proposal)) if name in windows.column_names]
+    text = "\n".join(_lines(job_name, given, name, options, _as_csv(names, windows, proposal.sample))) + "\n"
+    # Read the case back and run it: what is written must pass.
     path = Path(cases_beside(str(job)))
     path.write_text(text, encoding="utf-8")
     outcome = run_case(read_job_file(str(job)), read_cases(str(path)).cases[0])
     if not outcome.passes:
         why = outcome.error or "; ".join(map(headline, outcome.mismatches))
         raise InputError(f"the proposed job does not give the windows of its own case: {why}", "report this input")
+    return text
 
 
 def _rows_around_a_boundary(proposal: Proposal) -> np.ndarray:
@@ -94,14 +96,6 @@ def _crosses(proposal: Proposal, micros: np.ndarray) -> np.ndarray:
     if proposal.session is not None:
         return np.asarray(np.diff(micros) > proposal.session.micros)
     return np.asarray(np.diff(micros // proposal.step) != 0)
-
-
-def _given(proposal: Proposal, at: np.ndarray) -> str:
-    """Return rows as CSV: from texts as they are in the file."""
-    sample = proposal.sample
-    columns = proposal.columns or tuple(sample.rows.column_names[:1])
-    taken = _raw(sample, columns, at) if sample.is_text else sample.rows.select(list(columns)).take(pa.array(at))
-    return _as_csv(columns, taken, sample)
 
 
 def _as_csv(columns: Sequence[str], rows: pa.Table, sample: Sample) -> str:
@@ -150,16 +144,6 @@ def _file_name(proposal: Proposal, row: int) -> str:
         return name
     file = proposal.sample.names[int(proposal.sample.file[row])]
     return f"{name.rstrip('/')}/{file}" if name else file
-
-
-def _expected(proposal: Proposal, windows: pa.Table) -> str:
-    key = [name for name in proposal.key if name != FILE]
-    names = [name for name in (*key, *_SHOWN, *aggregates(proposal)) if name in windows.column_names]
-    return _as_csv(names, windows, proposal.sample)
-
-
-def _has_line_ends(given: str) -> bool:
-    return len(list(csv.reader(io.StringIO(given)))) != len(given.splitlines())
 
 
 def _lines(job: str, given: str, name: str, options: Mapping[str, Any], expected: str) -> list[str]:

@@ -15,7 +15,6 @@ from ....windowing.errors import InputError, WincliError
 from ....windowing.support.redaction import MASK
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
-from ....writers.state.unit_record import UnitRecord
 from ..results.result import ResultFolder, open_result_folder
 from ..results.status import Status, UnitStatus, read_status
 from .report import Calendar, Cell, CellKind
@@ -168,18 +167,17 @@ def _of_state(path: str, status: Status) -> Folder:
         times,
         told,
         last.versions,
-        _sizes(records),
+        tuple(file.size for record in records for file in record.inputs),
         tuple(each for each in opened if isinstance(each, str)),
     )
 
 
-def _sizes(records: Sequence[UnitRecord]) -> tuple[int, ...]:
-    return tuple(file.size for record in records for file in record.inputs)
-
-
 def _of_results(path: str, status: Status) -> Folder:
     listed = list_files([path], skip_unreadable=True).manifests
-    places = [(unit.label, _folder(file.place.shown)) for unit, file in zip(status.units, listed, strict=True)]
+    places = [
+        (unit.label, (file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."))
+        for unit, file in zip(status.units, listed, strict=True)
+    ]
     opened = [*_opened(places)]
     results = tuple(each for each in opened if isinstance(each, ResultFolder))
     if not results:
@@ -200,10 +198,6 @@ def _of_results(path: str, status: Status) -> Folder:
         tuple(file["size"] for result in results for file in result.manifest["inputs"]),
         tuple(each for each in opened if isinstance(each, str)),
     )
-
-
-def _folder(manifest: str) -> str:
-    return manifest.removesuffix(MANIFEST).rstrip("/") or "."
 
 
 def _opened(places: Sequence[tuple[str, str]]) -> Iterator[ResultFolder | str]:

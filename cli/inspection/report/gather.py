@@ -29,7 +29,7 @@ from .measured import LATE, LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_o
 from .page import MARK, page_of
 from .page_elements import bytes_text
 from .panes import axis_values
-from .report import Axis, Calendar, Clause, Measure, OverTime, Report, Series
+from .report import Axis, Calendar, Clause, OverTime, Report, Series
 
 # A recorded job in words: the windows of its stages clause by clause, and the options that differ from defaults.
 
@@ -158,7 +158,9 @@ def report_of(path: str, folder: Folder, only: Sequence[str]) -> Report:
         folder.status.accounts,
         None if measured is None or not measured.windows else lanes_of(folder.results, measured, _held(path, folder)),
         _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(folder, measured),
-        None if measured is None else measured.lengths.distribution(_unit(measured.axis)),
+        None
+        if measured is None
+        else measured.lengths.distribution("duration" if measured.axis.scale == "time" else "number"),
         None if measured is None else measured.sizes.distribution("rows"),
         () if measured is None else tuple(measured.reasons.most_common()),
         calendar,
@@ -190,10 +192,6 @@ def _times(folder: Folder, measured: Measured | None) -> frozenset[str]:
     stages = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
     orders += [order for order in stages if "time" in order["why"]]
     return frozenset(name for order in orders for name in order["columns"])
-
-
-def _unit(axis: Axis) -> Measure:
-    return "duration" if axis.scale == "time" else "number"
 
 
 def _events(folder: Folder) -> list[str]:

@@ -370,7 +370,9 @@ class Measured:
         """Count panes."""
         self.windows += len(panes.numbers)
         self._add_keys(panes)
-        self._add_reasons(panes)
+        if panes.reasons is not None:
+            for each in pc.value_counts(panes.reasons):
+                self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
         if panes.rows is not None:
             self.sizes.add(panes.rows)
         starts, ends = panes.starts[panes.has_place], panes.ends[panes.has_place]
@@ -389,11 +391,6 @@ class Measured:
             fits = is_chosen(panes.keys, self.choice)
             self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
 
-    def _add_reasons(self, panes: Panes) -> None:
-        if panes.reasons is not None:
-            for each in pc.value_counts(panes.reasons):
-                self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
-
 
 def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable[[str], None]) -> Measured | None:
     """Count the panes of results; None where none of them numbers windows.
@@ -408,19 +405,16 @@ def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable
             continue
         if found is None:
             choice = parse_choice(only, columns.keys, result.schema)
-            found = _nothing_yet(columns, choice, len(results) == 1 and columns.is_sorted)
+            is_sorted = len(results) == 1 and columns.is_sorted
+            steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
+            busy, chosen = (BusyKeys(columns.keys, is_sorted) for _ in range(2))
+            found = Measured(columns, choice, busy, chosen, steps)
         if not _is_alike(columns, found.columns):
             note(f"{result.shown} has other columns than {results[0].shown}, and its windows are left out")
             continue
         for panes in panes_of(result, columns):
             found.add(panes)
     return found
-
-
-def _nothing_yet(columns: PaneColumns, choice: Choice, is_sorted: bool) -> Measured:
-    steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
-    busy, chosen = (BusyKeys(columns.keys, is_sorted) for _ in range(2))
-    return Measured(columns, choice, busy, chosen, steps)
 
 
 def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:

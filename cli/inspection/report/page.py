@@ -57,16 +57,12 @@ def add_accounts(parent: Element, report: Report) -> None:
         parts = _parts(account)
         most = max((n for _, n, _ in parts), default=0) or 1
         rows = [(what, f"{n:,}", share_text(n, whole), n / most, classes) for what, n, classes in parts]
-        add_bars(figure, _equation(account), rows)
+        came = f"{count_of(account.rows_in, 'row')} in"
+        came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
+        balance = "every row is accounted for" if account.balanced else "this does not balance"
+        add_bars(figure, f"{came}: {balance}", rows)
     if len(report.accounts) > _MOST:
         add(parent, "p", "faint", f"{len(report.accounts) - _MOST:,} further stages are not shown.")
-
-
-def _equation(account: RowAccount) -> str:
-    came = f"{count_of(account.rows_in, 'row')} in"
-    came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
-    balance = "every row is accounted for" if account.balanced else "this does not balance"
-    return f"{came}: {balance}"
 
 
 def _parts(account: RowAccount) -> list[tuple[str, int, str]]:
@@ -123,7 +119,13 @@ _WIDE = 1000
 
 def add_over_time(parent: Element, found: OverTime) -> None:
     """Add the section."""
-    add(parent, "p", text=_about(found))
+    none = [series.name for series in found.series if not any(series.values)]
+    text = f"Each bar is {_article(found.step)}{found.step}"
+    text += "" if found.axis is None else f" of {found.axis.name}"
+    text += "."
+    if none:
+        text += f" There are no {' and no '.join(none)}."
+    add(parent, "p", text=f"{text} {found.apart}".strip())
     figure = add(parent, "figure", "over-time")
     drawn = [series for series in found.series if any(series.values)]
     for series in drawn:
@@ -134,16 +136,6 @@ def add_over_time(parent: Element, found: OverTime) -> None:
         add_text(svg, tick.share, 13, tick.text, "odd" if at % 2 else "")
     head = [found.step if found.axis is None else "from", *(series.name for series in found.series)]
     add_hidden_table(figure, "These counts", head, _rows(found))
-
-
-def _about(found: OverTime) -> str:
-    none = [series.name for series in found.series if not any(series.values)]
-    text = f"Each bar is {_article(found.step)}{found.step}"
-    text += "" if found.axis is None else f" of {found.axis.name}"
-    text += "."
-    if none:
-        text += f" There are no {' and no '.join(none)}."
-    return f"{text} {found.apart}".strip()
 
 
 def _article(step: str) -> str:
@@ -269,7 +261,10 @@ def _left(found: Distribution) -> float:
 def _add_bars(svg: Element, found: Distribution) -> None:
     plot = add_plot(svg, 0, _BAR_HEIGHT, _WIDE)
     left, zero = _left(found), _ZERO * 0.7
-    edges = [left + share * (_WIDE - left) for share in _shares(found)]
+    edges = [
+        left + share * (_WIDE - left)
+        for share in ([_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars))
+    ]
     widths = [zero] * bool(found.zeros) + [stop - begin for begin, stop in pairwise(edges)]
     begins = [0.0] * bool(found.zeros) + edges[:-1]
     counts = [found.zeros] * bool(found.zeros) + [bar.count for bar in found.bars]
@@ -282,10 +277,6 @@ def _add_bars(svg: Element, found: Distribution) -> None:
         if found.bars and value >= found.bars[0].low:
             x = left + _share(found, value) * (_WIDE - left)
             add(plot, "path", "median" if percent == 50 else "quantile", d=f"M{x:.1f} 0V{_BAR_HEIGHT}")
-
-
-def _shares(found: Distribution) -> list[float]:
-    return [_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars)
 
 
 def _share(found: Distribution, value: float) -> float:
@@ -338,12 +329,31 @@ def _half(lane: Lane) -> Lane:
 
 
 def _page(report: Report) -> str:
-    style, script = (_resource(name) for name in ("page.css", "page.js"))
+    style, script = ((files(__package__) / name).read_text("utf-8") for name in ("page.css", "page.js"))
     root = element("html", lang="en")
-    _add_head(root, report, style, script)
+    head = add(root, "head")
+    add(head, "meta", charset="utf-8")
+    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    policy += "; base-uri 'none'; form-action 'none'"
+    add(head, "meta", http_equiv="Content-Security-Policy", content=policy)
+    add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
+    add(head, "meta", name="color-scheme", content="light dark")
+    add(head, "title", text=f"{report.path}: windows")
+    add(head, "link", rel="icon", href="data:,")
+    add(head, "style").text = style
     body = add(root, "body")
     main = add(body, "main")
-    _add_header(main, report)
+    header = add(main, "header")
+    add(header, "p", "kind", {"state": "State", "range": "Results of a range", "result": "Result"}[report.what])
+    add(header, "h1", text=report.path)
+    add(header, "p", "spec", report.window)
+    add(header, "p", "lead", _lead(report))
+    if report.notes:
+        notes = add(header, "ul", "notes", aria_label="Notes")
+        for note in report.notes[:20]:
+            add(notes, "li", text=note)
+        if len(report.notes) > 20:
+            add(notes, "li", text=f"and {len(report.notes) - 20:,} more")
     for name, heading, fill in _sections(report):
         section = add(main, "section", id=name, aria_labelledby=f"{name}-heading")
         add(section, "h2", text=heading, id=f"{name}-heading")
@@ -370,33 +380,6 @@ def _sections(report: Report) -> Iterator[tuple[str, str, Callable[[Element], No
     yield "job", "The job in words", partial(add_job, report=report)
 
 
-def _add_head(root: Element, report: Report, style: str, script: str) -> None:
-    head = add(root, "head")
-    add(head, "meta", charset="utf-8")
-    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
-    policy += "; base-uri 'none'; form-action 'none'"
-    add(head, "meta", http_equiv="Content-Security-Policy", content=policy)
-    add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
-    add(head, "meta", name="color-scheme", content="light dark")
-    add(head, "title", text=f"{report.path}: windows")
-    add(head, "link", rel="icon", href="data:,")
-    add(head, "style").text = style
-
-
-def _add_header(main: Element, report: Report) -> None:
-    header = add(main, "header")
-    add(header, "p", "kind", {"state": "State", "range": "Results of a range", "result": "Result"}[report.what])
-    add(header, "h1", text=report.path)
-    add(header, "p", "spec", report.window)
-    add(header, "p", "lead", _lead(report))
-    if report.notes:
-        notes = add(header, "ul", "notes", aria_label="Notes")
-        for note in report.notes[:20]:
-            add(notes, "li", text=note)
-        if len(report.notes) > 20:
-            add(notes, "li", text=f"and {len(report.notes) - 20:,} more")
-
-
 def _lead(report: Report) -> str:
     totals = dict(report.totals)
     text = f"{_count(totals['rows in'], 'row')} of {_count(totals['input files'], 'file')}"
@@ -415,10 +398,6 @@ def _lead(report: Report) -> str:
 
 def _count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
-
-
-def _resource(name: str) -> str:
-    return (files(__package__) / name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:

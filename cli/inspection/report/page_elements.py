@@ -279,7 +279,7 @@ def _times(low: float, high: float, most: int) -> Iterator[Tick]:
     first += step if first < low else 0
     before = ""
     for place in range(int(first), int(high) + 1, int(step)):
-        day = _day(place)
+        day = day_text(str(np.datetime64(place, "us").astype("datetime64[D]")))
         text = day if step >= _DAY else _clock(place, step)
         if step < _DAY and day != before:
             text = f"{day} {text}"
@@ -297,10 +297,6 @@ def _months(low: float, high: float, most: int) -> Iterator[Tick]:
         if place >= low:
             year = 1970 + month // 12
             yield Tick((place - low) / (high - low), f"{year}" if step >= 12 else f"{_NAMES[month % 12]} {year}")
-
-
-def _day(micros: int) -> str:
-    return day_text(str(np.datetime64(micros, "us").astype("datetime64[D]")))
 
 
 def day_text(label: str) -> str:

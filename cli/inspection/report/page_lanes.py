@@ -43,7 +43,16 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
     axis = lanes.axis
     add(parent, "p", text=_about(lanes, low, high))
     figure = add(parent, "figure", "lanes", id="lanes")
-    _add_controls(figure)
+    bar = add(figure, "div", "controls", id="controls", role="group", aria_label="Zoom")
+    for name, sign, label in (
+        ("left", "\u2190", "Move left"),
+        ("right", "\u2192", "Move right"),
+        ("in", "+", "Zoom in"),
+        ("out", "\u2212", "Zoom out"),
+        ("all", "all", "Show all"),
+    ):
+        add(bar, "button", text=sign, type="button", data_do=name, aria_label=label, title=label)
+    add(figure, "p", "help", _HELP, id="lanes-help")
     sheet = add(figure, "div", "sheet", id="sheet", tabindex=0, role="group", aria_label="Windows over time")
     sheet.set("aria-describedby", "lanes-help")
     ticks = add_svg(sheet, "ticks", 20, f"{axis.name} from {place_text(low, axis)} to {place_text(high, axis)}")
@@ -136,19 +145,6 @@ def _bars_text(lanes: Lanes) -> str:
     if lanes.axis.scale == "window":
         return f"A bar is as high as its window has rows, at most {tallest:,}."
     return f"A bar is as long as its window and as high as it has rows, at most {tallest:,}."
-
-
-def _add_controls(figure: Element) -> None:
-    bar = add(figure, "div", "controls", id="controls", role="group", aria_label="Zoom")
-    for name, sign, label in (
-        ("left", "\u2190", "Move left"),
-        ("right", "\u2192", "Move right"),
-        ("in", "+", "Zoom in"),
-        ("out", "\u2212", "Zoom out"),
-        ("all", "all", "Show all"),
-    ):
-        add(bar, "button", text=sign, type="button", data_do=name, aria_label=label, title=label)
-    add(figure, "p", "help", _HELP, id="lanes-help")
 
 
 def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
@@ -374,7 +370,17 @@ def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
     for cell, (row, column) in zip(calendar.cells, grid.places, strict=True):
         box = _Box(label + column * wide, top + grid.y(row), wide, tall)
         title = f"{cell.label}: {_words(cell, calendar.again)}"
-        _add_cell(svg, cell, title, box, grid.is_large, busiest, fullest)
+        inner = 0.97 if grid.is_large else 0.88
+        shade = 0 if not busiest else min(_SHADES, -(-cell.rows_in * _SHADES // busiest))
+        edge = " redone" if cell.redone else " some" if cell.gaps else ""
+        square = add(svg, "rect", f"cell s{shade}{edge}" if cell.done + cell.redone else "cell gap")
+        set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
+        add(square, "title", text=title)
+        if cell.late:
+            x, y, radius = (0.88, 27, 3) if grid.is_large else (0.7, 7, 2)
+            add(svg, "circle", "trouble", cx=box.at(x), cy=box.y + y, r=radius)
+        if grid.is_large:
+            _add_words(svg, cell, box, inner * cell.held / fullest if fullest else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,20 +395,6 @@ class _Box:
     def at(self, share: float) -> str:
         """Return the place of a share of the width of the cell."""
         return f"{self.x + share * self.wide:.2f}%"
-
-
-def _add_cell(svg: Element, cell: Cell, title: str, box: _Box, is_large: bool, busiest: int, fullest: int) -> None:
-    inner = 0.97 if is_large else 0.88
-    shade = 0 if not busiest else min(_SHADES, -(-cell.rows_in * _SHADES // busiest))
-    edge = " redone" if cell.redone else " some" if cell.gaps else ""
-    square = add(svg, "rect", f"cell s{shade}{edge}" if cell.done + cell.redone else "cell gap")
-    set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
-    add(square, "title", text=title)
-    if cell.late:
-        x, y, radius = (0.88, 27, 3) if is_large else (0.7, 7, 2)
-        add(svg, "circle", "trouble", cx=box.at(x), cy=box.y + y, r=radius)
-    if is_large:
-        _add_words(svg, cell, box, inner * cell.held / fullest if fullest else 0)
 
 
 def _add_words(svg: Element, cell: Cell, box: _Box, held: float) -> None:

@@ -101,7 +101,20 @@ def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
         windows = table.filter(pc.is_valid(table[WINDOW]))
         if not windows.num_rows:
             continue
-        found = _panes(windows, columns)
+        starts, ends, has_place = _places(windows, columns.axis.scale)
+        numbers = windows[WINDOW].to_numpy().astype(np.int64)
+        late = windows[TIMING] if TIMING in windows.column_names else None
+        panes = Panes(
+            windows.select(columns.keys),
+            numbers,
+            starts,
+            ends,
+            has_place,
+            _rows(windows, columns),
+            windows[REASON] if REASON in windows.column_names else None,
+            np.zeros(len(numbers), np.bool_) if late is None else pc.equal(late, "late").fill_null(False).to_numpy(),
+        )
+        found = panes if columns.is_one else _grouped(panes)
         if columns.is_one:
             yield found
             continue
@@ -113,23 +126,6 @@ def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
         yield held
 
 
-def _panes(table: pa.Table, columns: PaneColumns) -> Panes:
-    starts, ends, has_place = _places(table, columns.axis.scale)
-    numbers = table[WINDOW].to_numpy().astype(np.int64)
-    late = table[TIMING] if TIMING in table.column_names else None
-    panes = Panes(
-        table.select(columns.keys),
-        numbers,
-        starts,
-        ends,
-        has_place,
-        _rows(table, columns),
-        table[REASON] if REASON in table.column_names else None,
-        np.zeros(len(numbers), np.bool_) if late is None else pc.equal(late, "late").fill_null(False).to_numpy(),
-    )
-    return panes if columns.is_one else _grouped(panes)
-
-
 def _rows(table: pa.Table, columns: PaneColumns) -> np.ndarray | None:
     if columns.rows is not None:
         return table[columns.rows].fill_null(0).to_numpy().astype(np.int64)
@@ -137,21 +133,17 @@ def _rows(table: pa.Table, columns: PaneColumns) -> np.ndarray | None:
 
 
 def _grouped(panes: Panes) -> Panes:
-    begins = np.flatnonzero(_is_new(panes))
-    picked = _taken(panes, begins)
-    rows = None if panes.rows is None else np.add.reduceat(panes.rows, begins)
-    return Panes(
-        picked.keys, picked.numbers, picked.starts, picked.ends, picked.has_place, rows, picked.reasons, picked.is_late
-    )
-
-
-def _is_new(panes: Panes) -> np.ndarray:
     is_new = np.ones(len(panes.numbers), np.bool_)
     is_new[1:] = panes.numbers[1:] != panes.numbers[:-1]
     for column in panes.keys.columns:
         differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
         is_new[1:] |= differs.fill_null(True).to_numpy()
-    return is_new
+    begins = np.flatnonzero(is_new)
+    picked = _taken(panes, begins)
+    rows = None if panes.rows is None else np.add.reduceat(panes.rows, begins)
+    return Panes(
+        picked.keys, picked.numbers, picked.starts, picked.ends, picked.has_place, rows, picked.reasons, picked.is_late
+    )
 
 
 def _joined(held: Panes, found: Panes, columns: PaneColumns) -> Panes:
@@ -274,7 +266,12 @@ class LaneBars:
             found = tuple(map(np.concatenate, zip(before, found, strict=True)))  # type: ignore[assignment]
         self.starts, self.ends, self.sizes, self.counts = found
         while len(self.starts) > self.most:
-            self._share()
+            assert self.starts is not None
+            begins = np.arange(0, len(self.starts), 2)
+            self.starts = np.minimum.reduceat(self.starts, begins)
+            self.ends = np.maximum.reduceat(self.ends, begins)
+            self.sizes = np.add.reduceat(self.sizes, begins)
+            self.counts = np.add.reduceat(self.counts, begins)
 
     def lane(self) -> Lane:
         """Return the lane so far."""
@@ -282,14 +279,6 @@ class LaneBars:
         rows, sizes = (self.rows, self.sizes) if self.has_rows else (None, None)
         key, ends, counts = key_text(self.key), self.ends, self.counts
         return Lane(key, self.is_chosen, self.windows, rows, starts, ends, sizes, counts, self.held)
-
-    def _share(self) -> None:
-        assert self.starts is not None
-        begins = np.arange(0, len(self.starts), 2)
-        self.starts = np.minimum.reduceat(self.starts, begins)
-        self.ends = np.maximum.reduceat(self.ends, begins)
-        self.sizes = np.add.reduceat(self.sizes, begins)
-        self.counts = np.add.reduceat(self.counts, begins)
 
 
 def key_text(key: Mapping[str, Any]) -> str:
@@ -305,7 +294,12 @@ def add_panes(lanes: Sequence[LaneBars], panes: Panes) -> None:
     """Add to each lane the panes of its key that have a place."""
     if not lanes:
         return
-    candidates = np.flatnonzero(panes.has_place & _may_match(lanes, panes.keys, len(panes.numbers)))
+    # Whether each value of a key is one of those of a lane: all that belong to a lane are, and few others.
+    found = np.ones(len(panes.numbers), np.bool_)
+    for name in panes.keys.column_names:
+        values = pa.array([lane.key[name].as_py() for lane in lanes], panes.keys[name].type)
+        found &= pc.is_in(panes.keys[name], value_set=values).to_numpy()
+    candidates = np.flatnonzero(panes.has_place & found)
     if not len(candidates):
         return
     keys = panes.keys.take(candidates) if panes.keys.num_columns else panes.keys
@@ -328,13 +322,4 @@ def matches(keys: pa.Table, wanted: Mapping[str, Any], n: int) -> np.ndarray:
     found = np.ones(n, np.bool_)
     for name, value in wanted.items():
         found &= pc.equal(keys[name], value).fill_null(False).to_numpy()
-    return found
-
-
-def _may_match(lanes: Sequence[LaneBars], keys: pa.Table, n: int) -> np.ndarray:
-    """Whether each value of a key is one of those of a lane: all that belong to a lane are, and few others."""
-    found = np.ones(n, np.bool_)
-    for name in keys.column_names:
-        values = pa.array([lane.key[name].as_py() for lane in lanes], keys[name].type)
-        found &= pc.is_in(keys[name], value_set=values).to_numpy()
     return found

@@ -70,9 +70,23 @@ def print_rows(request: ShowRequest, messages: Messages) -> None:
         return
     tables = _first(rows.tables(names, where), request.head)
     if request.form == "table":
-        _print_table(rows, names, tables, messages)
+        pieces = (table.slice(at, _LINES) for table in tables for at in range(0, table.num_rows, _LINES))
+        first = next(pieces, None)
+        empty = pa.schema([rows.schema.field(name) for name in names]).empty_table()
+        layout = lay_out(empty if first is None else first.slice(0, _SAMPLE), terminal_width())
+        lines = (line for piece in chain([] if first is None else [first], pieces) for line in row_lines(layout, piece))
+        print_lines(chain([bold(head_line(layout))], lines))
+        if first is None:
+            messages.note("there is no such row")
+        if layout.left_out:
+            left_out = ", ".join(map(shown, layout.left_out))
+            messages.note(f"the terminal has no room for {left_out}; --columns says which columns to show")
     else:
-        _print_encoded(pa.schema([rows.schema.field(name) for name in names]), tables, request.form)
+        sys.stdout.flush()
+        encoder_of(request.form).encode(
+            tables, pa.schema([rows.schema.field(name) for name in names]), sys.stdout.buffer
+        )
+        sys.stdout.buffer.flush()
 
 
 def chosen_columns(given: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -91,26 +105,6 @@ def _first(tables: Iterable[pa.Table], most: int | None) -> Iterator[pa.Table]:
             left -= table.num_rows
             if left <= 0:
                 return
-
-
-def _print_table(rows: ShownRows, names: Sequence[str], tables: Iterable[pa.Table], messages: Messages) -> None:
-    pieces = (table.slice(at, _LINES) for table in tables for at in range(0, table.num_rows, _LINES))
-    first = next(pieces, None)
-    empty = pa.schema([rows.schema.field(name) for name in names]).empty_table()
-    layout = lay_out(empty if first is None else first.slice(0, _SAMPLE), terminal_width())
-    lines = (line for piece in chain([] if first is None else [first], pieces) for line in row_lines(layout, piece))
-    print_lines(chain([bold(head_line(layout))], lines))
-    if first is None:
-        messages.note("there is no such row")
-    if layout.left_out:
-        left_out = ", ".join(map(shown, layout.left_out))
-        messages.note(f"the terminal has no room for {left_out}; --columns says which columns to show")
-
-
-def _print_encoded(schema: pa.Schema, tables: Iterable[pa.Table], form: Literal["jsonl", "csv"]) -> None:
-    sys.stdout.flush()
-    encoder_of(form).encode(tables, schema, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
 
 
 # The windows of a result as bars over time, one lane for each key, above one aggregate as a line of blocks.
@@ -175,7 +169,17 @@ def print_bars(
     """
     if not set(BOUNDS) <= set(rows.schema.names):
         raise ConfigError("--draw: these rows are no windows with bounds", "draw the result itself")
-    bars = read_bars(rows, where, _aggregate(rows.schema, columns), min(head or _ROWS, _ROWS))
+    # Return the first column that is a number: of those that the user names, or of the aggregates.
+    for name in columns:
+        if name not in rows.schema.names or not is_number(rows.schema.field(name).type):
+            raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
+    after = rows.schema.names[rows.schema.names.index("window") :]
+    own = (
+        name
+        for name in after
+        if name not in _OWN and not name.startswith("_") and is_number(rows.schema.field(name).type)
+    )
+    bars = read_bars(rows, where, next(iter(columns), None) or next(own, None), min(head or _ROWS, _ROWS))
     if not bars.lanes:
         messages.note("there is no such window")
         return
@@ -215,7 +219,18 @@ def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
         for at, line in enumerate(_stacked(bars, lane, room)):
             yield f"{_padded(label if not at else '', left)} {line}".rstrip()
         if bars.aggregate is not None:
-            line = _value_line(bars, lane, room, blocks)
+            # Return a letter for each character of the axis: the largest value of the windows there.
+            highest = np.full(room, -np.inf)
+            first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
+            for a, b, value in zip(first, last, lane.value, strict=True):
+                if np.isfinite(value):
+                    highest[a : b + 1] = np.maximum(highest[a : b + 1], value)
+            low, high = _extent(bars)
+            span = (high - low) or 1.0
+            line = "".join(
+                blocks[int(min((each - low) / span * len(blocks), len(blocks) - 1))] if np.isfinite(each) else " "
+                for each in highest
+            )
             yield f"{_padded(f' {bars.aggregate}', left)} {line}".rstrip()
     if bars.aggregate is not None:
         yield from _scale(bars, blocks)
@@ -243,18 +258,6 @@ def _key_of(rows: ShownRows) -> Iterator[str]:
         if name == "window":
             return
         yield name
-
-
-def _aggregate(schema: pa.Schema, columns: Sequence[str]) -> str | None:
-    """Return the first column that is a number: of those that the user names, or of the aggregates."""
-    for name in columns:
-        if name not in schema.names or not is_number(schema.field(name).type):
-            raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
-    after = schema.names[schema.names.index("window") :]
-    own = (
-        name for name in after if name not in _OWN and not name.startswith("_") and is_number(schema.field(name).type)
-    )
-    return next(iter(columns), None) or next(own, None)
 
 
 def _lane(table: pa.Table, labels: Any, label: str, aggregate: str | None) -> BarLane:
@@ -315,21 +318,6 @@ def _extent(bars: Bars) -> tuple[float, float]:
     every = np.concatenate([lane.value for lane in bars.lanes])
     known = every[np.isfinite(every)]
     return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
-
-
-def _value_line(bars: Bars, lane: BarLane, room: int, blocks: str) -> str:
-    """Return a letter for each character of the axis: the largest value of the windows there."""
-    highest = np.full(room, -np.inf)
-    first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
-    for a, b, value in zip(first, last, lane.value, strict=True):
-        if np.isfinite(value):
-            highest[a : b + 1] = np.maximum(highest[a : b + 1], value)
-    low, high = _extent(bars)
-    span = (high - low) or 1.0
-    return "".join(
-        blocks[int(min((each - low) / span * len(blocks), len(blocks) - 1))] if np.isfinite(each) else " "
-        for each in highest
-    )
 
 
 def _blocks() -> str:

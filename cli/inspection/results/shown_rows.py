@@ -93,7 +93,7 @@ def rows_at(path: str, *, unit: str | None = None, stage: str | None = None, rej
     if stage is not None:
         raise ConfigError(f"--stage: {path} is no state", "leave it out")
     found = results_at(path, unit)
-    several = [(label, _rows_of(result, rejects)) for label, result in found]
+    several = [(label, (rejects_of(result) if rejects else result.rows)) for label, result in found]
     there = tuple((label, rows) for label, rows in several if rows is not None)
     if not there:
         raise ConfigError(f"{path} has no rejected rows", "wincli status says how many rows are where")
@@ -141,10 +141,6 @@ def _job_of(manifest: ListedFile) -> Mapping[str, Any] | None:
     except (ValueError, KeyError):
         return None
     return found
-
-
-def _rows_of(result: ResultFolder, rejects: bool) -> ShownRows | None:
-    return rejects_of(result) if rejects else result.rows
 
 
 # The windows that a state holds open: one line for each key that has rows in it.

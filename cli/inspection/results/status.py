@@ -18,7 +18,7 @@ from ....writers.commit.result_files import missing_file
 from ....writers.places.lock import Owner, is_dead
 from ....writers.places.place import Place
 from ....writers.state.layout import is_state
-from ....writers.state.state import StateView, read_state
+from ....writers.state.state import read_state
 from ....writers.state.unit_record import OpenWindows
 from ...console.amounts import (
     WORDS,
@@ -146,6 +146,8 @@ def _of_state(path: str, host: str) -> Status:
     )
     owner = None if view.owner is None or is_dead(view.owner, host) else view.owner
     kind = kind_of(view.records[0].label, view.records[0].ordinal) if view.records else None
+    settled = [record for record in view.records if record.label not in (view.pending, view.running)]
+    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in settled]
     return Status(
         path,
         "state",
@@ -156,15 +158,9 @@ def _of_state(path: str, host: str) -> Status:
         view.pending,
         None if owner else view.running,
         view.last_error,
-        _lost(view),
+        tuple((label, loss.text) for label, loss in found if loss),
         view.damage,
     )
-
-
-def _lost(view: StateView) -> tuple[tuple[str, str], ...]:
-    settled = [record for record in view.records if record.label not in (view.pending, view.running)]
-    found = [(record.label, local_loss_of(record.outputs, record.run)) for record in settled]
-    return tuple((label, loss.text) for label, loss in found if loss)
 
 
 def _of_results(path: str) -> Status:
@@ -194,7 +190,12 @@ def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
 
 def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
     try:
-        return _unit_of_result(label_of(file), manifest)
+        before = manifest.get("stages", ())
+        named = manifest["job"].get("stages")
+        name = named[len(before)]["name"] if named else "window"
+        named_counts = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
+        stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
+        return UnitStatus(label_of(file), None, manifest["rows_out"], stages, tuple(manifest.get("expectations", ())))
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise _no_manifest(file.place.shown) from error
 
@@ -208,15 +209,6 @@ def _content(manifest: ListedFile) -> dict[str, Any]:
         return read_manifest(manifest.place)
     except ValueError as error:
         raise _no_manifest(manifest.place.shown) from error
-
-
-def _unit_of_result(label: str, manifest: Mapping[str, Any]) -> UnitStatus:
-    before = manifest.get("stages", ())
-    named = manifest["job"].get("stages")
-    name = named[len(before)]["name"] if named else "window"
-    named_counts = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
-    stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
-    return UnitStatus(label, None, manifest["rows_out"], stages, tuple(manifest.get("expectations", ())))
 
 
 def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -98,7 +98,12 @@ def forget_unit(path: str, label: str, is_sure: bool, messages: Messages) -> int
 
 def collect_garbage(path: str, keep: int | None, is_dry: bool, is_sure: bool, messages: Messages) -> int:
     """Delete what a state no longer needs, or print what that is; return the exit code. Raises as `_change` does."""
-    left = _leftovers(path)
+    # Return what killed runs have left. Raises `OutputError` where a run is at work on the state.
+    view = read_state(path)
+    if view.owner is not None and not is_dead(view.owner, socket.gethostname()):
+        who = f"process {view.owner.pid} on {view.owner.host}, started {view.owner.started}"
+        raise OutputError(f"another run is at work on the state {path} ({who})", "wait until it has ended")
+    left = view.storage.leftovers()
     for name, nbytes in left.items():
         _say(f"{name} was left by a killed run and is deleted, {size(nbytes)}")
     if is_dry:
@@ -106,15 +111,6 @@ def collect_garbage(path: str, keep: int | None, is_dry: bool, is_sure: bool, me
         _say(*choice.words or [str(choice.nothing)], "nothing was deleted: this was a look")
         return OK
     return _change(path, lambda state: collect(state, keep), is_sure, messages)
-
-
-def _leftovers(path: str) -> Mapping[str, int]:
-    """Return what killed runs have left. Raises `OutputError` where a run is at work on the state."""
-    view = read_state(path)
-    if view.owner is not None and not is_dead(view.owner, socket.gethostname()):
-        who = f"process {view.owner.pid} on {view.owner.host}, started {view.owner.started}"
-        raise OutputError(f"another run is at work on the state {path} ({who})", "wait until it has ended")
-    return view.storage.leftovers()
 
 
 def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int:
@@ -130,7 +126,10 @@ def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int
         looked = choose(state_without_lock(path))
         if looked.nothing is None:
             _say(*looked.words)
-            if not _is_confirmed(messages):
+            # Ask on the terminal. Raises `ConfigError` where there is none.
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise ConfigError("nothing was changed, as nobody can be asked here", "say --yes to go on")
+            if not messages.ask("go on?"):
                 _say("nothing was changed")
                 return USAGE
     with open_state(path, owner()) as state:
@@ -150,13 +149,6 @@ def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int
             state.prune({record.label for record in choice.pruned})
     _say("done")
     return OK
-
-
-def _is_confirmed(messages: Messages) -> bool:
-    """Ask on the terminal. Raises `ConfigError` where there is none."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise ConfigError("nothing was changed, as nobody can be asked here", "say --yes to go on")
-    return messages.ask("go on?")
 
 
 def _say(*lines: str) -> None:

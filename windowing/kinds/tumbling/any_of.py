@@ -128,13 +128,6 @@ class AnyOfPolicy(TumblingPolicy):
             found = _continue(sequences, rules, events, continued.value)
         else:
             found, _ = _walk(sequences, rules, events, _first_new(sequences, context), earlier=earlier)
-        panes = self._as_panes(sequences, events, found)
-        if rules.earlier is None or earlier is None or not earlier.problem.any():
-            return panes
-        membership = with_filter(panes.membership, earlier.problem == FINE)
-        return replace(panes, membership=membership, rejects=rules.earlier.rejects(earlier))
-
-    def _as_panes(self, sequences: Sequences, events: Events, found: Windows) -> Panes:
         key = np.searchsorted(sequences.bounds, found.lo, side="right") - 1
         number = np.arange(len(key)) - np.searchsorted(key, key)
         last = found.hi - 1
@@ -145,7 +138,11 @@ class AnyOfPolicy(TumblingPolicy):
         )
         reasons = np.array([*(reason(policy.why) for policy in self.policies), reason("end")], np.int8)
         at = None if events.at is None else events.at.take(pa.array(last))
-        return Panes(key, number, ranges(found.lo, found.hi), cause, reasons[found.rule], at=at)
+        panes = Panes(key, number, ranges(found.lo, found.hi), cause, reasons[found.rule], at=at)
+        if rules.earlier is None or earlier is None or not earlier.problem.any():
+            return panes
+        membership = with_filter(panes.membership, earlier.problem == FINE)
+        return replace(panes, membership=membership, rejects=rules.earlier.rejects(earlier))
 
     def _events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events:
         events = no_events(len(sequences))
