@@ -99,7 +99,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _parameters() -> Iterator[inspect.Parameter]:
     for each in OPTIONS:
         annotation = _TYPES.get(each.kind, str) | None
-        # Return the option for Typer. Switches have flags for both values, so that each can override a job file.
+        # The option for Typer. Switches have flags for both values, so that each can override a job file.
         metavar = each.metavar or "|".join(each.words) or _METAVARS.get(each.kind)
         default = typer.Option(
             None,

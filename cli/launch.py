@@ -64,7 +64,7 @@ def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: F
 def _are_below(paths: Sequence[str], most: int) -> bool:
     files = 0
     for path in paths:
-        # Return the folder of a path before its first wildcard or placeholder; a path without them unchanged.
+        # The folder of a path before its first wildcard or placeholder; a path without them unchanged.
         parts = Path(path).parts
         first = next((at for at, part in enumerate(parts) if any(sign in part for sign in _SIGNS)), len(parts))
         for size in _sizes(Path(*parts[:first])):

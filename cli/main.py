@@ -149,7 +149,7 @@ def main() -> NoReturn:
 
 
 def _main(arguments: list[str]) -> int:
-    # Return the messages for errors before the options are parsed, or in parsing them: their form is guessed.
+    # The messages for errors before the options are parsed, or in parsing them: their form is guessed.
     traces = "-vv" in arguments or arguments.count("-v") + arguments.count("--verbose") > 1
     as_json = "--log-format=json" in arguments or "--log-format json" in " ".join(arguments)
     secrets = secret_values({}, arguments, os.environ)

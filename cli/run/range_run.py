@@ -231,7 +231,7 @@ def report_backfill(
         stays = "stays as it was" if len(outcome.unaffected) == 1 else "stay as they were"
         beyond = f"{compact(outcome.unaffected)} {stays}" if outcome.unaffected else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
-    # Return sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages.
+    # Sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages.
     fields = {
         "units": [record.label for record in outcome.done],
         "again": _labels(outcome.rerun),

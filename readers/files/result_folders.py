@@ -84,7 +84,7 @@ def order_files(listing: Listing, order: str) -> Files:
         raise InputError(
             f"{first.shown} is a result of wincli and {others[0].place.shown} is not", "read them one by one"
         )
-    # Return the types on which all results with a column agree; the types of other columns are inferred.
+    # The types on which all results with a column agree; the types of other columns are inferred.
     declared = [result.types for result in results]
     every = {name: {types[name] for types in declared if name in types} for types in declared for name in types}
     types = {name: kinds.pop() for name, kinds in every.items() if len(kinds) == 1}

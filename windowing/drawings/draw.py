@@ -122,7 +122,7 @@ def draw_with(
     placed = _placed_rows(table, given)
     sequences, marks = placed.batch.sequences, placed.batch.signals.marks
     chosen = choose(sequences, marks, only, limits["limit"], limits["limit_keys"], busiest)
-    # Return columns with names that nothing else has: neither the table nor an expression of the call.
+    # Columns with names that nothing else has: neither the table nor an expression of the call.
     columns = -(-len(chosen.rows) // BITS)
     used = " ".join([*table.column_names, *map(str, given.values())])
     stem = "drawn"

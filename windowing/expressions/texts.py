@@ -210,7 +210,7 @@ def _words(values: pa.Array) -> _Words:
     if t.is_null(kind):
         return np.zeros(len(values), np.uint64)
     if t.is_string(kind) or t.is_binary(kind):
-        # Return a word for each text: its bytes are taken eight at a time, of all texts that are so long.
+        # A word for each text: its bytes are taken eight at a time, of all texts that are so long.
         texts = values.fill_null("" if t.is_string(kind) else b"").cast(pa.large_binary())
         _, ends, data = texts.buffers()
         offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]

@@ -226,7 +226,7 @@ def _moved(failures: Failures, values: pa.Array, zone: str, offset: _Offset, sig
     per_second = _TICKS[values.type.unit]
     ticks = as_array(values, failures.n).cast(pa.int64())
     seconds = floor_divide(ticks.fill_null(0), per_second).to_numpy(zero_copy_only=False)
-    # Return the offset in seconds that belongs to each second since 1970: int64 (n,).
+    # The offset in seconds that belongs to each second since 1970: int64 (n,).
     days = pa.array(seconds // _DAY_SECONDS).dictionary_encode()
     parts = np.array([_day(zone, offset, day) for day in days.dictionary.to_pylist()], np.int64).reshape(-1, 3)
     before, change, after = parts[days.indices.to_numpy()].T

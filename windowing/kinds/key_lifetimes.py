@@ -96,7 +96,7 @@ def merge_tumbling(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, mar
     eviction, or ``n + marks + e`` for eviction e of `Lifetimes.evictions`. Without ``emit_evicted`` that window is
     dropped.
     """
-    # Return which tumbling windows were open at an eviction: the last ones of lifetimes that an eviction ends.
+    # Which tumbling windows were open at an eviction: the last ones of lifetimes that an eviction ends.
     is_last = np.ones(len(panes), np.bool_)
     np.not_equal(panes.key[1:], panes.key[:-1], out=is_last[:-1])
     caught = is_last & (lifetimes.eviction[panes.key] >= 0)

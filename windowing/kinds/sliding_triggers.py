@@ -245,7 +245,7 @@ class WhenTrigger(TriggerPolicy):
         return self.value.condition
 
     def triggers(self, given: TriggerInput) -> Triggers:
-        # Return a trigger after each row of ``met``; at the end of the data too, if rows have come since.
+        # A trigger after each row of ``met``; at the end of the data too, if rows have come since.
         met = truth(given.sequences.rows, operand_column(self.condition))
         bounds, rows = given.sequences.bounds, np.flatnonzero(met)
         key = np.searchsorted(bounds, rows, side="right") - 1

@@ -82,7 +82,7 @@ def _where_true(argument: Argument, where: Expression) -> Argument:
     if isinstance(argument, Expression) and argument.source == source:
         value = argument.root
     else:
-        # Return the tree of a text that has no place in a source: a mistake in it shows the source as a whole.
+        # The tree of a text that has no place in a source: a mistake in it shows the source as a whole.
         value = moved(parse_expression(str(argument)).root, lambda at: at and len(source))
     return expression_of(Node("case", ("", ""), (where.root, value), Span(0, len(source))), source)
 

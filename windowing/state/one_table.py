@@ -111,7 +111,7 @@ def _cuts(held: pa.StructArray, bounds: Ints) -> tuple[Ints, Ints]:
     Where a key is cut depends on its own rows alone.
     """
     of_row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    # Return about how many bytes each row takes, int64 (n,).
+    # About how many bytes each row takes, int64 (n,).
     fixed = 8 * held.type.num_fields
     weights = np.full(len(held), fixed, np.int64)
     for column in held.flatten():

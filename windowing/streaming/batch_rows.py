@@ -151,7 +151,7 @@ def read_batch(
     rows, marks, kept = _seen_rows(plan, table, pos, given, rejects)
     pos = pos if kept is None else pos[kept]
     if plan.kind.has_watermark and plan.reads_result:
-        # Return rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
+        # Rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
         order = order_of([combined(rows.column(name)) for name in plan.sort])
         rows, pos = take_rows(rows, order), pos[order]
     late = _behind(rows, progress)

@@ -112,7 +112,7 @@ def store_at(address: StoreAddress) -> Objects:
     if address.scheme == "s3":
         return Objects(S3Store(address.bucket, **given, **_s3(address)))
     if address.scheme == "gs":
-        # Return the settings of Google's store: none, but for an emulator, which takes all for its owner.
+        # The settings of Google's store: none, but for an emulator, which takes all for its owner.
         host = google_emulator()
         key = {"gcs_base_url": host, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
         return Objects(GCSStore(address.bucket, **given, **{"service_account_key": json.dumps(key)} if host else {}))

@@ -64,7 +64,7 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     found = stage_of(record, stage, folder)
     if not view.storage.has_data(record) and found.parts:
         raise ConfigError(f"{folder} no longer keeps the windows of {record.label}", "take a newer unit")
-    # Return the table of a stage. ``next_pos``: the arrival position of the next row.
+    # The table of a stage. ``next_pos``: the arrival position of the next row.
     files = view.storage.files(record, found.name)
     job = {"format": FORMAT, **found.identity}
     key, order = list(job["key"]), list(job["order"])
@@ -73,7 +73,7 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     clock, watermark = found.registers["clock"], found.registers["watermark"]
     registers = Registers(json.dumps(job), (record.ordinal + 1) * UNIT_DISTANCE, clock, watermark, position, advances)
     if rows is None:
-        # Return a table of rows without a row; its types are those of the identity of the job.
+        # A table of rows without a row; its types are those of the identity of the job.
         columns = job["columns"]
         types = {name: dtype for name, text in columns.items() if (dtype := type_of_text(text)) is not None}
         types |= {} if keys is None else {name: keys.schema.field(name).type for name in key}

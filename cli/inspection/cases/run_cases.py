@@ -76,7 +76,7 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     units = _units(case, values.get("unit", "day"))
     delimiter = _delimiter(values)
     inputs = _texts(values.get("input", "input"))
-    # Return a path of the case for each input of the job; in a range with the part of it that names the unit.
+    # A path of the case for each input of the job; in a range with the part of it that names the unit.
     own = [f"{folder}/input-{at}" + (_below(path) if case.is_range else "") for at, path in enumerate(inputs)]
     tables = _tables(case, folder, values)
     placed = [_write(case, part, unit, inputs, own, delimiter) for part, unit in zip(parts, units, strict=True)]
@@ -383,7 +383,7 @@ def _rejects(outputs: Mapping[str, str]) -> pa.Table:
     for folder in outputs.values():
         stored = rejects_of(open_result_folder(folder)) if Path(folder).exists() else None
         if stored is not None:
-            # Return rejects with the columns of the row beside the reason; a column of the row wins over one of ours.
+            # Rejects with the columns of the row beside the reason; a column of the row wins over one of ours.
             rejects = _table(stored)
             row = rejects.column("row").combine_chunks()
             columns = {name: rejects.column(name) for name in _REASONS}

@@ -152,7 +152,7 @@ def _damage_of_files(place: Place, manifest: Mapping[str, Any]) -> Iterator[str]
         for name in there
         if name not in recorded
         and not any(part.startswith(("_", ".")) for part in name.split("/"))
-        and not (not is_local(place.fs) and run_of(name) is not None)
+        and (is_local(place.fs) or run_of(name) is None)  # in a store, files of a run that has not committed
     )
     yield from (f"{place.shown}/{name}: no run has written it there" for name in sorted(strays))
 

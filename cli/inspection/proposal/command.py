@@ -49,7 +49,7 @@ def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
     Raises what a run of these rows raises, and `InputError` where the case does not pass when it is read back.
     """
     at = _rows_around_a_boundary(proposal)
-    # Return rows as CSV: from texts as they are in the file.
+    # Rows as CSV: from texts as they are in the file.
     sample = proposal.sample
     columns = proposal.columns or tuple(sample.rows.column_names[:1])
     taken = _raw(sample, columns, at) if sample.is_text else sample.rows.select(list(columns)).take(pa.array(at))

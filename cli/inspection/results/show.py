@@ -169,7 +169,7 @@ def print_bars(
     """
     if not set(BOUNDS) <= set(rows.schema.names):
         raise ConfigError("--draw: these rows are no windows with bounds", "draw the result itself")
-    # Return the first column that is a number: of those that the user names, or of the aggregates.
+    # The first column that is a number: of those that the user names, or of the aggregates.
     for name in columns:
         if name not in rows.schema.names or not is_number(rows.schema.field(name).type):
             raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
@@ -219,7 +219,7 @@ def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
         for at, line in enumerate(_stacked(bars, lane, room)):
             yield f"{_padded(label if not at else '', left)} {line}".rstrip()
         if bars.aggregate is not None:
-            # Return a letter for each character of the axis: the largest value of the windows there.
+            # A letter for each character of the axis: the largest value of the windows there.
             highest = np.full(room, -np.inf)
             first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
             for a, b, value in zip(first, last, lane.value, strict=True):

@@ -98,7 +98,7 @@ def forget_unit(path: str, label: str, is_sure: bool, messages: Messages) -> int
 
 def collect_garbage(path: str, keep: int | None, is_dry: bool, is_sure: bool, messages: Messages) -> int:
     """Delete what a state no longer needs, or print what that is; return the exit code. Raises as `_change` does."""
-    # Return what killed runs have left. Raises `OutputError` where a run is at work on the state.
+    # What killed runs have left. Raises `OutputError` where a run is at work on the state.
     view = read_state(path)
     if view.owner is not None and not is_dead(view.owner, socket.gethostname()):
         who = f"process {view.owner.pid} on {view.owner.host}, started {view.owner.started}"
