@@ -12,19 +12,347 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..arguments import Calls, Clock, Names, Rows, Seconds, as_names, as_table, plan_of_call
-from ..errors import ConfigError
+from ..columns.arrays import Ints, combined
+from ..columns.sort_keys import sort_keys
+from ..errors import ConfigError, did_you_mean, shown
 from ..in_memory import aggregate
 from ..language.options import AtEnd, Closed, Empty
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
-from ..planning.result_schema import MARK
+from ..planning.result_schema import MARK, OUTPUTS, POS
 from ..planning.row_order import OrderBy
-from ..streaming.batch_rows import GivenSignals, Progress, read_batch
+from ..rows.marks import Marks
+from ..rows.sequence import Sequences
+from ..streaming.batch_rows import BatchRows, GivenSignals, Progress, read_batch
 from ..streaming.row_rejects import RowRejects
-from .lanes import BITS, OwnColumns, PlacedRows, choose, make_picture, with_bits
-from .picture import Picture
+from .picture import Axis, Lane, Measure, Pane, Picture, Row, after, cut, measure_of, texts_of, without_date
 from .svg import picture_svg
 from .text import picture_text
+
+# The picture of a result: lanes of the drawn keys on one axis, and in words what is left out.
+
+
+# Which rows of which keys are drawn, and the columns by which a scan says in which panes they are.
+
+
+BITS = 62
+"""Rows that one int64 column tells apart: sums of different powers of two below this do not overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows that are drawn.
+
+    ``keys``: the keys that are drawn; None without a key.
+    ``rows``: int64, the drawn rows among those of the sequences, in their total order over all keys.
+    ``lane``: int64, for each of ``rows`` the number of its key among ``keys``.
+    ``totals``: how many rows each key has, drawn or not.
+    ``marks``: before each window mark, how many of ``rows`` stand.
+    """
+
+    keys: pa.Table | None
+    rows: Ints
+    lane: Ints
+    totals: tuple[int, ...]
+    marks: tuple[int, ...]
+
+
+def choose(
+    sequences: Sequences, marks: Marks, only: Mapping[str, Any], rows: int, keys: int, busiest: bool = False
+) -> Selection:
+    """Choose the first ``rows`` rows of the first ``keys`` keys, of those that have the values in ``only``.
+
+    ``busiest``: the keys with the most rows are chosen, and not the first; they stand in ascending order all the same.
+    Raises `ConfigError` for an ``only`` that no key has.
+    """
+    picks = _picks(sequences.keys, only)
+    if busiest:
+        counts = sequences.bounds[picks + 1] - sequences.bounds[picks]
+        picks = picks[np.sort(np.argsort(-counts, kind="stable")[:keys])]
+    picks = picks[:keys]
+    bounds = [(int(sequences.bounds[pick]), int(sequences.bounds[pick + 1])) for pick in picks]
+    found = [np.arange(low, min(high, low + rows)) for low, high in bounds]
+    lane = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    candidates = np.concatenate([np.empty(0, np.int64), *found]).astype(np.int64)
+    order, before = _in_total_order(sequences, candidates, marks)
+    order, before = order[:rows], [count for count in before if count < rows or len(order) == len(sequences)]
+    chosen = None if sequences.keys is None else sequences.keys.take(pa.array(picks))
+    totals = tuple(high - low for low, high in bounds)
+    return Selection(chosen, candidates[order], lane[order], totals, tuple(dict.fromkeys(before)))
+
+
+def with_bits(table: pa.Table, names: list[str], sequences: Sequences, rows: Ints) -> pa.Table:
+    """Add columns that hold, for the i-th drawn row, the i-th power of two, and else 0.
+
+    The sum of such a column over a pane says which drawn rows are in the pane, whatever the kind of window. ``names``:
+    one column for each `BITS` rows.
+    """
+    for number, name in enumerate(names):
+        bits = np.zeros(table.num_rows, np.int64)
+        mine = rows[number * BITS : (number + 1) * BITS]
+        bits[sequences.pos[mine]] = np.int64(1) << np.arange(len(mine))
+        table = table.append_column(name, pa.array(bits))
+    return table
+
+
+def places_of(sums: list[int | None]) -> list[int]:
+    """Return the places of the drawn rows whose powers of two are in the sums of a pane, ascending."""
+    return [number * BITS + bit for number, found in enumerate(sums) for bit in range(BITS) if (found or 0) >> bit & 1]
+
+
+def _in_total_order(sequences: Sequences, rows: Ints, marks: Marks) -> tuple[Ints, list[int]]:
+    names = list(sequences.order)
+    taken = sequences.rows.select(names).take(pa.array(rows))
+    pos, after = np.concatenate([sequences.pos[rows], marks.pos]), np.repeat([0, 1], [len(rows), len(marks)])
+    has_place = np.append(np.ones(len(rows), np.bool_), marks.pos >= 0)  # a mark before all rows has no order value
+    words = [
+        sort_keys(combined(pa.chunked_array([column, marks.rows.column(name).cast(column.type)])))
+        for name, column in zip(names, taken.columns, strict=True)
+    ]
+    order = np.lexsort([after, pos, *reversed(words), has_place])
+    is_row = order < len(rows)
+    return order[is_row], [int(count) for count in np.cumsum(is_row)[~is_row]]
+
+
+def _picks(keys: pa.Table | None, only: Mapping[str, Any]) -> Ints:
+    if keys is not None:
+        chosen = np.ones(keys.num_rows, np.bool_)
+        for name, value in only.items():
+            if name not in keys.column_names:
+                raise ConfigError(f"only: there is no key column {name!r}", did_you_mean(name, keys.column_names))
+            chosen &= _is_in(keys.column(name), value)
+        if only and not chosen.any():
+            raise ConfigError(f"only: no key has {dict(only)!r}", "look at the values of the key columns")
+        return np.flatnonzero(chosen)
+    if only:
+        raise ConfigError("only: there is no key", "say key, or leave it out")
+    return np.zeros(1, np.int64)
+
+
+def _is_in(column: pa.ChunkedArray, value: Any) -> Any:
+    values = list(value) if isinstance(value, list | tuple | set) else [value]
+    try:
+        wanted = pa.array(values, column.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise ConfigError(f"only: the key is {column.type} ({error})", "give values of that type") from None
+    return pc.is_in(column, wanted).to_numpy()
+
+
+# Panes of a drawing, from the result of a scan whose aggregates say which drawn rows each pane shows.
+
+
+_SIDES = ("start", "end")
+_ABOUT = frozenset({*OUTPUTS, MARK})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnColumns:
+    """The columns of the result that a drawing asks for.
+
+    ``bits``: the sums of `selection.with_bits`.
+    ``count``: the number of rows.
+    ``is_default``: whether the caller asked for no aggregates, so that ``count`` says all that there is.
+    """
+
+    bits: list[str]
+    count: str
+    is_default: bool
+
+    @property
+    def aggregates(self) -> dict[str, str]:
+        return {**{name: f"sum({name[1:]})" for name in self.bits}, self.count: "count()"}
+
+    @property
+    def hidden(self) -> set[str]:
+        return {*self.bits, self.count, *(["count"] if self.is_default else [])}
+
+
+def count_panes(result: pa.Table) -> int:
+    """Return how many panes a result has; all its other rows are mark-only."""
+    return len(result) - int(result.column("window").null_count)
+
+
+def of_key(result: pa.Table, keys: pa.Table | None, lane: int) -> pa.Table:
+    """Return the rows of a result that are panes of a key; of all panes where there is no key."""
+    mask = pc.is_valid(result.column("window"))
+    if keys is not None:
+        for name, column in zip(keys.column_names, keys.columns, strict=True):
+            mask = pc.and_(mask, pc.equal(result.column(name), column[lane]))
+    return result.filter(mask)
+
+
+def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, most: int) -> list[Pane]:
+    """Return the first ``most`` panes of a key that show a drawn row, or no row and stand among those.
+
+    ``result``: the panes of the key. ``is_whole``: whether all rows of the key are drawn.
+    """
+    masks = [pc.not_equal(result.column(name).fill_null(0), 0) for name in own.bits]
+    found = masks[0]
+    for mask in masks[1:]:
+        found = pc.or_(found, mask)
+    shows = found
+    empty = pc.equal(result.column(own.count), 0)
+    if not is_whole:
+        last = pc.max(result.column("window").filter(shows)).as_py()
+        empty = pc.and_(empty, pc.less(result.column("window"), -1 if last is None else last))
+    return _panes(plan, own, result.filter(pc.or_(shows, empty)).slice(0, most).combine_chunks())
+
+
+def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
+    told, ticks, has_bounds = _told(plan, own, found), _ticks_of_panes(plan, found), _has_bounds(plan)
+    panes = []
+    for i, row in enumerate(found.select(["window", "closed_by", own.count, *own.bits]).to_pylist()):
+        places = tuple(places_of([row[name] for name in own.bits]))
+        start, end = (measure_of(found.column(f"window_{side}")[i]) if has_bounds else None for side in _SIDES)
+        about = tuple((name, texts[i]) for name, texts in told if texts[i])
+        panes.append(Pane(row["window"], places, row[own.count] or 0, row["closed_by"], start, end, ticks[i], about))
+    return panes
+
+
+def _has_bounds(plan: Plan) -> bool:
+    return bool(plan.order.columns) and _bounds_type(plan) is not None
+
+
+def _bounds_type(plan: Plan) -> pa.DataType | None:
+    clock = plan.options.event_time or (plan.order.columns[0] if plan.order.columns else None)
+    if clock is None:
+        return None
+    return plan.kind.bounds_type(plan.projection.schema.field(clock).type, plan.options.origin)
+
+
+def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[str]]]:
+    """Return what is told of each pane, by name: bounds, the tick, timing and output, without a name; aggregates."""
+    told: list[tuple[str, list[str]]] = []
+    if _bounds_type(plan) is not None:
+        told.append(("", _bounds(found)))
+    if plan.kind.overlaps and "_at" in found.column_names:
+        at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
+        told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
+    if plan.options.event_time:
+        told.append(("", _short(found.column("timing"))))
+        told.append(("", [f"output {index}" for index in found.column("index").to_pylist()]))
+    names = plan.schema.names[plan.schema.names.index("closed_by") + 1 :]
+    for name in names:
+        if name not in own.hidden and name not in _ABOUT and name not in plan.stream_names:
+            told.append((cut(shown(name), 20), _short(found.column(name))))
+    return told
+
+
+def _bounds(found: pa.Table) -> list[str]:
+    if not len(found):
+        return []
+    texts = texts_of(pa.concat_arrays([combined(found.column(f"window_{side}")) for side in _SIDES]))
+    return [
+        f"{start}..{after(start, end)}" for start, end in zip(texts[: len(found)], texts[len(found) :], strict=True)
+    ]
+
+
+def _by_tick(found: pa.Table) -> list[bool]:
+    return pc.equal(found.column(POS), -1).fill_null(False).to_pylist()
+
+
+def _ticks_of_panes(plan: Plan, found: pa.Table) -> list[Measure | None]:
+    if not plan.order.columns or "_at" not in found.column_names:
+        return [None] * len(found)
+    at = zip(combined(found.column("_at")), _by_tick(found), strict=True)
+    return [measure_of(value) if by_tick else None for value, by_tick in at]
+
+
+def _short(column: pa.ChunkedArray) -> list[str]:
+    return texts_of(combined(column))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """The rows of a table as the window sees them.
+
+    ``batch``: those that have a place.
+    ``total``: how many rows the table has; of a result without those that are only marks.
+    ``rejected``: how many of them are rejected, by the reason.
+    """
+
+    batch: BatchRows
+    total: int
+    rejected: Mapping[str, int]
+
+
+def make_picture(
+    plan: Plan, own: OwnColumns, result: pa.Table, placed: PlacedRows, chosen: Selection, limit_panes: int
+) -> Picture:
+    """Return the picture of the chosen rows, and of the panes of ``result`` that show them."""
+    batch = placed.batch
+    sequences = batch.sequences
+    lanes = tuple(_lane(plan, own, batch, result, chosen, i, limit_panes) for i in range(len(chosen.totals)))
+    keys = 1 if sequences.keys is None else sequences.keys.num_rows
+    panes = count_panes(result)
+    more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
+    more = keys - len(lanes), len(sequences) - sum(chosen.totals), more_panes
+    notes = (*_left_out(*more), *_without_place(placed))
+    axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
+    counts = [counted(placed.total, "row"), *([counted(keys, "key")] if plan.key else []), counted(panes, "pane")]
+    key = f"key {', '.join(plan.key)}; " if plan.key else ""
+    return Picture(shown(str(plan.spec)), shown(f"{key}order {plan.order}; {', '.join(counts)}"), axis, lanes, notes)
+
+
+def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
+    """Return the grid of a window of the clock as far as its panes show it: bounds, or instants where panes overlap."""
+    panes = [pane for lane in lanes for pane in lane.panes]
+    found = [each for pane in panes for each in ([pane.tick] if plan.kind.overlaps else [pane.start, pane.end])]
+    return tuple(sorted({each for each in found if each is not None}))
+
+
+def _marks(before: list[int]) -> tuple[int, ...]:
+    """Return marks by the place before each; several between the same two drawn rows are one."""
+    return tuple(dict.fromkeys(count - 1 for count in before))
+
+
+def _axis(plan: Plan, batch: BatchRows, chosen: Selection, ticks: tuple[Measure, ...]) -> Axis:
+    name = plan.order.columns[0] if plan.order.columns else plan.options.event_time
+    marks = tuple(count - 1 for count in chosen.marks) if plan.takes_marks else ()
+    if name is None:
+        return Axis("arrival", tuple(map(str, batch.sequences.pos[chosen.rows])), None, marks, ticks)
+    values = combined(batch.sequences.rows.column(name)).take(pa.array(chosen.rows))
+    label, texts = without_date(shown(name), texts_of(values))
+    found = [measure_of(value) for value in values] if plan.order.columns else [None]
+    measures: tuple[Measure, ...] = tuple(value for value in found if value is not None)
+    return Axis(label, tuple(texts), measures if len(measures) == len(values) else None, marks, ticks)
+
+
+def _lane(
+    plan: Plan, own: OwnColumns, batch: BatchRows, result: pa.Table, chosen: Selection, lane: int, limit_panes: int
+) -> Lane:
+    places = np.flatnonzero(chosen.lane == lane)
+    rows = tuple(Row(int(place), int(batch.sequences.pos[chosen.rows[place]])) for place in places)
+    mine = of_key(result, chosen.keys, lane)
+    more_rows = chosen.totals[lane] - len(rows)
+    panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)
+    return Lane(_label(chosen.keys, lane), rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
+
+
+def _label(keys: pa.Table | None, lane: int) -> str:
+    if keys is None:
+        return ""
+    return ", ".join(texts_of(combined(column.slice(lane, 1)))[0] for column in keys.columns)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _left_out(keys: int, rows: int, panes: int) -> list[str]:
+    if not keys:
+        return []
+    return [f"{counted(keys, 'more key')} with {counted(rows, 'row')} and {counted(panes, 'pane')}"]
+
+
+def _without_place(placed: PlacedRows) -> list[str]:
+    rejected = sum(placed.rejected.values())
+    left_out = placed.total - len(placed.batch.sequences) - rejected
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())
+    notes = [f"{counted(rejected, 'row')} rejected: {reasons}"] if rejected else []
+    return notes + ([f"{counted(left_out, 'row')} left out by where"] if left_out else [])
+
 
 # A drawing of windows: a value that prints as text and shows as SVG in notebooks.
 

@@ -2,29 +2,320 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
-from ...windowing.errors import WincliError
-from ...windowing.support.file_systems import reach
+from ...windowing.errors import OutputError, WincliError
+from ...windowing.support.checksum import read_object, seal
+from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
 from ..places import files as atomic_swap
+from ..places.conditional import ConditionFailedError, UnconditionalStore, Version, hold_lease, keeps_conditions
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
-from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, locate, new_token
+from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, has_no_folders, locate, new_token
 from .contract import Content, Progress, Table
 from .delta import DeltaTable
 from .iceberg import IcebergTable
-from .object_store import StoreTable
 from .result_files import check_parts, content_of, missing_file, progress_of, put_result_files, read_manifest, token_of
+from .store_objects import StoreObjects, check_files, files_of, has_result, is_of_runs, parse, run_of, strays
+
+# A table that is a folder in an object store: one conditional put of its manifest replaces its result.
+#
+# Names of files are never used twice, so a file that a manifest has ceased to name stays dead, and a run that was
+# paused and wakes up harms nobody. Who deletes files of other runs first fences the manifest: `remove_leftovers` says
+# how.
+
+
+# A result on its way into a store: parts under names of its run, and one conditional put of the manifest.
+#
+# Parts stand in the folder of the output from the moment they are written. Readers that follow the manifest do not
+# see them before `StoreCommit.publish` has put the manifest that names them, and do not see those of the former
+# result after.
+
+
+_PREPARED = "manifest.json"
+_UPLOADED = 5 << 20  # bytes from which a file may be uploaded in parts
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A result that only has to be published.
+
+    ``base``: the version of the manifest that it replaces; None: there was none.
+    ``content``: the manifest.
+    """
+
+    base: Version | None
+    content: bytes
+
+    def to_json(self) -> bytes:
+        """Return the text that is stored beside the output until the result is published."""
+        base = None if self.base is None else asdict(self.base)
+        return json.dumps({"base": base, "manifest": self.content.decode()}).encode()
+
+    @classmethod
+    def parse(cls, text: bytes) -> Prepared | None:
+        """Return what the text says, None where it is damaged."""
+        try:
+            value = read_object(text)
+            base = None if value["base"] is None else Version(**value["base"])
+            return cls(base, str(value["manifest"]).encode())
+        except (ValueError, KeyError, TypeError):
+            return None
+
+
+@dataclass(slots=True)
+class StoreCommit:
+    """A `TableCommit` whose parts stay where tasks write them.
+
+    ``objects``: the objects of the output.
+    ``token``: the id of the staging folder, which the names of its parts carry.
+    ``base``: the version of the manifest that it replaces, known from `open` on; None: there is none.
+    """
+
+    objects: StoreObjects
+    token: str
+    base: Version | None = None
+
+    @property
+    def staging(self) -> str:
+        return self.objects.place.beside("new", self.token)
+
+    @property
+    def data(self) -> str:
+        return self.objects.place.path
+
+    @property
+    def suffix(self) -> str:
+        return f"-{self.token}"
+
+    def open(self) -> None:
+        """Note which version of the manifest is to be replaced; no other may have come when this run publishes."""
+        self.objects.own.add(self.token)
+        now = self.objects.read()
+        self.base = None if now is None else now.version
+        files = self.objects.place.fs
+        if not has_no_folders(files):
+            files.create_dir(self.data, recursive=True)
+            files.create_dir(self.staging, recursive=False)
+
+    def begin(self) -> None:
+        objects = self.objects
+        now = objects.read()
+        if now is None or not has_result(now.content):
+            try:
+                self.base = objects.put_if(begun(self.token), self.base)
+            except ConditionFailedError as error:
+                raise self.objects.lost() from error
+
+    def prepare(self, manifest: Mapping[str, Any]) -> None:
+        """Check the parts, and put the manifest beside the output, from where a journal can publish it.
+
+        Attempts at tasks that were ended, or were not the first, leave files that the manifest does not name.
+        """
+        objects, shown = self.objects, self.objects.place.shown
+        with output_errors(f"{shown}/{MANIFEST}"):
+            there, named = objects.files(), set(files_of(manifest))
+            try:
+                check_files(self.objects.place.shown, there, manifest)
+            except OutputError as error:
+                now = self.objects.read()
+                if (
+                    None if now is None else now.version
+                ) != self.base:  # who took the output over has deleted the parts
+                    raise self.objects.lost() from error
+                raise
+            objects.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
+            objects.may_have_uploads |= any(there[name] >= _UPLOADED for name in named)
+            text = json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n"
+            objects.store.put(self._prepared_name, Prepared(self.base, text).to_json())
+
+    def publish(self) -> None:
+        """Put the manifest if nobody has put another since `open`; then delete what it has replaced.
+
+        Raises `OutputError` where another run has published or has taken the output over.
+        """
+        prepared, now = self._prepared(), self.objects.read()
+        version = None if now is None else now.version
+        if prepared is None or prepared.base != version:
+            raise self.objects.lost()
+        self.objects.tried.add(self.token)
+        try:
+            self.objects.put_if(prepared.content, prepared.base)
+        except ConditionFailedError as error:
+            raise self.objects.lost() from error
+        except OSError:
+            if not self._is_published(prepared):
+                raise
+        with suppress(OSError):  # `StoreTable.remove_leftovers` tries again
+            former = now.content if now else b""
+            objects = self.objects
+            objects.store.put(objects.of_output(SUCCESS), b"")
+            kept = set(files_of(parse(prepared.content) or {}))
+            gone = [objects.of_output(name) for name in files_of(parse(former) or {}) if name not in kept]
+            objects.delete([*gone, *objects.files_beside("new", self.token)])
+
+    def progress(self, run: str) -> Progress:
+        now = self.objects.read()
+        if now is not None and (parse(now.content) or {}).get("run") == run:
+            return Progress.PUBLISHED
+        prepared = self._prepared()
+        if prepared is None or prepared.base != (None if now is None else now.version):
+            return Progress.GONE
+        return Progress.READY if (parse(prepared.content) or {}).get("run") == run else Progress.GONE
+
+    def recover(self, run: str) -> None:
+        if self.progress(run) is Progress.READY:
+            self.publish()
+
+    @property
+    def _prepared_name(self) -> str:
+        return self.objects.beside("new", self.token, _PREPARED)
+
+    def _prepared(self) -> Prepared | None:
+        found = self.objects.store.get(self._prepared_name) if self.token else None
+        return None if found is None else Prepared.parse(found.content)
+
+    def _is_published(self, prepared: Prepared) -> bool:
+        """Whether a put whose answer got lost has taken effect; False where the store does not say that."""
+        with suppress(OSError):
+            now = self.objects.read()
+            return now is not None and now.content == prepared.content
+        return False
+
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTable:
+    """A `Table` that is a folder in an object store, or on another file system without ``flock`` and renames.
+
+    ``objects``: what belongs to it.
+    """
+
+    objects: StoreObjects
+
+    @property
+    def place(self) -> Place:
+        return self.objects.place
+
+    @property
+    def address(self) -> str:
+        return self.place.shown
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        return "://" in path
+
+    @classmethod
+    def at(cls, path: str, shown: str | None = None) -> StoreTable:
+        return cls(StoreObjects(locate(path, shown), path))
+
+    def files(self, result: pa.Schema, evolve: bool) -> None:
+        """Return None: the columns are those of the result."""
+
+    def content(self) -> Content:
+        """Return what is in the folder; files of runs that have not committed are no content."""
+        try:
+            with self.place.fs.open_input_stream(f"{self.place.path}/{MANIFEST}") as file:
+                return Content.RESULT if has_result(file.read()) else Content.VACANT
+        except FileNotFoundError:
+            pass
+        found = self.place.fs.get_file_info(self.place.path).type
+        if found == fs.FileType.File:
+            return Content.NO_FOLDER
+        return Content.VACANT if found == fs.FileType.NotFound or self._is_vacant() else Content.OTHER
+
+    def manifest(self) -> dict[str, Any] | None:
+        return read_manifest(self.place, self.place.path)
+
+    def missing(self, manifest: Mapping[str, Any]) -> str | None:
+        return missing_file(self.place, manifest)
+
+    def keeps_conditions(self) -> bool:
+        """Whether the store refuses a put whose condition does not hold; tried once for each bucket."""
+        if isinstance(self.objects.store, UnconditionalStore):
+            return False
+        return keeps_conditions(self.objects.store, self.place)
+
+    def is_reachable(self) -> bool:
+        """Return True: a store has no folders that could be missing."""
+        return True
+
+    def make_parents(self) -> list[Path]:
+        """Return an empty list: a store needs no folders."""
+        return []
+
+    @contextmanager
+    def hold(self, owner: Owner) -> Iterator[Owner | None]:
+        objects, shown = self.objects, self.place.shown
+        with hold_lease(objects.store, objects.lease, owner, shown, "choose another output") as former:
+            objects.owner, objects.may_have_uploads = owner, former is not None
+            yield former
+
+    def remove_leftovers(self) -> None:
+        """Delete all files of runs that the manifest does not name.
+
+        Another run may have taken over the lease, and a run that was taken over may wake up and publish. So files are
+        listed first, then the lease is looked at, so that no file is of a run that came later; then a fence makes the
+        runs that came before unable to publish. Only then files are deleted.
+        """
+        for _ in range(_TRIES):
+            now = self.objects.read()
+            manifest = None if now is None else parse(now.content)
+            if now is not None and manifest is None and has_result(now.content):
+                return  # a damaged manifest does not say what is of its result
+            left, foreign = self._leftovers({} if manifest is None else manifest)
+            if foreign and not self.objects.is_held():
+                left = [name for name in left if name not in foreign]
+            elif foreign:
+                try:
+                    self.objects.fence(now)
+                except ConditionFailedError:
+                    continue
+            self.objects.delete(left)
+            self.objects.may_have_uploads |= bool(foreign)
+            if self.objects.may_have_uploads and self.objects.is_held():
+                self.objects.abort_uploads()
+            return
+
+    def commit(self, token: str) -> StoreCommit:
+        return StoreCommit(self.objects, token)
+
+    def token_of(self, run: str) -> str:
+        return token_of(self.place, run, self.commit)
+
+    def _is_vacant(self) -> bool:
+        infos = self.place.fs.get_file_info(fs.FileSelector(self.place.path, recursive=True, allow_not_found=True))
+        files = (info.path for info in infos if info.type == fs.FileType.File)
+        return all(is_of_runs(path.removeprefix(f"{self.place.path}/")) for path in files)
+
+    def _leftovers(self, manifest: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+        """Return the names of all files to delete, and of those among them that may be of a run that still publishes.
+
+        Writes the mark of a complete result where a run was killed before it did.
+        """
+        objects, there = self.objects, self.objects.files()
+        if manifest and SUCCESS not in there:
+            objects.store.put(objects.of_output(SUCCESS), b"")
+        own = objects.own - objects.tried
+        inside = strays(there, files_of(manifest))
+        found = {objects.of_output(name): run_of(name) for name in inside}
+        for role, token in objects.folders_beside():
+            found |= dict.fromkeys(objects.files_beside(role, token), token)
+        return list(found), {name for name, run in found.items() if run not in own}
+
 
 # A table that is a folder on a local file system: publishing exchanges its folder with the staging folder.
 #

@@ -11,7 +11,7 @@ import pytest
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran
-from wincli.cli.inspection.comparison.verification import verify
+from wincli.cli.inspection.comparison.text import verify
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.windowing.errors import WincliError
 

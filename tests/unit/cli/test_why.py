@@ -12,8 +12,7 @@ import pytest
 from support.in_process import wincli_here
 from wincli.cli.inspection.explanation import panes_of_key as key_rows
 from wincli.cli.inspection.explanation import recompute
-from wincli.cli.inspection.explanation.explanation import Explanation
-from wincli.cli.inspection.explanation.why import WhyRequest, explain
+from wincli.cli.inspection.explanation.why import Explanation, WhyRequest, explain
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.readers.source import FileSource
 

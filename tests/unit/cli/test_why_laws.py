@@ -27,14 +27,15 @@ from references.tumbling import Pane, Row, Time, read
 from support.in_process import Here, wincli_here
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.cli.inspection.explanation.closing import Fact
-from wincli.cli.inspection.explanation.explanation import (
+from wincli.cli.inspection.explanation.why import (
     Explanation,
     MissingWindow,
+    WhyRequest,
+    explain,
     explanation_json,
     explanation_lines,
     missing_lines,
 )
-from wincli.cli.inspection.explanation.why import WhyRequest, explain
 from wincli.cli.inspection.results.result import open_result_folder
 
 CLOCK = pa.timestamp("us")

@@ -34,7 +34,7 @@ from wincli.windowing.dataframes.partition_scan import (
     ScanPartition,
     with_form,
 )
-from wincli.windowing.dataframes.state_frames import union_schema
+from wincli.windowing.dataframes.windows import union_schema
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.planning.plan import Plan
 from wincli.windowing.state.one_table import NO_KEY, PART, REGISTERS

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.console.amounts import RowAccount
-from wincli.cli.inspection.report.folders import UnitTimes, calendar_of
+from wincli.cli.inspection.report.gather import UnitTimes, calendar_of
 from wincli.cli.inspection.report.page_elements import element
 from wincli.cli.inspection.report.page_lanes import add_calendar
 from wincli.cli.inspection.results.status import StageStatus, Status, UnitStatus

@@ -12,8 +12,7 @@ import pytest
 
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import OutputError
-from wincli.writers.commit.object_store import StoreTable
-from wincli.writers.commit.tables import table_of
+from wincli.writers.commit.tables import StoreTable, table_of
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.partitioning import bind_partitions
 from wincli.writers.places.conditional import ConditionFailedError, Holder

@@ -29,9 +29,8 @@ from support.strategies import examples
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit import tables
 from wincli.writers.commit.contract import Progress, Table, TableCommit
-from wincli.writers.commit.object_store import StoreTable
 from wincli.writers.commit.store_objects import files_of
-from wincli.writers.commit.tables import FolderTable, table_of
+from wincli.writers.commit.tables import FolderTable, StoreTable, table_of
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.sink import FileSink
 from wincli.writers.places import files as atomic_swap

@@ -27,11 +27,10 @@ from ..delta import Exit
 from ..evictions import Evictions
 from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
 from ..segment_summary import BoundarySummary, EntryState, RunThrough, SegmentSummary, WindowPosition, clock_at_end
-from .any_of import AnyOfPolicy
 from .clock_policies import CalendarPolicy, ClockPolicy, CronPolicy, TimePolicy
 from .policy import RulePolicy, TumblingPolicy
 from .row_policies import ChangePolicy, CountPolicy, DeltaPolicy, GapPolicy, punct_policy
-from .rule_policies import FromPolicy, OpenerPolicy, ReachesPolicy, changing_policy
+from .rule_policies import AnyOfPolicy, FromPolicy, OpenerPolicy, ReachesPolicy, changing_policy
 
 # The tumbling policies by the type of their value in the language: the one place that knows them all.
 
