@@ -77,6 +77,7 @@ class Disturbance:
             self.ended.wait(_PATIENCE)
 
 
+@pytest.mark.nightly  # two minutes; scripts/test has the cluster in miniature
 def test_the_nightly_example_on_a_cluster_is_that_of_one_machine_whatever_its_executors_meet(
     tmp_path: Path, s3: S3Bucket, proxy: FaultProxy, cluster: SparkCluster
 ) -> None:

@@ -58,6 +58,7 @@ def test_modules_called_as_those_of_wincli_work_beside_an_editable_install(folde
     assert totals(folder, [str(WINCLI)], path) == {name: 6 + number for number, name in enumerate(NAMES)}
 
 
+@pytest.mark.nightly  # it installs the package anew
 def test_modules_called_as_those_of_wincli_work_beside_a_regular_install(folder: Path, site: Path) -> None:
     start = "import sys, wincli; from wincli.cli.main import main; sys.argv[0] = 'wincli'; sys.exit(main())"
     command = [sys.executable, "-P", "-c", start]

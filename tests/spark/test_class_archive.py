@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.places import ROOT
 from wincli.conf.spark import spark_settings
 from wincli.windowing.spark.class_archive import SWITCH, archive_of
@@ -33,6 +35,7 @@ def python(*args: str, told: str = "", **environ: str) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly  # a minute and more: Java writes 80 MB of classes
 def test_an_archive_is_made_by_a_spark_of_its_own_and_mapped_by_the_next(tmp_path: Path) -> None:
     settings = spark_settings("local[2]", {})
     home = {"XDG_CACHE_HOME": str(tmp_path)}
