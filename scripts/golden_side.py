@@ -91,8 +91,8 @@ class Kernels:
                 self.read += len(line)
                 if line not in self.loaded:
                     self.loaded.add(line)
-                    module, name, signature = pickle.loads(bytes.fromhex(line.decode()))
-                    with contextlib.suppress(Exception):  # of another checkout
+                    with contextlib.suppress(Exception):  # of another checkout, which has other modules
+                        module, name, signature = pickle.loads(bytes.fromhex(line.decode()))
                         getattr(sys.modules[module], name).compile(signature)
 
     def tell(self) -> None:
