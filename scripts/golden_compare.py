@@ -24,7 +24,7 @@ KEYS: Mapping[str, str] = {
     "checksum of the document": "it covers the ids and times of the document",
 }
 TEXTS: tuple[tuple[str, str, str], ...] = (
-    (r"\b\d+(\.\d+)? s, [\d,]+ rows/s\b", "<speed>", "the closing summary: seconds and rows a second"),
+    (r"\b\d+(\.\d+)? s, [\d,]+ rows?/s\b", "<speed>", "the closing summary: seconds and rows a second"),
     (
         r'<td>[\d.,]+ (µs|ms|s|min)</td><td class="share">(&[lg]t; )?[\d.]+ %</td><td class="bar">.*?</td>',
         "<td>time and share</td>",
