@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
-from . import arguments as options
+from . import arguments
 from .arguments import ARGUMENTS, MESSAGES
 from .console.messages import Messages
 from .console.streams import json_text, say
@@ -39,13 +39,13 @@ Exit codes: 0 ok, 1 unexpected, 2 usage or spec, 3 files, 4 data, 5 Java or Spar
 """
 
 
-@options.with_options
+@arguments.with_options
 def run(
-    paths: options.Paths = None,
+    paths: arguments.Paths = None,
     *,
-    var: options.Variables = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = 0,
+    var: arguments.Variables = None,
+    quiet: arguments.Quiet = False,
+    verbose: arguments.Verbose = 0,
     **given: Any,
 ) -> int:
     """Apply a window to the event logs in IN and write one row per pane to OUT; or run a job file."""
@@ -80,9 +80,9 @@ Nothing is written, and Spark is started for --effect alone. Exit codes are thos
 _PLAN = "Plan"
 
 
-@options.with_options
+@arguments.with_options
 def plan(
-    paths: options.Paths = None,
+    paths: arguments.Paths = None,
     *,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object, for machines.", rich_help_panel=_PLAN)
@@ -111,9 +111,9 @@ def plan(
         bool,
         typer.Option("--effect", help="Compute a range in a scratch folder; say what changes.", rich_help_panel=_PLAN),
     ] = False,
-    var: options.Variables = None,
-    quiet: options.Quiet = False,
-    verbose: options.Verbose = 0,
+    var: arguments.Variables = None,
+    quiet: arguments.Quiet = False,
+    verbose: arguments.Verbose = 0,
     **given: Any,
 ) -> int:
     """Say what a run with the same arguments would do, and draw its windows over the first rows; write nothing."""
@@ -314,7 +314,7 @@ def test(
     cases: Annotated[
         str | None, typer.Argument(metavar="[CASES]", help="The file of its cases. Default: JOB.test.yaml beside it.")
     ] = None,
-    var: options.Variables = None,
+    var: arguments.Variables = None,
     only: Annotated[
         str | None, typer.Option("--only", "-k", metavar="TEXT", help="Only cases with this text in their name.")
     ] = None,

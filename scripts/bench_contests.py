@@ -18,14 +18,14 @@ MINUTES = ["--window", "time(60)", "--order-by", "ts", *AGGREGATES, "--key", "ki
 PATCHED = """
 import sys
 from wincli.windowing.engine import run
-from wincli.windowing.engine import strategy as sampling
+from wincli.windowing.engine import strategy
 {}
 from wincli.cli.main import main
 sys.argv[0] = "wincli"
 sys.exit(main())
 """
 WHOLE = PATCHED.format("run.can_be_cut = lambda plan: False")
-ROW_BY_ROW = PATCHED.format("sampling.can_preaggregate = lambda plan, schema: False")
+ROW_BY_ROW = PATCHED.format("strategy.can_preaggregate = lambda plan, schema: False")
 
 GAPS = DUCKDB.format(
     query="""

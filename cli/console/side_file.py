@@ -75,7 +75,7 @@ class SideFile:
 
     def replace(self, text: bytes) -> None:
         """Write the file: readers see the former content, or this. Raises `ConfigError` as `check`, and `OSError`."""
-        from ...writers.places.files import writing  # noqa: PLC0415 - loads pyarrow
+        from ...writers.places.atomic_files import writing  # noqa: PLC0415 - loads pyarrow
 
         with self._named_errors():
             path = self.path  # found once: a link may be another one the next time

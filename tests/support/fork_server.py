@@ -16,7 +16,7 @@ from typing import Any
 
 from support.in_process import stand_ins, wincli_here
 from wincli.cli.main import _main
-from wincli.writers.places import conditional as lease
+from wincli.writers.places import conditional
 
 
 def start(asked: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _run(asked: dict[str, Any]) -> int:
     os.chdir(asked["cwd"])
     os.environ.update(asked["env"])
     if asked["lease"] is not None:
-        lease.SECONDS, lease._BEAT = asked["lease"], asked["lease"] / 4
+        conditional.SECONDS, conditional._BEAT = asked["lease"], asked["lease"] / 4
     with stand_ins():
         code = _main(asked["args"])
     sys.stdout.flush()

@@ -14,8 +14,7 @@ import pytest
 from pyarrow import fs
 
 from wincli.writers.places.conditional import ConditionFailedError, Object, Version
-from wincli.writers.state import stage_files as stage_folder
-from wincli.writers.state import store_storage as store_folder
+from wincli.writers.state import stage_files, store_storage
 
 URI = "s3://quick/state"
 _ONE = threading.Lock()
@@ -109,13 +108,13 @@ def use(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:
 
         return writing()
 
-    monkeypatch.setattr(stage_folder.StoreStage, "write", write)
-    monkeypatch.setattr(stage_folder, "file_system_of", lambda _: (fs.LocalFileSystem(), str(store.folder)))
-    monkeypatch.setattr(store_folder, "open_store", lambda _: store)
-    monkeypatch.setattr(store_folder, "reach", lambda _: None)
+    monkeypatch.setattr(stage_files.StoreStage, "write", write)
+    monkeypatch.setattr(stage_files, "file_system_of", lambda _: (fs.LocalFileSystem(), str(store.folder)))
+    monkeypatch.setattr(store_storage, "open_store", lambda _: store)
+    monkeypatch.setattr(store_storage, "reach", lambda _: None)
     apart = fs.SubTreeFileSystem(str(store.folder), fs.LocalFileSystem())
-    resolve = store_folder.resolve
+    resolve = store_storage.resolve
     monkeypatch.setattr(
-        store_folder, "resolve", lambda path: (apart, "quick/state") if path.startswith(URI) else resolve(path)
+        store_storage, "resolve", lambda path: (apart, "quick/state") if path.startswith(URI) else resolve(path)
     )
-    monkeypatch.setattr(store_folder, "refuses_stale_puts", lambda *_: True)
+    monkeypatch.setattr(store_storage, "refuses_stale_puts", lambda *_: True)

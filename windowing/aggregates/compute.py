@@ -14,10 +14,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, take_or_null, truth
 from ..language.spec import Column
 from ..rows.membership import Membership, Memberships, Ranges, as_simplest, gathered, with_filter
-from . import quotients as spread_parts
-from . import selection, sketches, user
-from . import selection as collection
-from . import user as user_calls
+from . import quotients, selection, sketches, user
 from .arithmetic import exact_means, exact_totals, float_means, value_ranges
 from .exact_moments import MEAN
 from .exact_sums import as_int64, as_wide, exact_sums, parts_of
@@ -96,7 +93,7 @@ def phases_of(bound: Bound) -> TwoPhase:
     """Return the two phases of a call that `is_mergeable`."""
     if not bound.is_user_function:
         return STEPS[bound.call.function]
-    split, merge = user_calls.states(bound.call), user_calls.merged(bound.call)
+    split, merge = user.states(bound.call), user.merged(bound.call)
     return TwoPhase(1, lambda inputs: [split(inputs)], merge, in_order=True)
 
 
@@ -105,7 +102,7 @@ def _each(compute: Callable[[Inputs], pa.Array]) -> TwoPhase:
 
 
 def _split_count(inputs: Inputs) -> list[pa.Array]:
-    return [collection.counts(inputs)]
+    return [selection.counts(inputs)]
 
 
 def _merge_counts(inputs: Inputs) -> pa.Array:
@@ -225,7 +222,7 @@ def _extreme_count(is_largest: bool) -> TwoPhase:
 
 
 def _spread(root: bool, sample: int) -> TwoPhase:
-    return TwoPhase(spread_parts.COLUMNS, spread_parts.split_spread, spread_parts.merge_spread(root, sample), True)
+    return TwoPhase(quotients.COLUMNS, quotients.split_spread, quotients.merge_spread(root, sample), True)
 
 
 def _sketch(merge: Callable[[Inputs], pa.Array]) -> TwoPhase:
@@ -350,4 +347,4 @@ def _computer(bound: Bound) -> Callable[[Inputs], pa.Array]:
         return phases_of(bound).merge
     if not bound.is_user_function:
         return TABLE[bound.call.function].compute
-    return user_calls.values(bound.call)
+    return user.values(bound.call)

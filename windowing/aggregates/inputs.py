@@ -16,7 +16,7 @@ from ..columns.sort_keys import sort_codes
 from ..columns.value_words import Words, float_words
 from ..errors import DataError
 from ..rows.membership import Membership, Memberships, Ranges, covered, gathered, part, sizes
-from . import loops as equal_entries
+from . import loops
 from .loops import Codes, EqualityKeys, Floats, Numbers
 
 # Arrow columns as the arrays that kernels take: zero-copy where the type is 64 bit wide already.
@@ -414,10 +414,10 @@ def first_equals(column: pa.Array, lo: Ints, hi: Ints) -> Ints:
 
     The panes are disjoint.
     """
-    is_long = hi - lo > equal_entries.FEW
+    is_long = hi - lo > loops.FEW
     keys = NO_KEYS if is_long.all() else equality_keys(column)
     found, distinct = _codes_of_panes(column, lo, hi, is_long)
-    first: Ints = frozen(equal_entries.first_equals(keys, found, distinct, len(column), lo, hi))
+    first: Ints = frozen(loops.first_equals(keys, found, distinct, len(column), lo, hi))
     return first
 
 

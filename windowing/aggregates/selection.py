@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints, Mask, take_or_null
 from ..rows.membership import Memberships, Ranges, batches, gathered, part
 from . import loops, order_statistics, pane_deltas
-from . import loops as equal_entries
 from .folds import SMALLEST, fold
 from .inputs import (
     Dense,
@@ -90,7 +89,7 @@ def modes(inputs: Inputs) -> pa.Array:
     column, membership = present.columns[0], present.membership
     if is_disjoint(membership):
         first = inputs.cached("first equals", lambda: first_equals(column, membership.lo, membership.hi))
-        return take_or_null(column, equal_entries.most_frequent(first, membership.lo, membership.hi))
+        return take_or_null(column, loops.most_frequent(first, membership.lo, membership.hi))
     if isinstance(membership, Ranges):
         return take_or_null(column, order_statistics.most_frequent(*codes(column), pane_deltas.pane_deltas(membership)))
     picks = [_most_frequent(column, part(membership, *run)) for run in batches(membership)]
@@ -125,7 +124,7 @@ def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
     assert written.row is not None
     lo, hi = frozen(written.lo), frozen(written.hi)
     first = first_equals(column.take(pa.array(written.row)), lo, hi)
-    return np.append(written.row, -1)[equal_entries.most_frequent(first, lo, hi)]
+    return np.append(written.row, -1)[loops.most_frequent(first, lo, hi)]
 
 
 def _nth(inputs: Inputs, place: int) -> pa.Array:
@@ -160,7 +159,7 @@ def distinct_counts(inputs: Inputs) -> pa.Array:
     column, membership = present.columns[0], present.membership
     if is_disjoint(membership):
         first = inputs.cached("first equals", lambda: first_equals(column, membership.lo, membership.hi))
-        return pa.array(equal_entries.distinct_counts(first, membership.lo, membership.hi))
+        return pa.array(loops.distinct_counts(first, membership.lo, membership.hi))
     return pa.array(pane_deltas.distinct_counts(*codes(column), pane_deltas.pane_deltas(membership)))
 
 
@@ -182,8 +181,8 @@ def distinct_lists(inputs: Inputs) -> pa.Array:
     present = as_disjoint(dense(inputs))
     column, ranges = present.columns[0], present.ranges
     first = first_equals(column, ranges.lo, ranges.hi)
-    sizes = equal_entries.distinct_counts(first, ranges.lo, ranges.hi)
-    rows = equal_entries.distinct_rows(first, int(sizes.sum()), ranges.lo, ranges.hi)
+    sizes = loops.distinct_counts(first, ranges.lo, ranges.hi)
+    rows = loops.distinct_rows(first, int(sizes.sum()), ranges.lo, ranges.hi)
     return _list_array(sizes, column.take(pa.array(rows)), present.empty)
 
 

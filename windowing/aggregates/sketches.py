@@ -64,22 +64,22 @@ def _estimates(sketches: npt.NDArray[np.uint8], offsets: Ints) -> pa.Array:
 
 def kll_sketches(inputs: Inputs) -> pa.Array:
     """The KLL sketch of the values in order: of bigints where all integers of the type are, else of doubles."""
-    from . import sketch_loops as kll_loops  # noqa: PLC0415 - few jobs make sketches
+    from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
     column = inputs.columns[0]
     present = as_ranges(dense(inputs)) if holds_bigints(column.type) else _without_nan(inputs)
     values = present.columns[0].cast(pa.int64()) if holds_bigints(column.type) else present.columns[0]
-    sketches, offsets = kll_loops.kll_sketches(frozen(values.to_numpy()), present.ranges.lo, present.ranges.hi)
+    sketches, offsets = sketch_loops.kll_sketches(frozen(values.to_numpy()), present.ranges.lo, present.ranges.hi)
     return _binary(sketches, offsets, present)
 
 
 def approx_quantiles(inputs: Inputs) -> pa.Array:
     """Quantile q of the KLL sketch of the values as doubles: one of the values; NaN skipped."""
-    from . import sketch_loops as kll_loops  # noqa: PLC0415 - few jobs make sketches
+    from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
     present, share = _without_nan(inputs), inputs.literals[0].limit_denominator(_FINEST_SHARE)
     values = frozen(present.columns[0].to_numpy())
-    found = kll_loops.kll_quantiles(values, share.numerator, share.denominator, present.ranges.lo, present.ranges.hi)
+    found = sketch_loops.kll_quantiles(values, share.numerator, share.denominator, present.ranges.lo, present.ranges.hi)
     return masked(found, present.empty, inputs.type)
 
 
@@ -96,18 +96,18 @@ def is_hashable(kind: pa.DataType) -> bool:
 
 def _hll(present: Dense, coupons: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint8], Ints]:
     """Return the sketches of all panes one after the other, and where each begins: int64 (P+1,)."""
-    from . import sketch_loops as hll_loops  # noqa: PLC0415 - few jobs make sketches
+    from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
     found: tuple[npt.NDArray[np.uint8], Ints]
-    found = hll_loops.hll_sketches(frozen(coupons), frozen(present.ranges.lo), frozen(present.ranges.hi))
+    found = sketch_loops.hll_sketches(frozen(coupons), frozen(present.ranges.lo), frozen(present.ranges.hi))
     return found
 
 
 def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
-    from . import sketch_loops as hll_loops  # noqa: PLC0415 - few jobs make sketches
+    from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
     present = as_ranges(dense(inputs))
-    parts = [hll_loops.coupons_of(np.frombuffer(sketch, np.uint8)) for sketch in present.columns[0].to_pylist()]
+    parts = [sketch_loops.coupons_of(np.frombuffer(sketch, np.uint8)) for sketch in present.columns[0].to_pylist()]
     before = np.cumsum([0, *map(len, parts)])
     lo, hi, base = (before[edges] for edges in (present.ranges.lo, present.ranges.hi, present.ranges.base))
     ranges = Ranges(lo, hi, base, True)
@@ -116,15 +116,15 @@ def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
 
 
 def _coupons(column: pa.Array) -> npt.NDArray[np.uint32]:
-    from . import sketch_loops as murmur  # noqa: PLC0415 - few jobs make sketches
+    from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
     if not _is_text_or_bytes(column.type):
-        return murmur.number_coupons(frozen(_bits(column)))
+        return sketch_loops.number_coupons(frozen(_bits(column)))
     whole = column.cast(pa.large_binary())
     _, bounds, data = whole.buffers()
     offsets = np.frombuffer(bounds, np.int64)[whole.offset : whole.offset + len(whole) + 1] if bounds else np.zeros(1)
     content = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
-    return murmur.bytes_coupons(frozen(offsets.astype(np.int64)), frozen(content))
+    return sketch_loops.bytes_coupons(frozen(offsets.astype(np.int64)), frozen(content))
 
 
 def _bits(column: pa.Array) -> npt.NDArray[np.uint64]:

@@ -15,7 +15,6 @@ from ..errors import ConfigError, did_you_mean, install_extra
 from ..language.spec import AggregateCall, Column
 from ..language.tokens import decimal_text
 from . import arithmetic, selection, sketches, user
-from . import selection as collection
 from .inputs import Inputs, plain_type
 
 
@@ -152,8 +151,8 @@ def _range_type(dtype: pa.DataType) -> pa.DataType:
 
 Row = tuple[str, dict[str, Kind], Callable[..., pa.DataType], Callable[[Inputs], pa.Array], str]
 _ROWS: tuple[Row, ...] = (
-    ("count", {"x": _ANY}, _int64, collection.counts, "rows; with a column, its values that are not null"),
-    ("count_distinct", {"x": _SORTABLE}, _int64, collection.distinct_counts, "different values"),
+    ("count", {"x": _ANY}, _int64, selection.counts, "rows; with a column, its values that are not null"),
+    ("count_distinct", {"x": _SORTABLE}, _int64, selection.distinct_counts, "different values"),
     ("sum", {"x": _SUMMABLE}, _sum_type, arithmetic.sums, "sum; exact for integers and decimals"),
     ("mean", {"x": _COUNTABLE}, _float64, arithmetic.means, "arithmetic mean"),
     ("min", {"x": _SORTABLE}, _own, selection.extremes(False), "smallest value, NaN skipped"),
@@ -170,13 +169,13 @@ _ROWS: tuple[Row, ...] = (
     ("mode", {"x": _SORTABLE}, _own, selection.modes, "most frequent value, the first to appear among equals"),
     ("arg_min", {"y": _ANY, "x": _SORTABLE}, _own, selection.arg_extremes(False), "y of the first row with smallest x"),
     ("arg_max", {"y": _ANY, "x": _SORTABLE}, _own, selection.arg_extremes(True), "y of the first row with largest x"),
-    ("collect", {"x": _ANY}, _list_of, collection.lists, "list of the values in order"),
-    ("collect_distinct", {"x": _SORTABLE}, _list_of, collection.distinct_lists, "list of the different values"),
+    ("collect", {"x": _ANY}, _list_of, selection.lists, "list of the values in order"),
+    ("collect_distinct", {"x": _SORTABLE}, _list_of, selection.distinct_lists, "list of the different values"),
     ("wavg", {"x": _NUMBER, "w": _NUMBER}, _float64, arithmetic.weighted_means, "mean of x weighted by w"),
     ("product", {"x": _NUMBER}, _product_type, arithmetic.products, "product; exact for integers"),
     ("bool_and", {"x": _BOOLEAN}, _own, selection.extremes(False), "whether all are true"),
     ("bool_or", {"x": _BOOLEAN}, _own, selection.extremes(True), "whether any is true"),
-    ("string_join", {"x": _TEXT, "sep": _SEPARATOR}, _own, collection.joins, "texts in order with sep between"),
+    ("string_join", {"x": _TEXT, "sep": _SEPARATOR}, _own, selection.joins, "texts in order with sep between"),
     ("range", {"x": _DISTANT}, _range_type, arithmetic.value_ranges, "largest less smallest value"),
     ("min_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(False), "how often the smallest value occurs"),
     ("max_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(True), "how often the largest value occurs"),

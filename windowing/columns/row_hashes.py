@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from . import value_words as kernels
+from . import value_words
 from .arrays import Ints, view_of
 from .value_words import Flags, Words, has_words, in_type, is_plain, salt_of, valid_of, words_of
 
@@ -72,14 +72,14 @@ class RowHasher:
 
     def hashes(self, rows: pa.Table | pa.RecordBatch) -> Words:
         """Return the hash of each row: uint64 (n,)."""
-        blocks = [kernels.finished(sums) for sums in self._sums(rows)]
+        blocks = [value_words.finished(sums) for sums in self._sums(rows)]
         return np.concatenate(blocks) if blocks else np.empty(0, np.uint64)
 
     def digest(self, rows: pa.Table | pa.RecordBatch) -> RowDigest:
         """Return the digest of rows."""
         low = high = 0
         for sums in self._sums(rows):
-            found = kernels.digest_of(sums)
+            found = value_words.digest_of(sums)
             low, high = low + int(found[0]), high + int(found[1])
         return RowDigest(low % (1 << 64), high % (1 << 64))
 
@@ -87,7 +87,7 @@ class RowHasher:
         """Return the digest of the rows of each code: int64 (n,), in ``[0, count)``."""
         found, at = np.zeros((count, 2), np.uint64), 0
         for sums in self._sums(rows):
-            found += kernels.digests_by_code(sums, codes[at : at + len(sums)], count)
+            found += value_words.digests_by_code(sums, codes[at : at + len(sums)], count)
             at += len(sums)
         return [RowDigest(int(low), int(high)) for low, high in found]
 
@@ -117,8 +117,8 @@ class RowHasher:
                 yield _with_mask(*words_of(column, self.finite), salt)
             else:
                 words.append((view_of(column, np.uint64), salt))
-        yield from _in_pairs(words, kernels.add_two_words, kernels.add_words)
-        yield from _in_pairs(floats, kernels.add_two_floats, kernels.add_floats)
+        yield from _in_pairs(words, value_words.add_two_words, value_words.add_words)
+        yield from _in_pairs(floats, value_words.add_two_floats, value_words.add_floats)
 
     def _coded(self, column: pa.DictionaryArray, name: str, salt: np.uint64) -> Add:
         hashes = self._dictionary(column.dictionary, name, salt)
@@ -130,7 +130,7 @@ class RowHasher:
         if column.null_count:
             numbers[valid_of(column) == 0] = len(hashes) - 1
         numbers.flags.writeable = False
-        return lambda sums, start: kernels.add_coded(sums, numbers[start : start + len(sums)], hashes)
+        return lambda sums, start: value_words.add_coded(sums, numbers[start : start + len(sums)], hashes)
 
     def _dictionary(self, values: pa.Array, name: str, salt: np.uint64) -> Words:
         """Return the hashes of the values of a dictionary, and at the end that of null: uint64 (n + 1,)."""
@@ -140,7 +140,7 @@ class RowHasher:
         words, valid = words_of(values, self.finite)
         hashes = np.zeros(len(words) + 1, np.uint64)
         mask = np.ones(len(words), np.uint8) if valid is None else valid
-        kernels.add_valid_words(hashes[:-1], words, mask, salt)
+        value_words.add_valid_words(hashes[:-1], words, mask, salt)
         hashes[-1] = salt
         hashes.flags.writeable = False
         self._dictionaries[name] = values, hashes
@@ -181,13 +181,13 @@ def _two(add_two: Callable[..., None], one: Words, salt: np.uint64, other: Words
 def _with_mask(words: Words, valid: Flags | None, salt: np.uint64) -> Add:
     words.flags.writeable = False  # kernels are compiled for one of the two
     if valid is None:
-        return lambda sums, start: kernels.add_words(sums, words[start : start + len(sums)], salt)
+        return lambda sums, start: value_words.add_words(sums, words[start : start + len(sums)], salt)
 
     valid.flags.writeable = False
 
     def add(sums: Words, start: int) -> None:
         stop = start + len(sums)
-        kernels.add_valid_words(sums, words[start:stop], valid[start:stop], salt)
+        value_words.add_valid_words(sums, words[start:stop], valid[start:stop], salt)
 
     return add
 

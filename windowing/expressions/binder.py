@@ -12,8 +12,6 @@ import pyarrow.types as t
 
 from ..errors import did_you_mean
 from . import functions, logic, operators, texts
-from . import functions as times
-from . import operators as branches
 from .casts import cast, is_castable
 from .nodes import Node
 from .printing import canonical
@@ -63,7 +61,7 @@ def _chain(scope: Scope, node: Node) -> Value:
     for sign, operand in zip(node.value, node.operands[1:], strict=True):
         right = bind_node(scope, operand)
         other = operators.without_type(scope, node, sign, found, right)
-        other = times.arithmetic_of(scope, node, sign, found, right) if other is None else other
+        other = functions.arithmetic_of(scope, node, sign, found, right) if other is None else other
         found = operators.arithmetic_of(scope, node, sign, found, right) if other is None else other
     return found
 
@@ -186,12 +184,12 @@ _BINDERS: Final[dict[str, Callable[[Scope, Node], Value]]] = {
     "cast": _cast,
     "field": _field,
     "item": _item,
-    "timestamp": times.literal,
-    "date": times.literal,
-    "interval": times.interval,
-    "in": lambda scope, node: branches.is_in(scope, node, _all(scope, node)),
-    "between": lambda scope, node: branches.between(scope, node, *_all(scope, node)),
-    "case": lambda scope, node: branches.case(scope, node, bind_node),
+    "timestamp": functions.literal,
+    "date": functions.literal,
+    "interval": functions.interval,
+    "in": lambda scope, node: operators.is_in(scope, node, _all(scope, node)),
+    "between": lambda scope, node: operators.between(scope, node, *_all(scope, node)),
+    "case": lambda scope, node: operators.case(scope, node, bind_node),
     "call": lambda scope, node: functions.call(scope, node, bind_node),
     "compare": _compare,
     "and": _conditions,

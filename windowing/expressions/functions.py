@@ -12,9 +12,6 @@ import pyarrow.types as t
 
 from ..errors import did_you_mean
 from . import numbers, texts, times
-from . import texts as hashes
-from . import times as layouts
-from . import times as zones
 from .casts import cast, is_castable
 from .nodes import Node
 from .operators import coalesce, extreme, nullif
@@ -373,7 +370,7 @@ def _zone(scope: Scope, node: Node, value: Value) -> str:
 def _timezone(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     zone, value = _zone(scope, node, values[0]), _time(scope, node, values[1])
     if value.type.tz is None:
-        return scope.emit(node, pa.timestamp(value.type.unit, "UTC"), zones.from_local, [value], (zone,), "each")
+        return scope.emit(node, pa.timestamp(value.type.unit, "UTC"), times.from_local, [value], (zone,), "each")
     return _shown(scope, node, value, zone)
 
 
@@ -386,14 +383,14 @@ def _local_date(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 
 def _shown(scope: Scope, node: Node, value: Value, zone: str) -> Value:
-    return scope.emit(node, pa.timestamp(value.type.unit), zones.to_local, [value], (zone,), "each")
+    return scope.emit(node, pa.timestamp(value.type.unit), times.to_local, [value], (zone,), "each")
 
 
 def _hash(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     for value in values:
-        if not hashes.is_hashable(value.type):
+        if not texts.is_hashable(value.type):
             raise scope.error(f"{value.shown} has no hash", value.node, "take a field or an item of it")
-    return scope.emit(node, pa.uint64(), hashes.hash_values, values)
+    return scope.emit(node, pa.uint64(), texts.hash_values, values)
 
 
 def _epoch(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
@@ -402,12 +399,12 @@ def _epoch(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 
 def _strptime(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    layout = layouts.layout_of(_literal(scope, node, values[1], "text"))
+    layout = times.layout_of(_literal(scope, node, values[1], "text"))
     if layout is None:
-        letters = " ".join(f"%{letter}" for letter in layouts.LETTERS)
+        letters = " ".join(f"%{letter}" for letter in times.LETTERS)
         raise scope.error("this is no layout of a time", values[1].node, f"it may have, once each: {letters}")
     kind = pa.timestamp("us", "UTC" if "zone" in layout.parts else None)
-    return scope.emit(node, kind, layouts.strptime, [_text(scope, node, values[0])], (layout, kind), "each")
+    return scope.emit(node, kind, times.strptime, [_text(scope, node, values[0])], (layout, kind), "each")
 
 
 def _nullif(scope: Scope, node: Node, values: Sequence[Value]) -> Value:

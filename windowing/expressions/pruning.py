@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from . import arithmetic, casts, logic, numbers, texts, times
-from . import texts as hashes
-from . import times as zones
 from .binding import BoundExpression
 from .steps import Failures, Step, as_array
 from .types import is_number, plain_type
@@ -79,7 +77,7 @@ def _step(step: Step, known: list[Bounds | Outcomes], columns: Mapping[str, Boun
     compute: Any = step.compute
     if compute is casts.cast:
         return _cast(operands[0], step)
-    if compute in {zones.to_local, zones.from_local}:
+    if compute in {times.to_local, times.from_local}:
         return _in_zone(operands[0], step)
     if compute in _RULES:
         return _RULES[compute](operands, step)
@@ -247,6 +245,6 @@ _TOTAL: Final = frozenset({
     logic.is_distinct, logic.null_where, arithmetic.floats, texts.lower, texts.upper, texts.trim, texts.length,
     texts.substring, texts.replace, texts.split_part, texts.concat, texts.join, texts.like, texts.regexp_matches,
     texts.regexp_extract, texts.list_items, texts.member, numbers.double_function, numbers.power, times.part,
-    times.epoch, times.truncate, times.days_between, logic.greatest, logic.least, hashes.hash_values,
+    times.epoch, times.truncate, times.days_between, logic.greatest, logic.least, texts.hash_values,
 })  # fmt: skip
 """Steps that no row fails, of whose values nothing is known here."""

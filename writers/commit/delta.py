@@ -45,9 +45,9 @@ from ...windowing.tables.delta_transaction import (
     statistics_json,
 )
 from ...windowing.tables.statistics import FileStatistics
-from ..places import files as atomic_swap
+from ..places import atomic_files
+from ..places.atomic_files import is_file, list_files
 from ..places.conditional import ConditionalStore, keeps_conditions
-from ..places.files import is_file, list_files
 from ..places.open import open_store
 from ..places.place import is_local, locate
 from .contract import Content, Progress, TableFiles, with_table_types
@@ -104,7 +104,7 @@ class DeltaResult(RunResult):
         if is_local(self.place.fs) and (log := Path(root, LOG)).is_dir():
             newest = max((file for file in log.iterdir() if file.suffix == ".json"), default=log)
             for path in (newest, log):
-                atomic_swap.sync(path)
+                atomic_files.sync(path)
 
     def _put_fence(self, description: Mapping[str, Any]) -> None:
         columns, table, shown = _columns_in(description), find_table(self.at.root), self.place.shown

@@ -38,8 +38,8 @@ from ...windowing.tables.iceberg_schema import (
     values_of,
 )
 from ...windowing.tables.statistics import FileStatistics
+from ..places.atomic_files import list_files
 from ..places.conditional import ConditionalStore
-from ..places.files import list_files
 from ..places.lock import Owner, hold_marker, lock_of
 from ..places.open import open_store
 from ..places.place import Place, is_local

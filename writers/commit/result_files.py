@@ -11,7 +11,7 @@ from pyarrow import fs
 from ...windowing.errors import OutputError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import is_begun
-from ..places.files import is_attempt, is_file, list_files, put_file
+from ..places.atomic_files import is_attempt, is_file, list_files, put_file
 from ..places.place import MANIFEST, SUCCESS, Place, is_local
 from .contract import Content, Progress, TableCommit
 

@@ -18,7 +18,7 @@ from ...windowing.errors import OutputError, WincliError
 from ...windowing.support.checksum import read_object, seal
 from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
-from ..places import files as atomic_swap
+from ..places import atomic_files
 from ..places.conditional import ConditionFailedError, UnconditionalStore, Version, hold_lease, keeps_conditions
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
@@ -368,7 +368,7 @@ class FolderSwap:
             put_result_files(self.place, self.staging, manifest)
             for folder in (root / REJECTED, (root / MANIFEST).parent, root):
                 if folder.is_dir():
-                    atomic_swap.sync(folder)
+                    atomic_files.sync(folder)
 
     def publish(self) -> None:
         """Swap the staging folder in. A kill at any point leaves the old result or the new one.
@@ -376,7 +376,7 @@ class FolderSwap:
         `FolderTable.remove_leftovers` deletes the old result. If this raises `OSError`, the old result is in place,
         unless only the sync of the parent folder failed.
         """
-        atomic_swap.replace(Path(self.place.path), Path(self.staging), Path(self.place.beside("old", self.token)))
+        atomic_files.replace(Path(self.place.path), Path(self.staging), Path(self.place.beside("old", self.token)))
 
     def progress(self, run: str) -> Progress:
         """Return how far the result has come; between two renames it is ready, and there is no result to see."""
@@ -412,7 +412,7 @@ class FolderTable:
         """Return None: the columns are those of the result."""
 
     def content(self) -> Content:
-        return content_of(self.place, lambda: atomic_swap.is_vacant(Path(self.place.path)))
+        return content_of(self.place, lambda: atomic_files.is_vacant(Path(self.place.path)))
 
     def manifest(self) -> dict[str, Any] | None:
         return read_manifest(self.place, self.place.path)

@@ -16,9 +16,9 @@ from pyarrow import fs
 from ...windowing.errors import OutputError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.tables.statistics import FileStatistics
-from ..places import files as atomic_swap
+from ..places import atomic_files
+from ..places.atomic_files import is_attempt, is_file, list_files, put_file
 from ..places.conditional import ConditionalStore, hold_lease, holder_of
-from ..places.files import is_attempt, is_file, list_files, put_file
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
 from ..places.place import MANIFEST, Place, has_no_folders, is_local, new_token
@@ -77,7 +77,7 @@ def sync_run_files(place: Place, staging: str) -> None:
         root = Path(place.path)
         for folder in (root / "_wincli", root / "_rejected", Path(staging), root, root.parent):
             if folder.is_dir():
-                atomic_swap.sync(folder)
+                atomic_files.sync(folder)
 
 
 # A result on its way into a table with versions: files where they stay, a description, and one commit of the table.

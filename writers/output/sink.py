@@ -27,11 +27,10 @@ from ...windowing.support.checksum import Checked
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ...windowing.tables.statistics import FileStatistics
 from ..commit.contract import TableFiles
-from ..formats import parquet
-from ..formats import text as rejects
+from ..formats import parquet, text
 from ..formats.encoder import Encode, Write, encoder_of, plain
-from ..places import files as atomic_swap
-from ..places.files import list_files, map_file, open_file
+from ..places import atomic_files
+from ..places.atomic_files import list_files, map_file, open_file
 from ..places.os_errors import output_errors
 from ..places.place import REJECTED, has_no_folders, is_local, new_token
 from .partitioning import Partitioning, folders_of, write_folders
@@ -323,8 +322,8 @@ class FileSink:
             for field in self.reject_schema
         ]
         table = pa.table(columns, names=self.reject_schema.names)
-        name = f"{self.rejects_in}/{rejects.file_name(index, self._attempt_suffix())}"
-        end = self._write(name, rejects.encode, [table], self.reject_schema)
+        name = f"{self.rejects_in}/{text.file_name(index, self._attempt_suffix())}"
+        end = self._write(name, text.encode, [table], self.reject_schema)
         return Part(end.name, end.rows, end.nbytes, end.checksum)
 
     def delete_intermediate(self) -> None:
@@ -392,7 +391,7 @@ class FileSink:
         if is_local(self.fs):
             above = {folder.rsplit("/", up)[0] for folder in folders for up in range(folder.count("/") + 1)}
             for folder in sorted(above):
-                atomic_swap.sync(Path(self.root, folder))
+                atomic_files.sync(Path(self.root, folder))
 
     def _make_folder(self, name: str, root: str) -> None:
         """Make a folder below a root, but never the root itself: if that is gone, the run has been cancelled."""

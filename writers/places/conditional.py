@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from .files import is_file, put_file
+from .atomic_files import is_file, put_file
 from .lock import Owner, is_dead
 from .os_errors import output_errors
 from .place import Place, new_token

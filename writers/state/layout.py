@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import STORES, file_system_of, reach, scheme_of
-from ..places.files import is_file
+from ..places.atomic_files import is_file
 from ..places.os_errors import reason
 from .unit_record import WrittenOutput
 

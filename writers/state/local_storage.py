@@ -19,8 +19,8 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError, DamagedError, OutputError
 from ...windowing.support.file_systems import read_file
 from ..commit.contract import Progress
-from ..places import files as atomic_swap
-from ..places.files import is_attempt, writing
+from ..places import atomic_files
+from ..places.atomic_files import is_attempt, writing
 from ..places.lock import Lock, Owner, hold_lock, read_owner
 from ..places.os_errors import make_folders, output_errors, reason
 from ..places.place import Place, new_token
@@ -92,12 +92,12 @@ class UnitSwap:
                 raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
         with output_errors(f"{self.shown}/{self.label}"):
             for stage in record.stages:
-                atomic_swap.sync(Path(self.staging, stage.name))
+                atomic_files.sync(Path(self.staging, stage.name))
             put(Path(self.staging, RECORD), record.to_json())
 
     def publish(self) -> None:
         """Put the unit into the state; it replaces a former unit of the same label."""
-        atomic_swap.replace(self.root / self.label, Path(self.staging), self._former)
+        atomic_files.replace(self.root / self.label, Path(self.staging), self._former)
 
     def progress(self, run: str) -> Progress:
         """Return how far the unit has come; between two renames, which leave no unit to see, it is partial.
@@ -132,7 +132,7 @@ def put(path: Path, text: str) -> None:
         attempt.unlink(missing_ok=True)  # of a killed run, a link to a file of somebody, or a FIFO, which would wait
         with attempt.open("x", encoding="utf-8") as file:
             file.write(text)
-    atomic_swap.sync(path.parent)
+    atomic_files.sync(path.parent)
 
 
 def half(path: Path) -> Path:

@@ -23,7 +23,7 @@ from ...windowing.support.checksum import Checked, checksum
 from ...windowing.support.file_systems import file_system_of, read_file
 from ...windowing.support.store_errors import store_trouble
 from ..formats.encoder import is_bytes
-from ..places.files import attempt_at, writing
+from ..places.atomic_files import attempt_at, writing
 from ..places.os_errors import output_errors, reason
 
 # Where the files of one stage of a unit are: a local folder, or a folder of an object store. Tasks are handed one.

@@ -19,6 +19,7 @@ from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, na
 from wincli.windowing.aggregates import (
     TABLE,
     Results,
+    arithmetic,
     bind,
     compute,
     folds,
@@ -28,8 +29,6 @@ from wincli.windowing.aggregates import (
     pane_deltas,
     warm,
 )
-from wincli.windowing.aggregates import arithmetic as quantile_loops
-from wincli.windowing.aggregates import loops as equal_entries
 from wincli.windowing.language.spec import Column
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges
 
@@ -201,6 +200,6 @@ def panes_of(form: str) -> Membership:
 
 
 def compiled() -> int:
-    modules = (equal_entries, loops, quantile_loops, folds, live_trees, pane_deltas, order_statistics)
+    modules = (loops, loops, arithmetic, folds, live_trees, pane_deltas, order_statistics)
     every = {name: value for module in modules for name, value in vars(module).items()}
     return sum(len(value.signatures) for value in every.values() if hasattr(value, "signatures"))

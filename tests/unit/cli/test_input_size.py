@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wincli.cli import launch as input_size
+from wincli.cli import launch
 from wincli.cli.launch import is_small
 from wincli.cli.planning.request import parse_request
 
@@ -51,7 +51,7 @@ def test_what_cannot_be_listed_is_left_to_the_reader(tmp_path: Path) -> None:
 
 
 def test_many_files_are_not_counted_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_size, "_MOST_FILES", 3)
+    monkeypatch.setattr(launch, "_MOST_FILES", 3)
     for number in range(3):
         put(tmp_path / "log" / f"{number}.csv", 1)
     assert asks(str(tmp_path / "log"))

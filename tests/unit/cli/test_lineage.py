@@ -17,7 +17,7 @@ import pytest
 from support.in_process import wincli_here
 from support.processes import Ran, manifest
 from wincli.cli.console.messages import Messages, Stopped
-from wincli.cli.monitoring import lineage_transport as transport
+from wincli.cli.monitoring import lineage_transport
 from wincli.cli.monitoring.lineage import Lineage
 from wincli.cli.monitoring.lineage_events import DatasetName, RunName, name_of, parents_in
 from wincli.cli.monitoring.lineage_transport import Outbox
@@ -433,7 +433,7 @@ def test_answers_that_take_long_use_up_the_patience(monkeypatch: pytest.MonkeyPa
 
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    emitter = transport._Emitter(Client(), 10.0)
+    emitter = lineage_transport._Emitter(Client(), 10.0)
     for _ in range(3):
         emitter.send(None)
     with pytest.raises(TimeoutError, match="too slowly"):

@@ -21,7 +21,7 @@ from support.processes import Ran, manifest, rows
 from wincli.cli.planning.request import parse_request
 from wincli.cli.run import standard_streams
 from wincli.windowing.errors import WincliError
-from wincli.writers.formats import csv as csv_parts
+from wincli.writers.formats import csv
 from wincli.writers.formats import orc as orc_parts
 from wincli.writers.formats import parquet as parquet_parts
 from wincli.writers.output.sink import write_whole
@@ -268,7 +268,7 @@ def test_parts_follow_each_other_with_one_header(tmp_path: Path) -> None:
     schema = pa.schema({'a "line"\nend': pa.int64(), "b": pa.string()})
     for number, values in {0: [1, 2], 10: [3], 100000: [4], 2: []}.items():
         table = pa.table([pa.array(values, pa.int64()), pa.array(["x\ny"] * len(values), pa.string())], schema=schema)
-        for form, module in (("csv", csv_parts), ("parquet", parquet_parts), ("orc", orc_parts)):
+        for form, module in (("csv", csv), ("parquet", parquet_parts), ("orc", orc_parts)):
             with pa.OSFile(str(tmp_path / form) + f"-{number}", "wb") as file:
                 module.ENCODER.encode([table], schema, file)
     for form in ("csv", "parquet", "orc"):

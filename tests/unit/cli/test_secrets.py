@@ -20,7 +20,7 @@ from support.processes import Ran, rejected, write
 from wincli.readers.files import listing
 from wincli.readers.files.file import Located
 from wincli.windowing.support.redaction import redacted_path
-from wincli.windowing.tables import delta as kind
+from wincli.windowing.tables import delta
 from wincli.writers.commit import store_objects, tables
 from wincli.writers.output import output as overlap
 from wincli.writers.places import place
@@ -67,7 +67,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
     monkeypatch.setattr(listing, "_root", opened)
     monkeypatch.setattr(listing, "table_version", lambda path, version: None)
-    monkeypatch.setattr(kind, "has_log", lambda root: False)
+    monkeypatch.setattr(delta, "has_log", lambda root: False)
     for module in (listing, tables):
         monkeypatch.setattr(module, "reach", lambda uri: None)
     monkeypatch.setattr(store_objects, "scheme_of", lambda uri: "folder")  # without conditions, so --unsafe-commit

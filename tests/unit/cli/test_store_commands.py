@@ -9,12 +9,12 @@ import pytest
 
 from support.in_process import wincli_here
 from support.s3_server import S3Bucket, S3Server
-from wincli.cli.inspection.explanation import recorded as recorded_input
+from wincli.cli.inspection.explanation import recorded
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import InputFile
 from wincli.windowing.support import file_systems
-from wincli.windowing.tables import delta as kind
-from wincli.writers.places import open as stores
+from wincli.windowing.tables import delta
+from wincli.writers.places import open
 
 RUN = ("run", "-w", "count(3)", "-a", "sum(n)")
 ROWS = "ts,user,n\n" + "".join(f"{i},u{i % 3},{i}\n" for i in range(20))
@@ -104,7 +104,7 @@ def test_files_of_a_result_in_a_store_are_read_by_its_manifest(log: Path, s3: S3
     said(log, *RUN, "in.csv", f"{s3.uri}/res/out", "--partition-by", "closed_by")
     parts = [name for name in s3.names() if "part-" in name]
     files = [InputFile(f"{s3.uri}/{name}", 1, None) for name in [*parts, "in/a.csv"]]
-    assert recorded_input._folders_of_results(files) == [f"{s3.uri}/res/out", f"{s3.uri}/in/a.csv"]
+    assert recorded._folders_of_results(files) == [f"{s3.uri}/res/out", f"{s3.uri}/in/a.csv"]
 
 
 def test_run_that_fails_leaves_nothing(log: Path, s3: S3Bucket) -> None:
@@ -143,10 +143,10 @@ def test_store_that_does_not_answer_is_not_taken_for_one_without_tables(monkeypa
     def refuse(_: str) -> None:
         raise OSError("curlCode: 7, Could not connect to server")
 
-    monkeypatch.setattr(kind, "locate", refuse)
-    assert not kind.has_log("there")
+    monkeypatch.setattr(delta, "locate", refuse)
+    assert not delta.has_log("there")
     with pytest.raises(OSError, match="curlCode"):
-        kind.has_log("s3://lake/table")
+        delta.has_log("s3://lake/table")
 
 
 def test_credentials_without_rights(log: Path, s3: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_address_that_makes_no_sense(log: Path, uri: str) -> None:
 
 
 def test_missing_extra_is_named(log: Path, s3: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, f"{stores.__package__}.objects", None)
+    monkeypatch.setitem(__import__("sys").modules, f"{open.__package__}.objects", None)
     told = said(log, *RUN, "in.csv", f"{s3.uri}/out", code=2)
     its = "a result or a state on s3:// needs the package obstore"
     assert told == f"wincli: error: {its}; in the folder of wincli, run: pip install '.[cloud]'\n"
@@ -188,7 +188,7 @@ def test_missing_finder_of_credentials_is_named(s3: S3Bucket, monkeypatch: pytes
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setitem(__import__("sys").modules, "obstore.auth.boto3", None)
     with pytest.raises(ConfigError, match="to find credentials for s3:// needs the package boto3"):
-        stores.open_store(s3.uri)
+        open.open_store(s3.uri)
 
 
 def test_doctor_tries_a_store_and_leaves_nothing(log: Path, s3: S3Bucket) -> None:

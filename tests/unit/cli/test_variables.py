@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli import launch as run
-from wincli.cli import main
+from wincli.cli import launch, main
 from wincli.cli.arguments import OPTIONS, REPEATABLE, values_of, with_variables
 from wincli.cli.planning.request import parse_request
 
@@ -58,7 +57,7 @@ def test_a_flag_overrides_a_variable_and_an_empty_one_gives_nothing() -> None:
 
 def test_an_expression_with_spaces_comes_from_the_environment_to_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
-    monkeypatch.setattr(run, "run_command", lambda options, *_: seen.append(options) or 0)
+    monkeypatch.setattr(launch, "run_command", lambda options, *_: seen.append(options) or 0)
     for name, text in {
         "LET": "a=b + c\nd=a * 2", "ENRICH": "p=p.csv on k", "WINDOW": "count(2)", "SORT_BY": "b desc", "EMIT": "rows",
         "EXPECT": "rows_in > 1", "SPARK_CONF": "spark.a=1 spark.b=2", "PARTITION_BY": "e=a % 2", "KEY": "k",

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import wincli_here
-from wincli.cli.inspection.explanation import panes_of_key as key_rows
-from wincli.cli.inspection.explanation import recompute
+from wincli.cli.inspection.explanation import panes_of_key, recompute
 from wincli.cli.inspection.explanation.why import Explanation, WhyRequest, explain
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.readers.source import FileSource
@@ -236,12 +235,12 @@ def test_an_input_that_is_gone_or_has_changed_is_an_error(folder: Path) -> None:
 
 
 @pytest.fixture
-def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[key_rows.Span]:
+def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[panes_of_key.Span]:
     """The ranges of rows that are read for windows."""
-    spans: list[key_rows.Span] = []
-    inner = key_rows.read_key
+    spans: list[panes_of_key.Span] = []
+    inner = panes_of_key.read_key
 
-    def noted(*args: object) -> key_rows.KeyRows:
+    def noted(*args: object) -> panes_of_key.KeyRows:
         spans.append(args[-1])  # type: ignore[arg-type]
         return inner(*args)  # type: ignore[arg-type]
 
@@ -250,14 +249,14 @@ def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[key_rows.Span]:
 
 
 def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_first_row(
-    folder: Path, whole_reads: list[key_rows.Span]
+    folder: Path, whole_reads: list[panes_of_key.Span]
 ) -> None:
     run(folder, "--window", "gap(ts, 10 + previous(count(), 50))", "--key", "user", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")
     assert "the row before it, 2026-11-01 10:01:00.25; the gap follows from the window before (gap)" in out
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "1")
     assert "the end of the data brought it out" in out
-    assert whole_reads == [key_rows.Span(), key_rows.Span()]
+    assert whole_reads == [panes_of_key.Span(), panes_of_key.Span()]
 
 
 LATE_JOBS = {

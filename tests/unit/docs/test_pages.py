@@ -24,11 +24,10 @@ from wincli.cli.console import messages
 from wincli.conf.job import defaults
 from wincli.readers.files.file import COMPRESSIONS
 from wincli.readers.options import TYPE_NAMES
-from wincli.readers.values import time_formats as timestamp_formats
+from wincli.readers.values import time_formats
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.clock import watermark as advance_table
+from wincli.windowing.clock import watermark
 from wincli.windowing.language import clock_policies, parser, tokens
-from wincli.windowing.language import parser as policies
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning import plan, result_schema
 from wincli.windowing.ports import REJECT_FIELDS, Counts, InputFile, Part
@@ -46,7 +45,7 @@ RUN: Any = typer.main.get_command(main.app).commands["run"]  # type: ignore[attr
 
 
 def words_of_the_language() -> list[str]:
-    calls = {**policies.POLICIES, **policies.EVICTIONS}
+    calls = {**parser.POLICIES, **parser.EVICTIONS}
     named = [rule.form.name for rule in calls.values()]
     kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by"]
     assert tuple(kinds) == parser._WINDOWS
@@ -198,10 +197,7 @@ def test_every_command_is_documented() -> None:
 def test_every_type_and_directive_of_a_schema_is_documented() -> None:
     assert missing_from("formats", list(TYPE_NAMES)) == []
     assert (
-        missing_from(
-            "formats", [f"%{letter}" for letter in (*timestamp_formats.DIRECTIVES, *timestamp_formats.SHORTHANDS)]
-        )
-        == []
+        missing_from("formats", [f"%{letter}" for letter in (*time_formats.DIRECTIVES, *time_formats.SHORTHANDS)]) == []
     )
     assert missing_from("formats", list(COMPRESSIONS)) == []
 
@@ -250,7 +246,7 @@ def test_every_column_of_a_state_is_documented() -> None:
         "rows": [tables.POS, tables.RANK, tables.SHOWN, tables.LAST],
         "keys": [tables.ROWS, tables.BEGIN, tables.WINDOWS, tables.FULL, tables.BASELINE],
         "position": [],
-        "advances": [advance_table.POS, advance_table.LEVEL],
+        "advances": [watermark.POS, watermark.LEVEL],
     }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wincli
 from support.strategies import examples
 from support.table_equality import difference, same
-from wincli.windowing.emit import result_tables as pane_batches
+from wincli.windowing.emit import result_tables
 
 WINDOWS: list[tuple[str, dict[str, Any]]] = [
     ("delta(ts, 3)", {"order_by": "ts"}),
@@ -52,6 +52,6 @@ def test_batches_of_panes_say_what_all_panes_say(data: st.DataObject, size: int)
 
     whole = result()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pane_batches, "_PANES", size)
+        patch.setattr(result_tables, "_PANES", size)
         batched = result()
     assert same(batched, whole), difference(batched, whole)

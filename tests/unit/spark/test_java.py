@@ -12,7 +12,7 @@ import pytest
 from wincli.conf.spark import heap_mb, memory_bytes, spark_settings
 from wincli.windowing import errors
 from wincli.windowing.errors import DataError, InputError, Span, SparkError, SpecError
-from wincli.windowing.spark import java as module
+from wincli.windowing.spark import java
 from wincli.windowing.spark.java import (
     OPTIONS,
     Gateway,
@@ -101,8 +101,8 @@ def test_without_the_extra_there_is_no_bundled_java(monkeypatch: pytest.MonkeyPa
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(module.importlib, "import_module", missing)
-    assert module.bundled_java() is None
+    monkeypatch.setattr(java.importlib, "import_module", missing)
+    assert java.bundled_java() is None
 
 
 SETTINGS = {

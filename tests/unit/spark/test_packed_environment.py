@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from wincli.windowing.errors import ConfigError, SparkError
-from wincli.windowing.spark import environment_archive as packed
+from wincli.windowing.spark import environment_archive
 from wincli.windowing.spark.environment_archive import Environment, list_environment, pack_environment, write_archive
 
-PACKAGES = f"{packed.LIBRARY}/site-packages"
+PACKAGES = f"{environment_archive.LIBRARY}/site-packages"
 LOOK = "import sys, ctypes, cronsim, sqlite3; print(sys.prefix, cronsim.__file__, sys.flags.no_user_site, sys.path)"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="environments are packed on Linux")
 
@@ -25,10 +25,12 @@ def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("python", "package.py"):
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(
-        packed, "package_files", lambda is_whole: [(f"{PACKAGES}/a{is_whole}.py", tmp_path / "package.py")]
+        environment_archive, "package_files", lambda is_whole: [(f"{PACKAGES}/a{is_whole}.py", tmp_path / "package.py")]
     )
-    monkeypatch.setattr(packed, "interpreter_files", lambda: [(packed.PROGRAM, tmp_path / "python")])
-    monkeypatch.setattr(packed, "shared_libraries", lambda _: [])
+    monkeypatch.setattr(
+        environment_archive, "interpreter_files", lambda: [(environment_archive.PROGRAM, tmp_path / "python")]
+    )
+    monkeypatch.setattr(environment_archive, "shared_libraries", lambda _: [])
     return tmp_path / "package.py"
 
 
@@ -41,9 +43,11 @@ def pack(tmp_path: Path, is_whole: bool = False, cache: Path | None = None) -> t
 
 def test_a_packed_python_runs_elsewhere_with_what_was_packed_alone(tmp_path: Path) -> None:
     one = [
-        (name, path) for name, path in packed.package_files(is_whole=False) if name.startswith(f"{PACKAGES}/cronsim")
+        (name, path)
+        for name, path in environment_archive.package_files(is_whole=False)
+        if name.startswith(f"{PACKAGES}/cronsim")
     ]
-    write_archive(tmp_path / "e.tar.gz", Environment([*one, *packed.interpreter_files()], ""))
+    write_archive(tmp_path / "e.tar.gz", Environment([*one, *environment_archive.interpreter_files()], ""))
     folder = tmp_path / "executor"
     with tarfile.open(tmp_path / "e.tar.gz") as archive:
         archive.extractall(folder / "wincli-environment", filter="tar")
@@ -57,8 +61,12 @@ def test_a_packed_python_runs_elsewhere_with_what_was_packed_alone(tmp_path: Pat
 
 
 def test_libraries_of_the_system_go_along_and_the_c_library_does_not() -> None:
-    programs = [path for name, path in packed.interpreter_files() if name == packed.PROGRAM or "_ctypes." in name]
-    names = [name for name, _ in packed.shared_libraries(programs)]
+    programs = [
+        path
+        for name, path in environment_archive.interpreter_files()
+        if name == environment_archive.PROGRAM or "_ctypes." in name
+    ]
+    names = [name for name, _ in environment_archive.shared_libraries(programs)]
     assert any(name.startswith("lib/shared/libffi.so") for name in names)
     assert not any(name.startswith(("lib/shared/libc.so", "lib/shared/ld-")) for name in names)
 
@@ -67,12 +75,12 @@ def test_a_link_to_a_file_that_is_not_installed_is_left_out(tmp_path: Path, monk
     (tmp_path / "os.py").touch()
     (tmp_path / "sitecustomize.py").symlink_to(tmp_path / "nowhere.py")
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
-    names = [name for name, _ in packed.interpreter_files()]
-    assert names == [packed.PROGRAM, f"{packed.LIBRARY}/os.py"]
+    names = [name for name, _ in environment_archive.interpreter_files()]
+    assert names == [environment_archive.PROGRAM, f"{environment_archive.LIBRARY}/os.py"]
 
 
 def test_tasks_get_what_wincli_requires_without_java_and_without_what_is_for_the_driver() -> None:
-    names = {name.removeprefix(f"{PACKAGES}/") for name, _ in packed.package_files(is_whole=False)}
+    names = {name.removeprefix(f"{PACKAGES}/") for name, _ in environment_archive.package_files(is_whole=False)}
     assert {"numpy/__init__.py", "pyarrow/__init__.py", "numba/__init__.py", "pyspark/daemon.py"} <= names
     assert {f"{name}/__init__.py" for name in ("py4j", "llvmlite", "datasketches")} <= names
     tops = {name.partition("/")[0] for name in names}
@@ -87,12 +95,12 @@ def test_code_of_the_user_gets_all_installed_packages(tmp_path: Path, monkeypatc
     (info / "RECORD").write_text("theirs.py,,\ngone.py,,\n../../bin/theirs,,\nTheirs-1.dist-info/METADATA,,\n")
     (tmp_path / "theirs.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    of_theirs = {name: path for name, path in packed.package_files(is_whole=True) if "heirs" in name}
+    of_theirs = {name: path for name, path in environment_archive.package_files(is_whole=True) if "heirs" in name}
     assert of_theirs == {
         f"{PACKAGES}/theirs.py": tmp_path / "theirs.py",
         f"{PACKAGES}/Theirs-1.dist-info/METADATA": info / "METADATA",
     }
-    assert not any("heirs" in name for name, _ in packed.package_files(is_whole=False))
+    assert not any("heirs" in name for name, _ in environment_archive.package_files(is_whole=False))
 
 
 def test_an_environment_is_packed_once_until_it_changes(tmp_path: Path, few: Path) -> None:
@@ -103,7 +111,12 @@ def test_an_environment_is_packed_once_until_it_changes(tmp_path: Path, few: Pat
     second, notes = pack(tmp_path)
     assert (second != first, len(notes)) == (True, 1)
     with tarfile.open(second) as archive:
-        names = ["bin/python", f"{packed.LIBRARY}/dist-packages", packed.PROGRAM, f"{PACKAGES}/aFalse.py"]
+        names = [
+            "bin/python",
+            f"{environment_archive.LIBRARY}/dist-packages",
+            environment_archive.PROGRAM,
+            f"{PACKAGES}/aFalse.py",
+        ]
         assert sorted(archive.getnames()) == sorted(names)
         file = archive.extractfile(f"{PACKAGES}/aFalse.py")
         assert file is not None

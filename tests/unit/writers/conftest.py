@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from wincli.writers.places import place as places
+from wincli.writers.places import place
 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A local folder that stands in for a bucket."""
     (tmp_path / "store").mkdir()
-    system, resolve = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), places.resolve
+    system, resolve = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), place.resolve
 
     def resolved(path: str) -> tuple[fs.FileSystem, str]:
         return (system, path.removeprefix("s://")) if path.startswith("s://") else resolve(path)
 
-    monkeypatch.setattr(places, "resolve", resolved)
+    monkeypatch.setattr(place, "resolve", resolved)
     return tmp_path / "store"

@@ -17,16 +17,16 @@ from deltalake import DeltaTable, write_deltalake
 from support.numbered_units import ME, record_of
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
-from wincli.windowing.tables import delta_transaction as transaction
+from wincli.windowing.tables import delta_transaction
 from wincli.windowing.tables.delta_library import storage_options, uri_of
 from wincli.windowing.tables.delta_transaction import find_table
-from wincli.writers.commit import version_table as run_result
+from wincli.writers.commit import version_table
 from wincli.writers.commit.contract import Progress
 from wincli.writers.commit.delta import DeltaResult
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.manifest import _part
 from wincli.writers.output.output import Output, open_output
-from wincli.writers.places.files import list_files
+from wincli.writers.places.atomic_files import list_files
 from wincli.writers.places.objects import Objects
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.state import open_state
@@ -279,7 +279,7 @@ def test_paused_run_that_was_cleaned_up_after_cannot_publish(
     if stage == "open":
         clean_up()
     if stage == "checked":  # between the check of the files and the description of the transaction
-        clean_up_after(run_result, "check_run_files")
+        clean_up_after(version_table, "check_run_files")
 
     def go_on() -> None:
         paused.prepare(manifest)
@@ -463,13 +463,13 @@ def month() -> pa.Schema:
 
 def test_transaction_whose_answer_was_lost_counts(disk: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     put(disk, NEXT, rows(5))
-    commit = transaction._commit
+    commit = delta_transaction._commit
 
     def lose(*args: Any) -> bool:
         commit(*args)
         raise OutputError("the store does not answer")
 
-    monkeypatch.setattr(transaction, "_commit", lose)
+    monkeypatch.setattr(delta_transaction, "_commit", lose)
     put(disk, DAY, rows(1))
     assert disk.numbers() == [1, 5]
 

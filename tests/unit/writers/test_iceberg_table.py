@@ -20,7 +20,7 @@ from support.numbered_units import ME
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, OutputError
 from wincli.windowing.support.file_systems import file_system_of
-from wincli.writers.commit import version_table as run_result
+from wincli.writers.commit import version_table
 from wincli.writers.commit.contract import Progress
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.manifest import _part
@@ -248,8 +248,8 @@ def test_paused_run_that_was_cleaned_up_after_cannot_publish(
     if stage == "written":
         clean_up()
     if stage == "checked":  # between the check of the files and the description of the snapshot
-        check = run_result.check_run_files
-        monkeypatch.setattr(run_result, "check_run_files", lambda *args: (check(*args), clean_up()))
+        check = version_table.check_run_files
+        monkeypatch.setattr(version_table, "check_run_files", lambda *args: (check(*args), clean_up()))
 
     def go_on() -> None:
         paused.prepare(manifest)

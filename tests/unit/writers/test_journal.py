@@ -19,7 +19,7 @@ from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit.store_objects import StoreObjects
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.output import open_output
-from wincli.writers.places import files as atomic_swap
+from wincli.writers.places import atomic_files
 from wincli.writers.places.conditional import Version
 from wincli.writers.places.lock import Owner
 from wincli.writers.state import journal
@@ -71,14 +71,14 @@ def test_a_disk_that_is_full_at_any_moment(tmp_path: Path, monkeypatch: pytest.M
 
 
 def failing_swap(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    replace = atomic_swap.replace
+    replace = atomic_files.replace
 
     def refuse(out: Path, new: Path, old: Path) -> None:
         if out.name == name:
             raise OSError(errno.EXDEV, "cross-device")
         replace(out, new, old)
 
-    monkeypatch.setattr(atomic_swap, "replace", refuse)
+    monkeypatch.setattr(atomic_files, "replace", refuse)
 
 
 def test_where_the_first_output_cannot_be_replaced_nothing_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

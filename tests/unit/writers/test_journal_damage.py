@@ -17,8 +17,7 @@ from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
 from wincli.writers.commit.store_objects import StoreObjects
 from wincli.writers.output.output import open_output
-from wincli.writers.places import files as atomic_swap
-from wincli.writers.places import place
+from wincli.writers.places import atomic_files, place
 from wincli.writers.places.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.state import journal
 from wincli.writers.state.journal import StateStaging
@@ -100,7 +99,7 @@ def test_a_commit_whose_journal_is_damaged_is_completed(
 
 @pytest.mark.parametrize("where", STOPS)
 def test_also_where_folders_cannot_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    monkeypatch.setattr(atomic_swap, "exchange", lambda *_: False)
+    monkeypatch.setattr(atomic_files, "exchange", lambda *_: False)
     put(tmp_path / "state", 1, outs(tmp_path))
     STOPS[where](monkeypatch, tmp_path)
     spoil(tmp_path / "state/.journal.json", "cut")

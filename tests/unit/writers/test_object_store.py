@@ -17,7 +17,7 @@ from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit.contract import Content
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.output import open_output
-from wincli.writers.places import place as places
+from wincli.writers.places import place
 from wincli.writers.places.conditional import Holder, UnconditionalStore
 from wincli.writers.places.lock import Owner
 from wincli.writers.places.place import locate
@@ -31,7 +31,7 @@ SCHEMA = pa.schema([("window", pa.int64())])
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bucket").mkdir()
     store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    monkeypatch.setattr(places, "resolve", lambda path: (store, path.removeprefix("store://").rstrip("/")))
+    monkeypatch.setattr(place, "resolve", lambda path: (store, path.removeprefix("store://").rstrip("/")))
     return tmp_path / "bucket"
 
 

@@ -29,7 +29,7 @@ from wincli.writers.commit import tables as folder_swap
 from wincli.writers.formats import csv
 from wincli.writers.formats.encoder import Encoder, Open, Write
 from wincli.writers.output.output import Output, open_output
-from wincli.writers.places import files as atomic_swap
+from wincli.writers.places import atomic_files
 from wincli.writers.places.lock import Owner
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
@@ -321,7 +321,7 @@ def test_overwrite_replaces_the_whole_result(
     put(tmp_path / "out", 1, format="csv")
     (tmp_path / "out").chmod(0o700)
     if not can_exchange:
-        monkeypatch.setattr(atomic_swap, "exchange", lambda *_: False)
+        monkeypatch.setattr(atomic_files, "exchange", lambda *_: False)
     put(tmp_path / "out", 2, mode="overwrite")
     assert tree(tmp_path) == ["out/_SUCCESS", "out/_wincli/manifest.json", "out/part-00000.parquet"]
     assert windows_in(tmp_path / "out") == [2]
@@ -333,13 +333,13 @@ def test_exchange_swaps_two_names_or_reports_that_it_cannot(tmp_path: Path) -> N
     one.mkdir()
     other.mkdir()
     (one / "1").write_text("")
-    if atomic_swap.exchange(one, other):
+    if atomic_files.exchange(one, other):
         assert tree(tmp_path) == ["other/1"]
     else:
         assert tree(tmp_path) == ["one/1"]
     if sys.platform == "linux":
         with pytest.raises(FileNotFoundError):
-            atomic_swap.exchange(one, tmp_path / "none")
+            atomic_files.exchange(one, tmp_path / "none")
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
@@ -360,7 +360,7 @@ def test_a_swap_that_fails_leaves_the_old_result(
         return False
 
     monkeypatch.setattr(Path, "rename", fail)
-    monkeypatch.setattr(atomic_swap, "exchange", cannot)
+    monkeypatch.setattr(atomic_files, "exchange", cannot)
     with pytest.raises(OutputError, match="nothing was written; write to a folder that can be renamed"):
         put(tmp_path / "out", 2, mode="overwrite")
     assert windows_in(tmp_path / "out") == [1]

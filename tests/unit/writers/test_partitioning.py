@@ -21,7 +21,7 @@ from wincli.windowing.ports import Part, ResultPart
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.partitioning import bind_partitions
 from wincli.writers.output.sink import FileSink
-from wincli.writers.places import place as places
+from wincli.writers.places import place
 from wincli.writers.places.lock import Owner
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
@@ -161,7 +161,7 @@ def test_a_lost_file_of_a_folder_is_seen_at_the_commit(tmp_path: Path) -> None:
 
 def test_folders_go_to_a_store_and_are_replaced_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    monkeypatch.setattr(places, "resolve", lambda path: (store, path.removeprefix("store://").rstrip("/")))
+    monkeypatch.setattr(place, "resolve", lambda path: (store, path.removeprefix("store://").rstrip("/")))
     (tmp_path / "bucket").mkdir()
     put("store://bucket/out", "user")
     parts = put("store://bucket/out", "day", mode="overwrite")

@@ -13,7 +13,7 @@ from support.numbered_units import ME, run_unit, state_value
 from support.quick_store import URI, KilledError, QuickStore, use
 from wincli.windowing.errors import DamagedError
 from wincli.writers.places.lock import Owner
-from wincli.writers.state import local_storage as local_folder
+from wincli.writers.state import local_storage
 from wincli.writers.state.layout import FORGOTTEN, RECORD
 from wincli.writers.state.state import open_state, read_state, state_without_lock
 
@@ -128,7 +128,7 @@ def count_steps(patch: pytest.MonkeyPatch, last: int) -> Callable[[], int]:
     done: list[object] = []
 
     def killing(name: str) -> None:
-        real = getattr(local_folder, name)
+        real = getattr(local_storage, name)
 
         def step(*args: object) -> None:
             done.append(name)
@@ -136,7 +136,7 @@ def count_steps(patch: pytest.MonkeyPatch, last: int) -> Callable[[], int]:
                 raise KilledError
             real(*args)
 
-        patch.setattr(local_folder, name, step)
+        patch.setattr(local_storage, name, step)
 
     killing("put")
     killing("remove")

@@ -18,9 +18,9 @@ from support.quick_store import URI, KilledError, QuickStore, use
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DamagedError, InputError, OutputError
 from wincli.writers.output.output import open_output
-from wincli.writers.places import conditional as lease
+from wincli.writers.places import conditional
 from wincli.writers.places.lock import Owner
-from wincli.writers.state import store_storage as store_folder
+from wincli.writers.state import store_storage
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.layout import is_state
 from wincli.writers.state.stage_files import StoreStage
@@ -233,7 +233,7 @@ def test_who_is_paused_and_loses_the_state_changes_nothing(
     store: QuickStore, monkeypatch: pytest.MonkeyPatch, later: str, is_done: bool
 ) -> None:
     """A run is paused at a request, before or after its effect; another takes the state, runs a unit, and ends."""
-    monkeypatch.setattr(lease, "SECONDS", -1.0)
+    monkeypatch.setattr(conditional, "SECONDS", -1.0)
     told = set()
     for number in range(1, 99):
         store.changes, store.before, store.after = 0, never, never
@@ -285,7 +285,7 @@ def test_who_is_paused_and_loses_the_state_changes_nothing(
 def test_loss_of_the_state_does_not_hide_why_a_unit_has_failed(
     store: QuickStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "SECONDS", -1.0)
+    monkeypatch.setattr(conditional, "SECONDS", -1.0)
 
     def fail() -> None:
         with open_state(URI, ME) as state, state.begin("u0", 0, []):
@@ -300,7 +300,7 @@ def test_loss_of_the_state_does_not_hide_why_a_unit_has_failed(
 def test_a_run_that_meets_the_result_of_another_says_that_it_has_lost_the_state(
     store: QuickStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "SECONDS", -1.0)
+    monkeypatch.setattr(conditional, "SECONDS", -1.0)
 
     def meet() -> None:
         with open_state(URI, ME) as state, state.begin("u0", 0, []):
@@ -312,7 +312,7 @@ def test_a_run_that_meets_the_result_of_another_says_that_it_has_lost_the_state(
 
 
 def test_a_store_that_ignores_conditions_is_refused(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_folder, "refuses_stale_puts", lambda *_: False)
+    monkeypatch.setattr(store_storage, "refuses_stale_puts", lambda *_: False)
     with pytest.raises(ConfigError, match="ignores the conditions of puts, so two runs could take it at once; nothing"):
         put(URI, 1)
     assert store.names() == []

@@ -16,7 +16,7 @@ from support.folder_contents import names, tree
 from support.numbered_units import ME, put, result, value_of
 from support.places import ROOT
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.commit import tables as folder_swap
+from wincli.writers.commit import tables
 from wincli.writers.output.output import open_output
 from wincli.writers.places.lock import Owner, age, is_dead
 from wincli.writers.state.layout import is_state
@@ -115,7 +115,7 @@ def test_leftover_beside_an_output_that_cannot_be_deleted_is_reported(
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr(folder_swap, "_remove", refuse)
+    monkeypatch.setattr(tables, "_remove", refuse)
     with open_state(str(tmp_path / "st"), ME) as state:
         said = f"could not remove what a killed run left beside {tmp_path}/out: permission denied"
         assert state.notes[1:] == (said,)

@@ -16,7 +16,7 @@ from support.s3_server import S3Bucket, serving_with
 from wincli.windowing.errors import OutputError
 from wincli.windowing.support import file_systems
 from wincli.windowing.support.file_systems import StoreAddress, file_system_of, reach, with_plain_scheme
-from wincli.writers.places import conditional as leases
+from wincli.writers.places import conditional
 from wincli.writers.places.conditional import (
     ConditionalStore,
     ConditionFailedError,
@@ -112,20 +112,20 @@ def test_one_run_holds_a_lease_and_says_who(store: ConditionalStore) -> None:
 def test_an_expired_lease_is_taken_over_and_its_run_does_not_take_it_back(
     store: ConditionalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "SECONDS", -1.0)
+    monkeypatch.setattr(conditional, "SECONDS", -1.0)
     with held(store, ONE):
         with held(store, TWO) as former:
             assert former == ONE
             error = lost_to(store, "lease", ONE, "s3://b/out")
             assert "lost s3://b/out to another one (process 2 on b" in error.what
-        store.put("lease", leases._content(TWO))  # which the end of the first run leaves alone
+        store.put("lease", conditional._content(TWO))  # which the end of the first run leaves alone
     holder = holder_of(store, "lease")
     assert holder is not None
     assert holder.owner == TWO
 
 
 def test_a_lease_is_renewed_as_long_as_it_is_held(store: ConditionalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "_BEAT", 0.01)
+    monkeypatch.setattr(conditional, "_BEAT", 0.01)
     with held(store, ONE):
         first = holder_of(store, "lease")
         assert first is not None

@@ -33,7 +33,7 @@ from wincli.writers.commit.store_objects import files_of
 from wincli.writers.commit.tables import FolderTable, StoreTable, table_of
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.sink import FileSink
-from wincli.writers.places import files as atomic_swap
+from wincli.writers.places import atomic_files
 from wincli.writers.places.place import new_token
 from wincli.writers.state import journal
 from wincli.writers.state.state import open_state
@@ -72,7 +72,7 @@ def _third_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
     if request.param == "folder swap in two steps":
-        monkeypatch.setattr(atomic_swap, "exchange", lambda *_: False)
+        monkeypatch.setattr(atomic_files, "exchange", lambda *_: False)
     one = KINDS[request.param]
     return one if "://" in one.path else Kind(str(tmp_path / one.path), one.has_gap)
 

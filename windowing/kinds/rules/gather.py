@@ -14,8 +14,7 @@ from ...columns.arrays import Ints, Mask, combined, measures, scale_of
 from ...language.conditions import PREVIOUS, Operand, Previous, Step, Value, operand_column
 from ...rows.panes import NO_REJECTS, ScanRejects, concatenate, reject_rows
 from ...rows.sequence import Sequences
-from . import previous as arithmetic
-from . import previous as kernel
+from . import previous
 from .previous import Earlier
 from .reach import FUNCTIONS, Reaches
 from .walk import Counts, Deltas, Flags, Rules
@@ -26,10 +25,10 @@ from .walk import Counts, Deltas, Flags, Rules
 
 
 _BINARY: Final = {
-    "+": arithmetic.ADD, "-": arithmetic.SUBTRACT, "*": arithmetic.MULTIPLY, "/": arithmetic.DIVIDE,
-    "least": arithmetic.LEAST, "greatest": arithmetic.GREATEST,
+    "+": previous.ADD, "-": previous.SUBTRACT, "*": previous.MULTIPLY, "/": previous.DIVIDE,
+    "least": previous.LEAST, "greatest": previous.GREATEST,
 }  # fmt: skip
-_REASONS: Final = {kernel.NEGATIVE: "negative_amount", kernel.NAN: "nan_attribute"}
+_REASONS: Final = {previous.NEGATIVE: "negative_amount", previous.NAN: "nan_attribute"}
 
 
 def is_previous_number(dtype: pa.DataType) -> bool:
@@ -66,7 +65,7 @@ class EarlierAmounts:
         self.start.append(len(self.code))
         self.texts.append(text)
         per_second = scale_of(compared or pa.int64()).per_second
-        kind = kernel.ROWS if compared is None else kernel.NUMBERS if per_second is None else kernel.TICKS
+        kind = previous.ROWS if compared is None else previous.NUMBERS if per_second is None else previous.TICKS
         over, under = (1, 1) if per_second is None else per_second.as_integer_ratio()
         self.heads.append((kind, place, moves, over / under, min(over, 2**64 - 1), under, is_float))
 
@@ -74,7 +73,7 @@ class EarlierAmounts:
         """Add an amount that is known for each row, of which the one of the last row of the window counts."""
         self.start.append(len(self.code))
         self.texts.append("")
-        self.heads.append((kernel.NUMBERS if is_float else kernel.TICKS, place, True, 1.0, 1, 1, is_float))
+        self.heads.append((previous.NUMBERS if is_float else previous.TICKS, place, True, 1.0, 1, 1, is_float))
 
     def _compile(self, steps: tuple[Step, ...]) -> bool:
         stack: list[bool] = []
@@ -85,11 +84,11 @@ class EarlierAmounts:
                 self._add_previous(step, stack)
             elif isinstance(step, Value):
                 is_float, row = self._column(step.operand)
-                self._push(arithmetic.FLOAT_COLUMN if is_float else arithmetic.INT_COLUMN, row, is_float, stack)
+                self._push(previous.FLOAT_COLUMN if is_float else previous.INT_COLUMN, row, is_float, stack)
             else:
                 bits = int(np.float64(step).view(np.int64)) if isinstance(step, float) else step
                 is_float = isinstance(step, float)
-                self._push(arithmetic.FLOAT if is_float else arithmetic.INT, bits, is_float, stack)
+                self._push(previous.FLOAT if is_float else previous.INT, bits, is_float, stack)
         return stack.pop()
 
     def _push(self, code: int, number: int, is_float: bool, stack: list[bool]) -> None:
@@ -98,21 +97,21 @@ class EarlierAmounts:
 
     def _add_sign(self, sign: str, stack: list[bool]) -> None:
         if sign == "negate":
-            self.code.append((arithmetic.NEGATE + arithmetic.OF_FLOATS * stack[-1], 0))
+            self.code.append((previous.NEGATE + previous.OF_FLOATS * stack[-1], 0))
             return
         right, left = stack.pop(), stack.pop()
         is_float = left or right or sign == "/"
         if is_float:
-            self.code += [(arithmetic.TO_FLOAT, depth) for depth, known in ((1, left), (0, right)) if not known]
-        self._push(_BINARY[sign] + arithmetic.OF_FLOATS * is_float, 0, is_float, stack)
+            self.code += [(previous.TO_FLOAT, depth) for depth, known in ((1, left), (0, right)) if not known]
+        self._push(_BINARY[sign] + previous.OF_FLOATS * is_float, 0, is_float, stack)
 
     def _add_previous(self, step: Previous, stack: list[bool]) -> None:
         """Add an aggregate, which takes its default from the stack; of an integer and a float it is a float."""
         of_floats = self._add_aggregate(step)
         is_float, default = of_floats or step.function == "mean" or stack[-1], stack.pop()
         if is_float and not default:
-            self.code.append((arithmetic.TO_FLOAT, 0))
-        self._push(arithmetic.OLD_FLOAT if is_float else arithmetic.OLD_INT, len(self.aggregates) - 1, is_float, stack)
+            self.code.append((previous.TO_FLOAT, 0))
+        self._push(previous.OLD_FLOAT if is_float else previous.OLD_INT, len(self.aggregates) - 1, is_float, stack)
 
     def _add_aggregate(self, step: Previous) -> bool:
         """Add an aggregate; return whether it is a float."""
@@ -159,14 +158,14 @@ class EarlierAmounts:
 
     def rejects(self, earlier: Earlier) -> ScanRejects:
         """Return the rows that the loop has left out, for an amount that is none."""
-        rows = np.flatnonzero(earlier.problem != kernel.FINE)
+        rows = np.flatnonzero(earlier.problem != previous.FINE)
         if not len(rows):
             return NO_REJECTS
         why, pos = earlier.problem[rows], self.sequences.pos[rows]
         having = {reason: why == problem for problem, reason in _REASONS.items()}
         parts = [reject_rows(pos[which], reason, row=rows[which]) for reason, which in having.items()]
         for amount, text in enumerate(self.texts):
-            is_far = (why == kernel.OVERFLOW) & (earlier.amount_at_fault[rows] == amount)
+            is_far = (why == previous.OVERFLOW) & (earlier.amount_at_fault[rows] == amount)
             parts.append(reject_rows(pos[is_far], "expression_error", text, rows[is_far]))
         return concatenate(parts)
 
