@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import gc
 import importlib
 import json
@@ -32,6 +31,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
+
+from .temporary_folders import share_lock
 
 # Environment variables that pass settings from the driver to workers, and the lock that all workers share.
 
@@ -84,8 +85,7 @@ ENVIRONMENT = {
 def take_shared_lock() -> None:
     """Take the shared lock of `LOCK`. Forked workers inherit it; it is free again when the last of them is gone."""
     if path := os.environ.get(LOCK):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_SH)
+        share_lock(path)
 
 
 FORK_SERVER = "WINCLI_WORKER_SEED"

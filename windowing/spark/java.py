@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..errors import SparkError, install_extra
 from .task_errors import message_of
-from .temporary_folders import share_children_lock
+from .temporary_folders import CHILDREN, share_lock
 
 OLDEST = 17
 """The oldest Java that Spark 4 runs on."""
@@ -213,7 +213,7 @@ def launch(
     (folder / "spark.properties").write_text(properties(settings))
     (folder / OPTIONS).write_text(arguments(settings.get("spark.driver.extraJavaOptions", "")))
     env = {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"), "SPARK_CONNECT_MODE": "0"}
-    lock = share_children_lock(folder)
+    lock = share_lock(folder / CHILDREN)
     with (folder / "java.log").open("wb") as log, os.fdopen(lock):
         process = subprocess.Popen(
             command(java, settings, environ, folder, options),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
 import subprocess
 import tempfile
@@ -12,14 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import SparkError
 from .java import Gateway
 from .setup import AUTHENTICATE, Setup, remove
 from .task_errors import SparkTraceError, guarded, to_wincli_error
-from .temporary_folders import CHILDREN
+from .temporary_folders import wait_for_children
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -56,17 +54,7 @@ def kill(context: SparkContext, gateway: Gateway) -> None:
     server.server_shutdown = True
     gateway.kill()
     threading.Thread(target=server.shutdown, daemon=True).start()
-    _wait_for_workers(gateway.folder / CHILDREN)
-
-
-def _wait_for_workers(lock: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    with lock.open("a") as handle:
-        while time.monotonic() < deadline:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            time.sleep(0.005)
+    wait_for_children(gateway.folder, _PATIENCE)
 
 
 def stop(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:

@@ -30,7 +30,9 @@ CHILDREN = "children.lock"
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _UNSIGNED_AGE = 3600.0  # seconds after which an empty folder is a leftover, and not one that is just being made
-_PAUSE = 0.02  # seconds between two looks at a folder whose run is gone and whose Java still lives
+_PAUSE = (
+    0.005  # seconds between two looks at a folder that processes of a run still use: workers end in some milliseconds
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +69,24 @@ def new_folder(parent: str | None = None) -> LockedFolder:
         os.close(lock)  # another run that removes leftovers was faster
 
 
-def share_children_lock(folder: Path) -> int:
-    """Share the lock of `CHILDREN`, and return its descriptor: a process that inherits it holds the lock, too.
+def share_lock(path: str | Path) -> int:
+    """Share the lock of a file, as that of `CHILDREN`; return its descriptor.
 
-    Raises `OSError`. On a file system without locks nobody removes the folder, so none is needed.
+    A process that inherits the descriptor holds the lock, too. Raises `OSError`, but not where the file system has no
+    locks: there nobody removes the folder, so none is needed.
     """
-    lock = os.open(folder / CHILDREN, os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     with contextlib.suppress(OSError):
         fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
+
+
+def wait_for_children(folder: Path, patience: float) -> None:
+    """Wait at most ``patience`` seconds until no Java and no worker uses a folder. Raises `OSError`."""
+    deadline = time.monotonic() + patience
+    with _opened(str(folder)) as opened:
+        while _has_children(opened) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
 
 
 def remove_leftovers(parents: Iterable[str | None], patience: float = 0.0) -> None:
@@ -88,31 +99,30 @@ def remove_leftovers(parents: Iterable[str | None], patience: float = 0.0) -> No
         with contextlib.suppress(OSError), _opened(parent) as folder:
             for name in [name for name in os.listdir(folder) if name.startswith(PREFIX)]:  # noqa: PTH208 - of a number
                 with contextlib.suppress(OSError):
-                    while _is_ending(name, folder) and time.monotonic() < deadline:
+                    while not _sweep(name, folder) and time.monotonic() < deadline:
                         time.sleep(_PAUSE)
 
 
-def _is_ending(name: str, parent: int) -> bool:
+def _sweep(name: str, parent: int) -> bool:
     """Remove one folder below ``parent`` if it is ours and its run is gone. Links are never followed.
 
-    Returns whether it has to stay for now, for its run is gone and processes of it still live.
+    Returns whether that is all: False where the run is gone and processes of it still live.
     """
     with _opened(name, parent) as folder:
         found = os.fstat(folder)
         if found.st_uid != os.geteuid():
-            return False
+            return True
         if not os.listdir(folder):  # noqa: PTH208 - of a number
             if time.time() - found.st_mtime > _UNSIGNED_AGE:
                 os.rmdir(name, dir_fd=parent)
-            return False
+            return True
         with _locked(OWNER, folder) as owner:
-            if not _is_of_this_machine(os.pread(owner, 4096, 0)):
-                return False
-            if _has_children(folder):
-                return True
-            _empty(folder)
-            shutil.rmtree(name, dir_fd=parent)
-            return False
+            if _is_of_this_machine(os.pread(owner, 4096, 0)):
+                if _has_children(folder):
+                    return False
+                _empty(folder)
+                shutil.rmtree(name, dir_fd=parent)
+            return True
 
 
 def _empty(folder: int) -> None:

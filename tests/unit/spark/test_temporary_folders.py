@@ -21,7 +21,7 @@ from wincli.windowing.spark.temporary_folders import (
     PREFIX,
     new_folder,
     remove_leftovers,
-    share_children_lock,
+    share_lock,
 )
 
 HOLD = """
@@ -92,7 +92,7 @@ def test_a_folder_stays_until_java_ends_and_the_sweep_waits_for_it(
 ) -> None:
     """Java of a killed driver writes its address file late: the folder must be whole then, and gone soon after."""
     process, folder = run
-    lock = share_children_lock(folder)
+    lock = share_lock(folder / CHILDREN)
     java = subprocess.Popen(["sleep", "0.5"], pass_fds=(lock,))
     os.close(lock)
     process.kill()
@@ -109,8 +109,8 @@ def test_a_sweep_does_not_wait_for_a_run_that_lives(
 ) -> None:
     _, folder = run
     monkeypatch.setattr(temporary_folders.time, "sleep", lambda _seconds: pytest.fail("waits"))
-    os.close(share_children_lock(folder))
-    held = share_children_lock(folder)
+    os.close(share_lock(folder / CHILDREN))
+    held = share_lock(folder / CHILDREN)
     remove_leftovers([str(tmp_path)], patience=30)
     os.close(held)
     assert (folder / "spark" / "blob").exists()
