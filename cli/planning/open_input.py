@@ -9,8 +9,9 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
+from ...readers.merged_source import MergedSource
 from ...readers.open import NoColumnError, open_source
-from ...readers.source import FileSource, MergedSource
+from ...readers.source import FileSource
 from ...readers.values.types import Named
 from ...windowing.columns.arrays import is_instant
 from ...windowing.enrichment.binding import bind_enrichment

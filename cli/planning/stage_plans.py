@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
-from ...readers.source import columns_of_folders
+from ...readers.merged_source import columns_of_folders
 from ...windowing.columns.arrays import is_condition
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource

@@ -8,17 +8,19 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...windowing.engine.run import Outcome
 from ...windowing.ports import Executor, Part
 from ...windowing.spark.boot import Progress
 from ...writers.places.lock import Owner
 from ...writers.state.journal import Prepared
 from ..console.messages import Messages
-from ..planning.job_plan import JobPlan, StageOutput
 from ..planning.request import JobRequest
-from ..planning.stage_plans import StagePlan
+
+if TYPE_CHECKING:  # the engine, which commands do not load that only show what runs have left
+    from ...windowing.engine.run import Outcome
+    from ..planning.job_plan import JobPlan, StageOutput
+    from ..planning.stage_plans import StagePlan
 
 # What a run has computed before its commit: the stages that have run, and the job with all its manifests.
 

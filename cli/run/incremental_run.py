@@ -13,7 +13,8 @@ import pyarrow as pa
 from ...conf.job import recorded
 from ...conf.option_values import partition_column
 from ...conf.ranges import Unit
-from ...readers.source import FileSource, MergedSource
+from ...readers.merged_source import MergedSource
+from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState
 from ...windowing.engine.snapshot import restore
 from ...windowing.engine.task import TaskContext

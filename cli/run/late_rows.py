@@ -18,7 +18,8 @@ from itertools import pairwise
 import pyarrow as pa
 
 from ...conf.ranges import Unit
-from ...readers.source import FileSource, SourceRange, count_before, merge, with_expressions
+from ...readers.merged_source import SourceRange, count_before, merge, with_expressions
+from ...readers.source import FileSource
 from ...windowing.engine.task import FILES
 from ...windowing.errors import ConfigError
 from ...windowing.rows.projection import RowExpressions

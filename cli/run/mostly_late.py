@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...conf.ranges import kind_of
+from ...readers.merged_source import MergedSource, with_expressions
 from ...readers.open import open_source
-from ...readers.source import FileSource, MergedSource, with_expressions
+from ...readers.source import FileSource
 from ...windowing.columns.arrays import ClockValue, Mask, combined
 from ...windowing.columns.sort_keys import sorts_before
 from ...windowing.enrichment.source import EnrichedSource

@@ -11,8 +11,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from ...conf.job import Job
 from ...readers.files.file import Located
+from ...readers.merged_source import MergedSource
 from ...readers.open import open_result
-from ...readers.source import FileSource, MergedSource
+from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState, load_tables
 from ...windowing.engine.run import Outcome, run_window
 from ...windowing.engine.strategy import LargestWindow

@@ -35,8 +35,9 @@ from ..values.fields import csv_fields, warm
 from ..values.json_fields import is_utf8
 from ..values.kinds import DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, infer, join
 from ..values.record_bounds import Dialect, Tally, count_line_ends, locate, tally
+from ..values.records import Records
 from ..values.types import ColumnType, Int64s, is_text
-from ..values.value_kinds import UNSURE, Records
+from ..values.value_kinds import UNSURE
 from .split_rows import (
     ReadRequest,
     SplitPlan,

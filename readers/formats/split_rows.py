@@ -15,8 +15,8 @@ from ...windowing.support.value_table import SharedValues, ValueTable, value_tab
 from ..files.file import Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
+from ..values.records import Records
 from ..values.types import ColumnType, Int64s, Mask
-from ..values.value_kinds import Records
 
 _LONGEST = 80
 

@@ -21,8 +21,9 @@ from ...windowing.support.jit import inline, kernel
 from .fields import FALSE, NULL, NUMBER, STRING, TRUE, Fields
 from .kinds import BOOL, TEXT
 from .record_bounds import DEEPEST, are_deep, are_objects, count_line_ends, locate_lines
+from .records import Records
 from .types import Int64s, Mask
-from .value_kinds import UNSURE, Records, digits_end, kind_of_number, kind_of_time, plain_end
+from .value_kinds import UNSURE, digits_end, kind_of_number, kind_of_time, plain_end
 
 _LF, _CR, _TAB, _SPACE, _QUOTE, _COMMA, _COLON = 10, 13, 9, 32, 34, 44, 58
 _OPEN, _CLOSE, _ZERO, _NINE, _MINUS, _POINT, _T, _F, _N = 123, 125, 48, 57, 45, 46, 116, 102, 110

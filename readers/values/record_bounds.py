@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from ...windowing.support.jit import inline, kernel, njit
 from .kinds import TEXT
+from .records import Records
 from .types import Int64s, Mask
-from .value_kinds import UNSURE, Records, field_end, kind_of_field, quoted_end
+from .value_kinds import UNSURE, field_end, kind_of_field, quoted_end
 
 _NUL, _LF, _CR, _QUOTE = 0, 10, 13, 34
 _TAB, _SPACE, _OPEN, _CLOSE, _BACKSLASH = 9, 32, 123, 125, 92

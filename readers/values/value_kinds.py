@@ -6,15 +6,11 @@ pattern here may be narrower than what Arrow reads, and never wider.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from ...windowing.support.jit import first_one, inline, word_at
-from ...windowing.support.plain_values import readable
 from .kinds import BOOL, DATE, FLOAT, INT, STAMP, TEXT, ZONED
-from .types import Int64s
 
 # Loops over bytes that take eight of them at a time, as one number in which the first byte is the lowest.
 #
@@ -213,34 +209,3 @@ def _two(data: Bytes, at: int) -> int:
     """Return the number of two digits; far below 0 where they are none."""
     high, low = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
     return int(high * 10 + low) if (high >= 0) & (high <= 9) & (low >= 0) & (low <= 9) else _NO_NUMBER
-
-
-# The positions of records in the bytes of a text file.
-
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """The positions of the N records in a buffer of text.
-
-    ``starts``: int64 (N,), the offset of the first byte of each record.
-    ``stops``: int64 (N,), the offset behind the last byte, exclusive and without the line end.
-    ``lines``: int64 (N,), the 0-based line on which each record begins.
-    ``fields``: int64 (N,), the number of fields; 0 for a record that begins or ends with NUL bytes.
-    """
-
-    starts: Int64s
-    stops: Int64s
-    lines: Int64s
-    fields: Int64s
-
-    def text(self, data: bytes, row: int) -> str:
-        """Return the text of one record as in the file; bytes that are not UTF-8 are escaped by `readable`."""
-        return readable(data[self.starts[row] : self.stops[row]])
-
-    def without(self, data: bytes, rows: Int64s) -> bytes:
-        """Return the buffer without some records; ``rows``: int64, ascending."""
-        kept, at = [], 0
-        for row in rows:
-            kept.append(data[at : self.starts[row]])
-            at = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(data)
-        return b"".join((*kept, data[at:]))

@@ -42,7 +42,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from ...windowing.columns.arrays import combined, with_used_values
+from ...windowing.columns.arrays import Mask, combined, view_of
 from ...windowing.planning.result_schema import LABELS
+from ...windowing.support.jit import kernel
 from ...windowing.tables.statistics import FileStatistics, statistics_of
 from .encoder import Encoder, Write, is_bytes, is_integral, join_tables, plain
 
@@ -237,3 +238,36 @@ def _check(written: pa.Buffer) -> None:
 
 
 ENCODER = Encoder(begin, join_tables(begin, _read), _check)
+
+
+# Dictionaries without the values that a column does not use.
+
+
+def with_used_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a column whose dictionary has only the values that occur in it, in their order."""
+    kind = column.type.index_type.to_pandas_dtype()
+    used = np.zeros(len(column.dictionary), np.bool_)
+    _mark(view_of(column.indices.drop_null(), kind), used)
+    if used.all():
+        return column
+    places = (np.cumsum(used) - 1).astype(kind)
+    if column.indices.null_count:
+        indices = pa.array(places).take(column.indices)
+    else:
+        indices = pa.array(_moved(view_of(column.indices, kind), places))
+    return pa.DictionaryArray.from_arrays(indices, column.dictionary.filter(pa.array(used)), safe=False)
+
+
+@kernel
+def _mark(codes: npt.NDArray[Any], used: Mask) -> None:
+    """Mark codes; to assign by an array of indices takes numpy ten times as long."""
+    for code in codes:
+        used[code] = True
+
+
+@kernel
+def _moved(codes: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    found = np.empty_like(codes)
+    for i in range(codes.size):
+        found[i] = places[codes[i]]
+    return found

@@ -16,9 +16,10 @@ from ....conf.job import Job, with_later_keys, without_units
 from ....conf.ranges import before_date, has_date
 from ....readers.files.listing import is_result
 from ....readers.files.walk import MANIFEST
+from ....readers.merged_source import MergedSource, SourceRange, merge
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
-from ....readers.source import FileSource, MergedSource, SourceRange, merge
+from ....readers.source import FileSource
 from ....windowing.columns.sort_keys import last_in_order
 from ....windowing.engine.map_side import read_rows
 from ....windowing.engine.task import FILES, Chunk, TaskContext, with_projection

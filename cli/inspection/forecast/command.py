@@ -8,23 +8,17 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....conf.job import secrets_of
-from ....windowing.engine.enrich import SMALL_TABLE, load_tables
-from ....windowing.engine.range_cuts import slices_of
-from ....windowing.engine.run import prepare_window
-from ....windowing.engine.strategy import Exchange, largest_window
-from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.errors import ConfigError, WincliError, shown
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.fork_server import block_pandas
 from ....windowing.support.modules import search
 from ....windowing.support.redaction import redacted
-from ....writers.state.stage_files import ParquetStateFiles
 from ...arguments import strange_variables
 from ...console.amounts import count_of, size, span
 from ...console.messages import OK, Messages, Stopped, exit_code
@@ -33,13 +27,10 @@ from ...console.side_file import check_side_files
 from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
-from ...planning.open_input import AnySource
 from ...planning.request import JobRequest, parse_request
-from ...run.pipeline import sizes_of, task_of
-from ...run.reports import window_words
-from .drawing import Choice
 from .forecast import (
     Action,
+    Choice,
     ColumnForecast,
     ExpectedTime,
     Forecast,
@@ -48,7 +39,6 @@ from .forecast import (
     StrategyForecast,
     UnitForecast,
 )
-from .stages import DriverExecutor, MemoryTables, OpenJob, driver_of
 
 if TYPE_CHECKING:
     from ...run.context import RunContext
@@ -344,6 +334,7 @@ def print_plan(
     if foreseen.job is None:
         return
     from .drawing import drawing_of  # noqa: PLC0415 - what was printed is there while the scan loads
+    from .sample import sample_job  # noqa: PLC0415
 
     sampled = sample_job(foreseen.job)
     if sampled.strategy is not None:
@@ -355,6 +346,7 @@ def print_plan(
 
 def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, messages: Messages) -> str:
     from .drawing import drawing_of  # noqa: PLC0415
+    from .sample import sample_job  # noqa: PLC0415
 
     forecast, drawing = foreseen.forecast, None
     if foreseen.job is not None:
@@ -371,56 +363,3 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, mes
 
 def _print(text: str, messages: Messages) -> None:
     say(messages.clean(text))
-
-
-# How the first stage of a job will be computed, by the sample of its input that a run takes, too.
-
-
-@dataclass(frozen=True, slots=True)
-class JobSample:
-    """A job whose input was looked into.
-
-    ``source``: the input, with enrich tables that are read; None where these are too large for this process.
-    ``strategy``: how the first stage will be computed; None as ``source``.
-    """
-
-    source: AnySource | None
-    strategy: StrategyForecast | None
-
-
-def sample_job(job: OpenJob) -> JobSample:
-    """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
-
-    Raises `DataError` where the result would have more rows than the job allows, and what reading raises.
-    """
-    options = job.plan.request.job
-    driver = driver_of(options.master, options.spark_conf)
-    source = _with_tables(job, driver)
-    return JobSample(source, None if source is None else _strategy(job, source, driver))
-
-
-def _with_tables(job: OpenJob, driver: DriverExecutor) -> AnySource | None:
-    """Return the input with its enrich tables read; None where they are too large for this process."""
-    source = job.plan.source
-    if not isinstance(source, EnrichedSource):
-        return source
-    if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
-        return None
-    sink: Any = MemoryTables()
-    return load_tables(source, sink, driver, None, job.plan.request.job.slice_size).source
-
-
-def _strategy(job: OpenJob, source: AnySource, driver: DriverExecutor) -> StrategyForecast:
-    plan, mode = replace(job.plan, source=source), job.mode
-    stage = plan.stages[0]
-    work = task_of(plan, stage, source, plan.stage_outputs[0])
-    if mode is not None:
-        folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
-        work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
-    work, sample, strategy = prepare_window(work, driver, sizes_of(plan.request.job))
-    slices: int | None = None
-    if isinstance(strategy, Exchange) and driver.is_known:
-        slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
-    largest = largest_window(work, sample)
-    memory = None if largest is None else window_words(largest)
-    return StrategyForecast(strategy.name, strategy.reason, len(strategy.chunks), slices, memory)

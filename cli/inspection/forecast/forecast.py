@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ....windowing.errors import WincliError
+from ....windowing.errors import ConfigError, WincliError
 
 Action = Literal["run", "may run", "skip", "gap", "stop"]
 """What happens to a unit: it runs; it runs if a correction reaches it; it is done; it has no input; the run stops."""
@@ -182,3 +182,32 @@ class Forecast:
     def having(self, *actions: Action) -> Sequence[UnitForecast]:
         """Return the units with one of these actions."""
         return [unit for unit in self.units if unit.action in actions]
+
+
+# What of an input a plan draws, from the options of the command.
+
+
+_MOST_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What of the input is drawn.
+
+    ``only``: pairs of a key column and a value, as text; several of one column are several values.
+    ``rows``: how many rows; 0: nothing is drawn.
+    """
+
+    only: tuple[tuple[str, str], ...]
+    rows: int
+
+    @staticmethod
+    def of(only: Sequence[str], rows: int) -> Choice:
+        """Read ``COL=VALUE`` texts. Raises `ConfigError` for another form, or a number of rows that is none."""
+        pairs = [text.partition("=") for text in only]
+        for text, (name, sign, _) in zip(only, pairs, strict=True):
+            if not name or not sign:
+                raise ConfigError(f"--only {text!r} is not COL=VALUE", "for example --only user=u7")
+        if not 0 <= rows <= _MOST_ROWS:
+            raise ConfigError(f"--rows {rows} is not from 0 to {_MOST_ROWS:,}", "0 draws nothing")
+        return Choice(tuple((name, value) for name, _, value in pairs), rows)

@@ -28,8 +28,8 @@ from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...planning.request import StageRequest, request_of
+from ..results.open_windows import OpenWindowRows, open_windows
 from ..results.result import ResultFolder, open_result_folder, rejects_of
-from ..results.shown_rows import OpenWindowRows, open_windows
 from ..results.status import Status, UnitStatus, read_status
 from .measured import LATE as LATE_WINDOWS
 from .measured import LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure

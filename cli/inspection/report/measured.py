@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError, nearest
+from ..results.open_windows import OpenWindowRows
 from ..results.result import ResultFolder
-from ..results.shown_rows import OpenWindowRows, value_of
+from ..results.shown_rows import value_of
 from .panes import LaneBars, PaneColumns, Panes, add_held, add_panes, pane_columns, panes_of
 from .report import Axis, Bar, Distribution, Lanes, Measure, Scale
 

@@ -18,7 +18,7 @@ from pyarrow import parquet as pq
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, tree, write
-from wincli.cli.inspection.forecast.command import size
+from wincli.cli.console.amounts import size
 from wincli.cli.inspection.forecast.drawing import read_head
 from wincli.cli.inspection.forecast.forecast import UnitForecast
 from wincli.cli.inspection.forecast.foresee import EarlierRun, expect_seconds, line_of

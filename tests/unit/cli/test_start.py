@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from support.in_process import wincli_here
+from support.processes import write
 
 HEAVY = ("pyarrow", "numpy", "numba", "pyspark", "pandas")
 
@@ -23,3 +29,26 @@ def test_a_run_without_expressions_loads_nothing_that_computes_them() -> None:
     code = f"import sys, pyarrow as pa, wincli, {modules}; {run}; print({found})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [
+        (["show", "out"], ("numba", "pandas", "yaml", "sqlglot")),
+        (["status", "state"], ("pandas", "sqlglot")),
+        (["plan", "-w", "count(2)", "log.csv", "new"], ("pandas", "sqlglot")),
+    ],
+    ids=["show", "status", "plan"],
+)
+def test_a_command_that_shows_loads_no_more_than_it_needs(tmp_path: Path, words: list[str], heavy: tuple[str]) -> None:
+    """Numba takes as long to load as all else that `show` does."""
+    write(tmp_path, log__csv="n\n1\n2\n")
+    for more in (["out"], ["other", "--state", "state"]):
+        assert wincli_here("run", "-w", "count(2)", "log.csv", *more, cwd=tmp_path).code == 0
+    code = (
+        "import sys; from wincli.cli.main import app\n"
+        f"app({words!r}, standalone_mode=False)\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "[]"

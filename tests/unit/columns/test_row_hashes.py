@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.windowing.columns.arrays import with_used_values
 from wincli.windowing.columns.row_hashes import ROWS, RowDigest, RowHasher, hasher_of
+from wincli.writers.formats.parquet import with_used_values
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _INTS = st.integers(-(2**63), 2**63 - 1)

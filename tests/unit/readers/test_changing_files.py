@@ -15,7 +15,7 @@ from pyarrow import fs
 from support.readers import read_all, source
 from wincli.readers.files.file import Located, check_all
 from wincli.readers.files.listing import list_files
-from wincli.readers.source import SourceRange, merge
+from wincli.readers.merged_source import SourceRange, merge
 from wincli.windowing.errors import InputError
 
 FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")

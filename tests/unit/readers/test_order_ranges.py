@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.run.late_rows import has_current_late_rows
+from wincli.readers.merged_source import SourceRange, count_before, merge
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.readers.source import FileSource, SourceRange, count_before, merge
+from wincli.readers.source import FileSource
 from wincli.windowing.engine.task import pack
 from wincli.windowing.errors import InputError
 from wincli.windowing.local_executor import LocalExecutor

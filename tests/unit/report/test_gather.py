@@ -14,8 +14,8 @@ from support.report_logs import DAYS, RANGE, run, write_days, write_log
 from wincli.cli.inspection.report.gather import gather_report
 from wincli.cli.inspection.report.page import page_of
 from wincli.cli.inspection.report.report import Lane, Report
+from wincli.cli.inspection.results.open_windows import open_windows
 from wincli.cli.inspection.results.result import open_result_folder
-from wincli.cli.inspection.results.shown_rows import open_windows
 from wincli.windowing.errors import ConfigError, InputError
 
 RUNS: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,70 @@
+"""How the first stage of a job will be computed, by the sample of its input that a run takes, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....windowing.engine.enrich import SMALL_TABLE, load_tables
+from ....windowing.engine.range_cuts import slices_of
+from ....windowing.engine.run import prepare_window
+from ....windowing.engine.strategy import Exchange, largest_window
+from ....windowing.enrichment.source import EnrichedSource
+from ....writers.state.stage_files import ParquetStateFiles
+from ...planning.open_input import AnySource
+from ...run.pipeline import sizes_of, task_of
+from ...run.reports import window_words
+from .forecast import (
+    StrategyForecast,
+)
+from .stages import DriverExecutor, MemoryTables, OpenJob, driver_of
+
+
+@dataclass(frozen=True, slots=True)
+class JobSample:
+    """A job whose input was looked into.
+
+    ``source``: the input, with enrich tables that are read; None where these are too large for this process.
+    ``strategy``: how the first stage will be computed; None as ``source``.
+    """
+
+    source: AnySource | None
+    strategy: StrategyForecast | None
+
+
+def sample_job(job: OpenJob) -> JobSample:
+    """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
+
+    Raises `DataError` where the result would have more rows than the job allows, and what reading raises.
+    """
+    options = job.plan.request.job
+    driver = driver_of(options.master, options.spark_conf)
+    source = _with_tables(job, driver)
+    return JobSample(source, None if source is None else _strategy(job, source, driver))
+
+
+def _with_tables(job: OpenJob, driver: DriverExecutor) -> AnySource | None:
+    """Return the input with its enrich tables read; None where they are too large for this process."""
+    source = job.plan.source
+    if not isinstance(source, EnrichedSource):
+        return source
+    if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
+        return None
+    sink: Any = MemoryTables()
+    return load_tables(source, sink, driver, None, job.plan.request.job.slice_size).source
+
+
+def _strategy(job: OpenJob, source: AnySource, driver: DriverExecutor) -> StrategyForecast:
+    plan, mode = replace(job.plan, source=source), job.mode
+    stage = plan.stages[0]
+    work = task_of(plan, stage, source, plan.stage_outputs[0])
+    if mode is not None:
+        folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
+        work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
+    work, sample, strategy = prepare_window(work, driver, sizes_of(plan.request.job))
+    slices: int | None = None
+    if isinstance(strategy, Exchange) and driver.is_known:
+        slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
+    largest = largest_window(work, sample)
+    memory = None if largest is None else window_words(largest)
+    return StrategyForecast(strategy.name, strategy.reason, len(strategy.chunks), slices, memory)
