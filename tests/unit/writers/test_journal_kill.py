@@ -26,7 +26,7 @@ from contextlib import ExitStack
 import pyarrow as pa
 from support.forks import in_fork
 from wincli.windowing.ports import Part
-from wincli.writers.places import files as swap
+from wincli.writers.places import atomic_files as swap
 from wincli.writers.output import output
 from wincli.writers.state import journal
 from wincli.writers.places.lock import Owner

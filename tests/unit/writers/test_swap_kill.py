@@ -23,7 +23,7 @@ import json, os, pathlib, shutil, signal, sys, tempfile
 import pyarrow as pa
 from support.forks import in_fork
 from wincli.writers.commit.tables import FolderSwap
-from wincli.writers.places import files as swap
+from wincli.writers.places import atomic_files as swap
 from wincli.writers.places.lock import Owner
 from wincli.writers.output.output import open_output
 
