@@ -30,11 +30,8 @@ class Browser:
         """Return what a script returns."""
         return self.driver.execute_script(script, *arguments)
 
-    def open(
-        self, page: Path, width: int = 1100, scheme: str = "light", medium: str = "", has_script: bool = True
-    ) -> None:
+    def open(self, page: Path, width: int = 1100, scheme: str = "light", medium: str = "") -> None:
         """Show a file."""
-        self.command("Emulation.setScriptExecutionDisabled", value=not has_script)
         self.resize(width)
         self.command(
             "Emulation.setEmulatedMedia", media=medium, features=[{"name": "prefers-color-scheme", "value": scheme}]
