@@ -3,25 +3,21 @@
 Each segment is summarised by itself; the summaries are composed, in order, into the entry state of each segment; from
 there each segment is scanned. Two things vary. Where the rows of a segment are says a `SegmentSource`: staged by the
 tasks of an exchange, read again from the input, or in hand. Who composes is the driver, between two rounds of tasks
-(`scan_segments`), or a relay, in which each task hands the position on to the next (`scan_in_turn`).
+(`scan_segments`), or a relay, in which each task hands the position on to the next (`windowing.engine.presorted`).
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from ..columns.arrays import ClockValue, combined, latest_clock
 from ..kinds.context import Signals
 from ..kinds.delta import Exit
-from ..kinds.segment_summary import SegmentSummary, WindowPosition
-from ..kinds.tumbling.kind import entry_state
 from ..ports import ChunkAccount, Counts, Executor
 from ..rows.sequence import Sequences, take_rows
 from ..scan.scan import RunExtent, falls_of
@@ -42,7 +38,6 @@ from .map_side import no_signals
 from .range_cuts import SliceBounds
 from .rejects import store_rejects
 from .segments import (
-    FIRST,
     Segment,
     SegmentTask,
     SummarisedSegment,
@@ -91,43 +86,6 @@ class SegmentSource(Protocol):
         ...
 
 
-class Relay(Protocol):
-    """The turn of one segment in a relay: what comes from the turn before, and what goes to the next."""
-
-    @property
-    def index(self) -> int:
-        """Number of the segment, from 0."""
-        ...
-
-    def receive(self) -> bytes | None:
-        """Wait for the message of the turn before; None where it gave up. Empty for the first turn."""
-        ...
-
-    def pass_on(self, message: bytes) -> None:
-        """Send a message to the next turn."""
-        ...
-
-
-class RelaySource(SegmentSource, Protocol):
-    """Where the rows of one segment in a relay are."""
-
-    @property
-    def segment_rows(self) -> SegmentRows:
-        """The rows of the segment."""
-        ...
-
-    def ends_after(self, before: pa.Table | None) -> pa.Table | None:
-        """Return the ends of the segment's rows, for the next; None where they do not sort after ``before``."""
-        ...
-
-    def keep_open(self, first: int, window: int) -> None:
-        """Store, for later segments, what is kept of the rows from ``first`` on, which are in the open window.
-
-        ``window``: its number.
-        """
-        ...
-
-
 def scan_segments(
     work: TaskContext,
     source: SegmentSource,
@@ -156,49 +114,6 @@ def scan_segments(
     if sends_partials(work.plan, work.source.schema):
         tasks = _with_parts(work, source, tasks, executor)
     return executor.map("scan", partial(scan_from_entry, work, source), tasks)
-
-
-@dataclass(frozen=True, slots=True)
-class Handoff:
-    """What a turn of a relay hands on to the next.
-
-    ``position``: the position of the window after the segment.
-    ``ends``: the order values of the last rows that came, as `RelaySource.ends_after` gives them; None: no rows yet.
-    """
-
-    position: WindowPosition
-    ends: pa.Table | None = None
-
-
-def scan_in_turn(work: TaskContext, source: RelaySource, relay: Relay, is_last: bool) -> TaskReport | None:
-    """Compose the entry state of one segment from the turn before, hand the position on, and scan the segment.
-
-    None where the rows of the segments are not in order, or a turn before gave up.
-    """
-    rows = source.segment_rows.rows
-    if not rows.arrived_in_order:
-        return None
-    # Summarise a segment that the same task will run through: without the transitions of a ``delta``.
-    plan = work.plan
-    summary = plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
-    message = relay.receive()
-    if message is None:
-        return None
-    before: Handoff = pickle.loads(message) if message else Handoff(WindowPosition())
-    after = _handoff_after(work, source, relay.index, before, summary)
-    if after is None:
-        return None
-    relay.pass_on(pickle.dumps(after))
-    entry = entry_state(before.position, relay.index, summary, after.position, is_last)
-    earlier = tuple((relay_segment(index), first, 0) for index, first in entry.before)
-    has_parts = sends_partials(work.plan, work.source.schema)
-    task = SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier, has_parts=has_parts)
-    return scan_from_entry(work, source, task)
-
-
-def relay_segment(index: int) -> Segment:
-    """Return a segment of a relay by its number."""
-    return Segment(index, FIRST, f"open-{index:05d}", None)
 
 
 def keep_open(work: TaskContext, name: str, rows: Sequences, window: int) -> None:
@@ -292,30 +207,6 @@ def _part(work: TaskContext, source: SegmentSource, task: SegmentTask, earlier: 
 def _rows_at(segment: Sequences, picks: Any) -> Sequences:
     bounds = np.array([0, len(picks)])
     return replace(segment, bounds=bounds, rows=take_rows(segment.rows, picks), pos=segment.pos[picks])
-
-
-def _handoff_after(
-    work: TaskContext, source: RelaySource, index: int, before: Handoff, summary: SegmentSummary
-) -> Handoff | None:
-    """Return what a turn hands on; its rows of the window that is open then are stored first.
-
-    None where the rows do not sort after those of the turns before.
-    """
-    after, rows = before, source.segment_rows.rows
-    if len(rows):
-        ends = source.ends_after(before.ends)
-        if ends is None:
-            return None
-        through = partial(_run_through_rows, work, rows)
-        after = Handoff(work.plan.kind.advance(before.position, index, summary, through, work.plan.context), ends)
-    if after.position.open_at is not None and not after.position.closed:
-        segment, first = after.position.open_at
-        source.keep_open(first if segment == index else 0, after.position.windows)
-    return after
-
-
-def _run_through_rows(work: TaskContext, rows: Sequences, _: int, value: Any) -> Exit:
-    return exit_through(work.plan, rows, value)
 
 
 # Segments that the tasks of an exchange have staged: a `SegmentSource` over scratch rows.

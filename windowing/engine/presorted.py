@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,14 +22,15 @@ import pyarrow as pa
 from ..columns.arrays import combined
 from ..columns.sort_keys import sorts_before
 from ..errors import DataError, InputError
-from ..kinds.segment_summary import EntryState, SegmentSummary
+from ..kinds.segment_summary import EntryState, SegmentSummary, WindowPosition
+from ..kinds.tumbling.kind import entry_state
 from ..planning.plan import panes_only
 from ..ports import Executor
 from ..rows.sequence import Sequences, one_batch, order_of
-from ..scan.segment_scan import concatenate, summarise
+from ..scan.segment_scan import concatenate, exit_through, sends_partials, summarise
 from .blocks import part_of
 from .map_side import no_signals, read_chunk, read_sequences
-from .prefix_scan import SegmentRows, keep_open, relay_segment, scan_in_turn, scan_segments
+from .prefix_scan import SegmentRows, keep_open, scan_from_entry, scan_segments
 from .range_cuts import PLACE, Samples
 from .segments import FIRST, Segment, SegmentTask, read_rows
 from .slice_scan import TaskReport, with_rejects
@@ -192,12 +194,10 @@ class ChunkInHand:
     """A chunk that its task has read, as a segment; what is kept of the open window of earlier chunks is in files.
 
     ``work``: the context of the tasks.
-    ``index``: the number of the chunk.
     ``segment_rows``: its rows.
     """
 
     work: TaskContext
-    index: int
     segment_rows: SegmentRows
 
     def rows(self, _: SegmentTask) -> SegmentRows:
@@ -210,14 +210,71 @@ class ChunkInHand:
     def window_rows(self, _: Segment) -> Sequences:
         return self.segment_rows.rows
 
-    def ends_after(self, before: pa.Table | None) -> pa.Table | None:
-        """Return the order values of the first row and the last; None where the first sorts before those ``before``."""
-        ends = first_and_last(self.work, self.segment_rows.rows)
-        return ends if before is None or follows(ends, before) else None
 
-    def keep_open(self, first: int, window: int) -> None:
-        rows, name = self.segment_rows.rows, relay_segment(self.index).name
-        keep_open(self.work, name, part_of(rows, first, len(rows)), window)
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """What a turn of a relay hands on to the next.
+
+    ``position``: the position of the window after the segment.
+    ``ends``: the order values of the last rows that came, as `first_and_last` returns them; None: no rows yet.
+    """
+
+    position: WindowPosition
+    ends: pa.Table | None = None
+
+
+def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_last: bool) -> TaskReport | None:
+    """Compose the entry state of one segment from the turn before, hand the position on, and scan the segment.
+
+    None where the rows of the segments are not in order, or a turn before gave up.
+    """
+    rows = source.segment_rows.rows
+    if not rows.arrived_in_order:
+        return None
+    # Summarise a segment that the same task will run through: without the transitions of a ``delta``.
+    plan = work.plan
+    summary = plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
+    message = relay.receive()
+    if message is None:
+        return None
+    before: Handoff = pickle.loads(message) if message else Handoff(WindowPosition())
+    after = _handoff_after(work, rows, relay.index, before, summary)
+    if after is None:
+        return None
+    relay.pass_on(pickle.dumps(after))
+    entry = entry_state(before.position, relay.index, summary, after.position, is_last)
+    earlier = tuple((relay_segment(index), first, 0) for index, first in entry.before)
+    has_parts = sends_partials(work.plan, work.source.schema)
+    task = SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier, has_parts=has_parts)
+    return scan_from_entry(work, source, task)
+
+
+def relay_segment(index: int) -> Segment:
+    """Return a segment of a relay by its number."""
+    return Segment(index, FIRST, f"open-{index:05d}", None)
+
+
+def _handoff_after(
+    work: TaskContext, rows: Sequences, index: int, before: Handoff, summary: SegmentSummary
+) -> Handoff | None:
+    """Return what a turn hands on; its rows of the window that is open then are stored first.
+
+    None where the rows do not sort after those of the turns before.
+    """
+    after, plan = before, work.plan
+    if len(rows):
+        ends = first_and_last(work, rows)
+        if before.ends is not None and not follows(ends, before.ends):
+            return None
+        position = plan.kind.advance(
+            before.position, index, summary, lambda _, value: exit_through(plan, rows, value), plan.context
+        )
+        after = Handoff(position, ends)
+    if after.position.open_at is not None and not after.position.closed:
+        segment, first = after.position.open_at
+        kept = part_of(rows, first if segment == index else 0, len(rows))
+        keep_open(work, relay_segment(index).name, kept, after.position.windows)
+    return after
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:
@@ -238,7 +295,7 @@ def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskR
                 return None
             read = read_chunk(work, chunks[turn.index])
             rows = SegmentRows(read.sequences, no_signals(work), read.account)
-            return scan_in_turn(work, ChunkInHand(work, turn.index, rows), turn, turn.index == len(chunks) - 1)
+            return scan_in_turn(work, ChunkInHand(work, rows), turn, turn.index == len(chunks) - 1)
     except DataError:
         return None
 
