@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from ..errors import Span, SpecError
 from ..expressions.nodes import Node
@@ -68,12 +69,13 @@ MOST_POLICIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class When(Policy):
-    """``when(E)``: a window begins at each row for which a condition is true (section 12).
+class _OnCondition(Policy):
+    """A policy of one condition.
 
     ``condition``: a boolean column or expression; null is not true.
     """
 
+    word: ClassVar[str]
     condition: Operand
 
     @property
@@ -81,40 +83,32 @@ class When(Policy):
         return (self.condition,)
 
     def __str__(self) -> str:
-        return f"when({operand_text(self.condition)})"
-
-
-def read_when(cursor: Cursor, call: Call, _: int) -> When:
-    """Read ``when(E)``."""
-    return When(read_operand(cursor, call.first, call.do))
+        return f"{self.word}({operand_text(self.condition)})"
 
 
 @dataclass(frozen=True, slots=True)
-class While(Policy):
-    """``while(E)``: a window holds the rows for which a condition is true, one after the other (section 12).
+class When(_OnCondition):
+    """``when(E)``: a window begins at each row for which a condition is true (section 12)."""
 
-    ``condition``: as in `When`.
-    """
-
-    condition: Operand
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        return (self.condition,)
-
-    def __str__(self) -> str:
-        return f"while({operand_text(self.condition)})"
+    word = "when"
 
 
-def _while(cursor: Cursor, call: Call, _: int) -> While:
-    return While(read_operand(cursor, call.first, call.do))
+@dataclass(frozen=True, slots=True)
+class While(_OnCondition):
+    """``while(E)``: a window holds the rows for which a condition is true, one after the other (section 12)."""
+
+    word = "while"
+
+
+def _on_condition(kind: type[When | While], cursor: Cursor, call: Call, _: int) -> When | While:
+    return kind(read_operand(cursor, call.first, call.do))
 
 
 @dataclass(frozen=True, slots=True)
 class From(Policy):
     """``from(E, until=U)``: from a row for which one condition is true to one for which another is (section 12).
 
-    ``condition``: as in `When`.
+    ``condition``: a boolean column or expression; null is not true.
     ``until``: as ``condition``; the row that opens a window may also end it.
     """
 
@@ -222,8 +216,8 @@ _FROM: Final = Form(
 _REACHES: Final = Form("reaches(sum(column), value)", 2, 2, "2 arguments", words=REACHES, expressions=0)
 
 CONDITION_POLICIES: Final[Mapping[str, Rule[Any]]] = {
-    "when": Rule(_WHEN, read_when),
-    "while": Rule(_WHILE, _while),
+    "when": Rule(_WHEN, partial(_on_condition, When)),
+    "while": Rule(_WHILE, partial(_on_condition, While)),
     "from": Rule(_FROM, _from, closed_by="until"),
     "reaches": Rule(_REACHES, _reaches),
 }
@@ -329,6 +323,7 @@ def _add(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
 
 
 def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
+    # Steps are for a stack: the first operand, then each other one and the sign that joins it to what is there.
     signs = _signs(amount, node)
     for operand in node.operands[:1]:
         _add(amount, operand, steps)

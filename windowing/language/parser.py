@@ -33,7 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
 
 from ..errors import Span, SpecError, nearest
 from ..expressions.syntax import Expression, parse_expression
@@ -94,22 +95,14 @@ def looks_at_window_before(policy: Policy) -> bool:
     return any(isinstance(each, Changing) and each.looks_at_window_before for each in policies)
 
 
-def read_eviction(cursor: Cursor) -> spec.PartitionEviction:
-    """Parse a partition eviction of `EVICTIONS`; the cursor is at its name."""
-    rule = EVICTIONS[cursor.keyword()]
-    return rule.read(cursor, read_call(cursor, rule.form), 1)
+def _counted(
+    kind: Literal["partitionCount", "tupleCount"], cursor: Cursor, call: Call, _: int
+) -> spec.PartitionEviction:
+    return spec.PartitionEviction(kind, Fraction(cursor.count(call.first, call.do)))
 
 
-def _partition_age(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
+def _aged(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
     return spec.PartitionEviction("partitionAge", cursor.duration(call.first, call.do))
-
-
-def _partition_count(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
-    return spec.PartitionEviction("partitionCount", Fraction(cursor.count(call.first, call.do)))
-
-
-def _tuple_count(cursor: Cursor, call: Call, _: int) -> spec.PartitionEviction:
-    return spec.PartitionEviction("tupleCount", Fraction(cursor.count(call.first, call.do)))
 
 
 SLIDING_POLICIES: Final[Mapping[str, Rule[spec.SlidingPolicy]]] = {
@@ -134,9 +127,9 @@ POLICIES: Final[Mapping[str, Rule[Any]]] = {
 """The policies of a tumbling window, which are all policies, by keyword in lower case."""
 
 EVICTIONS: Final[Mapping[str, Rule[spec.PartitionEviction]]] = {
-    "partitionage": Rule(Form("partitionAge(duration)"), _partition_age),
-    "partitioncount": Rule(Form("partitionCount(n)"), _partition_count),
-    "tuplecount": Rule(Form("tupleCount(n)"), _tuple_count),
+    "partitionage": Rule(Form("partitionAge(duration)"), _aged),
+    "partitioncount": Rule(Form("partitionCount(n)"), partial(_counted, "partitionCount")),
+    "tuplecount": Rule(Form("tupleCount(n)"), partial(_counted, "tupleCount")),
 }
 """The partition evictions, by keyword in lower case."""
 
@@ -229,7 +222,6 @@ _WINDOWS: Final = ("tumbling", "sliding", "timeInterval", "within", "retain", "p
 _OPTIONS: Final = ("partitioned", "partitionAge", "partitionCount", "tupleCount")
 SETTINGS: Final = ("intervalDuration", "creationPeriod", "discardAge", "intervalOffset")
 """The settings of ``timeInterval`` that are calls."""
-_SETTINGS: Final = (*SETTINGS, "partitioned")
 _ELSEWHERE: Final = {
     "session": "gap(ts, 30m)", "sessions": "gap(ts, 30m)", "session_window": "gap(ts, 30m)",
     "hop": "timeInterval, intervalDuration(1h), creationPeriod(5m)",
@@ -341,7 +333,8 @@ def _options(cursor: Cursor, policies: str) -> tuple[bool, spec.PartitionEvictio
         if cursor.skip("partitioned"):
             partitioned = True
         elif word in EVICTIONS:
-            eviction = read_eviction(cursor)
+            rule = EVICTIONS[word]
+            eviction = rule.read(cursor, read_call(cursor, rule.form), 1)
         else:
             raise cursor.unknown("option", (*_OPTIONS, *POLICIES))
     return partitioned, eviction
@@ -360,26 +353,20 @@ def _time_interval(cursor: Cursor) -> spec.TimeInterval:
 
 
 def _settings(cursor: Cursor) -> dict[str, Fraction]:
+    names = {name.lower(): name for name in SETTINGS}
     found: dict[str, Fraction] = {}
-    more = True
-    while more:
+    while not found or cursor.skip(","):
         token, word = cursor.peek(), cursor.keyword()
         if word in found:
             raise cursor.error(f"{token} is given twice", token.span, "leave this one out")
-        found[word] = _setting(cursor)
-        more = cursor.skip(",")
+        if cursor.skip("partitioned"):
+            found[word] = Fraction(1)
+            continue
+        if word not in names:
+            raise cursor.unknown("setting", (*SETTINGS, "partitioned"))
+        call = read_call(cursor, Form(f"{names[word]}(duration)"))
+        found[word] = cursor.duration(call.first, call.do, zero=word in {"discardage", "intervaloffset"})
     return found
-
-
-def _setting(cursor: Cursor) -> Fraction:
-    word = cursor.keyword()
-    if cursor.skip("partitioned"):
-        return Fraction(1)
-    if word not in map(str.lower, _SETTINGS):
-        raise cursor.unknown("setting", _SETTINGS)
-    name = next(setting for setting in SETTINGS if setting.lower() == word)
-    call = read_call(cursor, Form(f"{name}(duration)"))
-    return cursor.duration(call.first, call.do, zero=word in {"discardage", "intervaloffset"})
 
 
 def _comma(cursor: Cursor, do: str) -> None:

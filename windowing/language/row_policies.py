@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, ClassVar, Final, Literal
 
 from .calls import Call, Distance, Form, Policy, Rule
 from .conditions import Operand, operand_text, operands_of, read_amount, read_operand, steps_of, uses_previous
@@ -35,13 +36,14 @@ def _count(cursor: Cursor, call: Call, least: int) -> Count | Changing:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta(Policy):
-    """``delta(attribute, amount)``: more than an amount above an earlier row's value (sections 2 and 3).
+class _Rise(Policy):
+    """More than an amount above an earlier row's value.
 
     ``attribute``: the column that is compared.
     ``amount``: at least 0.
     """
 
+    word: ClassVar[Literal["delta", "gap"]]
     attribute: str
     amount: Fraction
 
@@ -50,40 +52,28 @@ class Delta(Policy):
         return (Distance(self.attribute, self.amount),)
 
     def __str__(self) -> str:
-        return f"delta({column_text(self.attribute)}, {decimal_text(self.amount)})"
-
-
-def _delta(cursor: Cursor, call: Call, _: int) -> Delta | Changing:
-    attribute = cursor.column(call.first, call.do)
-    if _changes(call.second):
-        return Changing("delta", attribute, read_amount(cursor, call.second, call.do))
-    return Delta(attribute, cursor.amount(call.second, call.do))
+        return f"{self.word}({column_text(self.attribute)}, {decimal_text(self.amount)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Gap(Policy):
-    """``gap(attribute, amount)``: until a row more than an amount above the row before it (section 2).
+class Delta(_Rise):
+    """``delta(attribute, amount)``: more than an amount above an earlier row's value (sections 2 and 3)."""
 
-    ``attribute``: the column that is compared.
-    ``amount``: at least 0.
-    """
-
-    attribute: str
-    amount: Fraction
-
-    @property
-    def distances(self) -> tuple[Distance, ...]:
-        return (Distance(self.attribute, self.amount),)
-
-    def __str__(self) -> str:
-        return f"gap({column_text(self.attribute)}, {decimal_text(self.amount)})"
+    word = "delta"
 
 
-def _gap(cursor: Cursor, call: Call, _: int) -> Gap | Changing:
+@dataclass(frozen=True, slots=True)
+class Gap(_Rise):
+    """``gap(attribute, amount)``: until a row more than an amount above the row before it (section 2)."""
+
+    word = "gap"
+
+
+def _rise(kind: type[Delta | Gap], cursor: Cursor, call: Call, _: int) -> Delta | Gap | Changing:
     attribute = cursor.column(call.first, call.do)
     if _changes(call.second):
-        return Changing("gap", attribute, read_amount(cursor, call.second, call.do))
-    return Gap(attribute, cursor.amount(call.second, call.do))
+        return Changing(kind.word, attribute, read_amount(cursor, call.second, call.do))
+    return kind(attribute, cursor.amount(call.second, call.do))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +169,11 @@ _CHANGE: Final = Form("change(column, ..)", 1, _MOST_COLUMNS, "at least 1 argume
 
 ROW_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     "count": Rule(Form("count(n)", expressions=0), _count),
-    "delta": Rule(Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), _delta),
+    "delta": Rule(
+        Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), partial(_rise, Delta)
+    ),
     "punct": Rule(Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True, expressions=0), _punct),
-    "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), _gap),
+    "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), partial(_rise, Gap)),
     "change": Rule(_CHANGE, _change),
 }
 """The policies of this module, by keyword in lower case."""

@@ -49,6 +49,10 @@ class Times:
         """Return how a larger value of a column compares: ``after`` where that is a time, else ``above``."""
         return "after" if column in self.names else "above"
 
+    def rise(self, column: str, amount: Fraction) -> str:
+        """Return how a value is compared that is more than an amount above another one: ``more than 5 s after``."""
+        return f"more than {self.amount(column, amount)} {self.above(column)}"
+
 
 def duration(seconds: Fraction) -> str:
     """Return a duration in its largest units: ``90 s`` is ``1 min 30 s``, 1/4 is ``0.25 s``."""
@@ -67,7 +71,7 @@ def rows(count: int) -> str:
     return f"{count:,} row{'' if count == 1 else 's'}"
 
 
-def listed(names: tuple[str, ...]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
@@ -113,33 +117,19 @@ def _opening(policy: Policy) -> str | None:
             return None
 
 
-def _count(policy: Count, _: Times) -> str:
-    return f"when it holds {rows(policy.n)}"
-
-
-def _delta(policy: Delta, times: Times) -> str:
-    name = policy.attribute
-    more = f"more than {times.amount(name, policy.amount)} {times.above(name)}"
-    return f"before a row whose {name} is {more} that of the window's first row"
-
-
-def _gap(policy: Gap, times: Times) -> str:
-    name = policy.attribute
-    more = f"more than {times.amount(name, policy.amount)} {times.above(name)}"
-    return f"before a row whose {name} is {more} that of the row before it"
+def _rise(policy: Delta | Gap, times: Times) -> str:
+    other = "the row before it" if isinstance(policy, Gap) else "the window's first row"
+    return f"before a row whose {policy.attribute} is {times.rise(policy.attribute, policy.amount)} that of {other}"
 
 
 def _changing(policy: Changing, times: Times) -> str:
     amount, name = operand_text(policy.amount), policy.attribute
+    before = ", and previous(..) asks for the window before of the same key" if policy.looks_at_window_before else ""
     if name is None:
-        return f"when it holds as many rows as {amount} says in its first row{_before(policy)}"
+        return f"when it holds as many rows as {amount} says in its first row{before}"
     other = "the row before it" if policy.word == "gap" else "the window's first row"
     more = f"more than {amount} {times.above(name)}"
-    return f"before a row whose {name} is {more} that of {other}, where {amount} is that of {other}{_before(policy)}"
-
-
-def _before(policy: Changing) -> str:
-    return ", and previous(..) asks for the window before of the same key" if policy.looks_at_window_before else ""
+    return f"before a row whose {name} is {more} that of {other}, where {amount} is that of {other}{before}"
 
 
 def _punct(policy: Punct, _: Times) -> str:
@@ -162,18 +152,6 @@ def _time(policy: Time | Calendar | Cron, _: Times) -> str:
             return f"with the {policy.unit} in {policy.tz} that its first row is in{_at(policy)}"
         case Cron():
             return f'at the next instant of cron "{policy.expression}" in {policy.tz}'
-
-
-def _when(_: When, __: Times) -> str:
-    return "before the next such row"
-
-
-def _while(_: While, __: Times) -> str:
-    return "before a row for which it is not"
-
-
-def _from(policy: From, _: Times) -> str:
-    return f"with the first row for which {operand_text(policy.until)} is true, which may be the row that opened it"
 
 
 def _reaches(policy: Reaches, times: Times) -> str:
@@ -201,18 +179,20 @@ def _at(policy: Calendar) -> str:
 
 
 _ENDINGS: Final[Mapping[type[Any], Callable[[Any, Times], str]]] = {
-    Count: _count,
-    Delta: _delta,
-    Gap: _gap,
+    Count: lambda policy, _: f"when it holds {rows(policy.n)}",
+    Delta: _rise,
+    Gap: _rise,
     Changing: _changing,
     Punct: _punct,
     Change: _change,
     Time: _time,
     Calendar: _time,
     Cron: _time,
-    When: _when,
-    While: _while,
-    From: _from,
+    When: lambda _, __: "before the next such row",
+    While: lambda _, __: "before a row for which it is not",
+    From: lambda policy, _: (
+        f"with the first row for which {operand_text(policy.until)} is true, which may be the row that opened it"
+    ),
     Reaches: _reaches,
 }
 """Type of a policy to what says when it ends a window."""
@@ -234,23 +214,20 @@ def _sliding(spec: Sliding, options: Options, times: Times) -> list[str]:
     found = [_held(spec.evict, times), _trigger(spec.trigger, times)]
     if isinstance(spec.evict, Count | Delta):
         full = f"it holds {rows(spec.evict.n)}" if isinstance(spec.evict, Count) else "a row has left it"
-        found.append(_fullness(full, options))
+        found.append(
+            f"It also comes out before {full} for the first time."
+            if options.partial
+            else f"Nothing comes out before {full}."
+        )
     return [*found, *_eviction(spec.eviction, options)]
-
-
-def _fullness(full: str, options: Options) -> str:
-    if options.partial:
-        return f"It also comes out before {full} for the first time."
-    return f"Nothing comes out before {full}."
 
 
 def _held(evict: SlidingPolicy, times: Times) -> str:
     if isinstance(evict, Count):
         return f"The window holds the last {rows(evict.n)}." if evict.n else "The window holds no row."
     if isinstance(evict, Delta):
-        name = evict.attribute
-        more = f"more than {times.amount(name, evict.amount)} {times.above(name)}"
-        return f"A row leaves the window when the {name} of a later row is {more} its own."
+        more = times.rise(evict.attribute, evict.amount)
+        return f"A row leaves the window when the {evict.attribute} of a later row is {more} its own."
     return f"The window holds the rows of the last {duration(evict.seconds)} on the clock."
 
 
@@ -260,7 +237,7 @@ def _trigger(trigger: TriggerPolicy, times: Times) -> str:
             return "It comes out with every row." if trigger.n == 1 else f"It comes out with every {trigger.n:,}th row."
         case Delta():
             name = trigger.attribute
-            more = f"more than {times.amount(name, trigger.amount)} {times.above(name)}"
+            more = times.rise(name, trigger.amount)
             return f"It comes out before a row whose {name} is {more} that of the row at which it last did."
         case _ if hasattr(trigger, "seconds"):
             return f"It comes out every {duration(trigger.seconds)} of the clock, before the rows of that instant."
@@ -356,7 +333,7 @@ def _rows(spec: WindowSpec, key: Sequence[str], options: Options) -> Iterator[st
     if options.where is not None:
         yield f"Rows for which {options.where} is not true are left out."
     if key:
-        yield f"Each {listed(tuple(key))} has windows of its own."
+        yield f"Each {listed(key)} has windows of its own."
     elif not (isinstance(spec, Batched) and spec.partition_by):
         yield "All rows are one sequence."
 
@@ -382,18 +359,11 @@ def _gives(calls: Calls | None, options: Options) -> Iterator[str]:
     elif options.emit != "aggregates":
         yield f"Each change gives the rows that {options.emit}."
     else:
-        yield f"Each window gives one row{each}: {_aggregates(calls)}."
+        texts = [(call.name, call.text if isinstance(call, AggregateCall) else call.expression) for call in calls or ()]
+        given = "count = count()" if calls is None else ", ".join(f"{name} = {text}" for name, text in texts)
+        yield f"Each window gives one row{each}: {given}."
     if options.having is not None:
         yield f"Rows of the result for which {options.having} is not true are not written."
-
-
-def _aggregates(calls: Calls | None) -> str:
-    return "count = count()" if calls is None else ", ".join(_aggregate(call) for call in calls)
-
-
-def _aggregate(call: AggregateCall | AggregateExpression) -> str:
-    text = call.text if isinstance(call, AggregateCall) else str(call.expression)
-    return f"{call.name} = {text}"
 
 
 def _end(spec: WindowSpec, options: Options) -> str:
