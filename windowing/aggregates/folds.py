@@ -417,6 +417,7 @@ def _tree_folds(
 @kernel
 def _update_leaf(rule: int, tree: Floats, parent: Ints, sibling: Ints, node: int, state: State) -> None:
     store_state(tree, node, state)
+    # Nodes are numbered from left to right, so the smaller of node and parent says on which side the node is.
     while parent[node] >= 0:
         other = load_state(tree, sibling[node])
         state = combined(rule, state, other) if node < parent[node] else combined(rule, other, state)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..columns.arrays import is_number
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean, install_extra
 from ..language.spec import AggregateCall, Column
@@ -42,48 +43,35 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter.
-
-    ``name``: name in the signature.
-    ``kind``: which arguments it accepts.
-    """
-
-    name: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
 class Aggregate:
     """One aggregate.
 
     ``name``: name in the window language.
-    ``parameters``: its parameters in order.
+    ``parameters``: which arguments each of its parameters accepts, by name, in order.
     ``result``: maps the plain types of the column arguments to the type of the result.
     ``compute``: returns the values of all panes.
     ``doc``: one line of help.
-    ``required``: how many of the parameters are mandatory.
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: dict[str, Kind]
     result: Callable[..., pa.DataType]
     compute: Callable[[Inputs], pa.Array]
     doc: str
-    required: int
+
+    @property
+    def required(self) -> int:
+        """How many of the parameters are mandatory."""
+        return 0 if self.name == "count" else len(self.parameters)
 
     @property
     def signature(self) -> str:
-        return f"{self.name}({', '.join(parameter.name for parameter in self.parameters)})"
+        return f"{self.name}({', '.join(self.parameters)})"
 
     def types_of(self, dtypes: Sequence[pa.DataType]) -> list[pa.DataType]:
         """Return the types in which it takes its column arguments, from their plain types."""
-        kinds = (parameter.kind for parameter in self.parameters if not parameter.kind.literal)
+        kinds = (kind for kind in self.parameters.values() if not kind.literal)
         return [kind.type_of(dtype) for kind, dtype in zip(kinds, dtypes, strict=False)]
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 
 def _is_time(dtype: pa.DataType) -> bool:
@@ -95,10 +83,10 @@ def _is_text(dtype: pa.DataType) -> bool:
 
 
 _ANY = Kind("a column", lambda _: True)
-_NUMBER = Kind("a number", _is_number, widest=pa.float64())
-_COUNTABLE = Kind("a number", lambda t: _is_number(t) or pa.types.is_boolean(t), widest=pa.float64())
+_NUMBER = Kind("a number", is_number, widest=pa.float64())
+_COUNTABLE = Kind("a number", lambda t: is_number(t) or pa.types.is_boolean(t), widest=pa.float64())
 _SUMMABLE = Kind("a number", lambda t: _COUNTABLE.fits(t) or pa.types.is_duration(t), widest=pa.float64())
-_DISTANT = Kind("a number, a date or a time", lambda t: _is_number(t) or _is_time(t), widest=pa.float64())
+_DISTANT = Kind("a number, a date or a time", lambda t: is_number(t) or _is_time(t), widest=pa.float64())
 _SORTABLE = Kind("values that sort", is_sortable)
 _BOOLEAN = Kind("a boolean", pa.types.is_boolean, widest=pa.bool_())
 _HASHABLE_WORDS = "a number, text, binary, a boolean, a date or a timestamp"
@@ -190,13 +178,7 @@ NEEDS_SKETCHES = frozenset({"approx_count_distinct"})
 """The aggregates that need `datasketches`, an extra; the others know the form of sketches themselves."""
 
 
-def _aggregate(row: Row) -> Aggregate:
-    name, kinds, result, compute, doc = row
-    parameters = tuple(Parameter(parameter, kind) for parameter, kind in kinds.items())
-    return Aggregate(name, parameters, result, compute, doc, 0 if name == "count" else len(parameters))
-
-
-TABLE: dict[str, Aggregate] = {row[0]: _aggregate(row) for row in _ROWS}
+TABLE: dict[str, Aggregate] = {row[0]: Aggregate(*row) for row in _ROWS}
 """Every built-in aggregate by name, in the order of semantics section 9."""
 
 
@@ -224,16 +206,11 @@ class Bound:
 
     @property
     def text(self) -> str:
-        return call_text(self.call)
+        return self.call.text
 
     @property
     def is_user_function(self) -> bool:
         return ":" in self.call.function
-
-
-def call_text(call: AggregateCall) -> str:
-    """Return ``function(arguments)``."""
-    return call.text
 
 
 def columns_of(call: AggregateCall) -> tuple[str, ...]:
@@ -246,10 +223,10 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
 
     Raises `ConfigError` for an unknown function or column, wrong arguments, or a type that does not fit.
     """
-    text = call_text(call)
+    text = call.text
     for name in columns_of(call):
         if name not in schema.names:
-            raise ConfigError(f"{call_text(call)}: there is no column {name}", did_you_mean(name, schema.names))
+            raise ConfigError(f"{text}: there is no column {name}", did_you_mean(name, schema.names))
     types = {name: plain_type(schema.field(name).type) for name in columns_of(call)}
     if ":" in call.function:
         if not columns_of(call):
@@ -262,11 +239,11 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
         raise ConfigError(f"{text}: there is no aggregate {call.function}", did_you_mean(call.function, TABLE))
     aggregate = TABLE[call.function]
     _check_count(aggregate, call, text)
-    for parameter, argument in zip(aggregate.parameters, call.arguments, strict=False):
-        if parameter.kind.literal:
-            _check_literal(parameter.name, parameter.kind, argument, text)
+    for (name, kind), argument in zip(aggregate.parameters.items(), call.arguments, strict=False):
+        if kind.literal:
+            _check_literal(name, kind, argument, text)
         else:
-            _check_column(aggregate, parameter.kind, argument, types, text)
+            _check_column(aggregate, kind, argument, types, text)
     if call.function in NEEDS_SKETCHES and find_spec("datasketches") is None:
         raise ConfigError(f"{text}: the package datasketches is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
@@ -300,7 +277,7 @@ def _check_column(aggregate: Aggregate, kind: Kind, argument: Any, types: dict[s
 
 def type_words(dtype: pa.DataType) -> str:
     """Return the name of a type for messages: ``text``, ``boolean``, otherwise the name that Arrow uses."""
-    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+    if _is_text(dtype):
         return "text"
     return "boolean" if pa.types.is_boolean(dtype) else str(dtype)
 

@@ -25,8 +25,8 @@ def calls() -> list[tuple[str, str]]:
     """Return each aggregate with calls of it: over ``x``, and where it takes two columns with each of them ``x``."""
     found = []
     for name, aggregate in TABLE.items():
-        columns = [each.name for each in aggregate.parameters if not each.kind.literal]
-        rest = [LITERALS[each.name] for each in aggregate.parameters if each.kind.literal]
+        columns = [name for name, kind in aggregate.parameters.items() if not kind.literal]
+        rest = [LITERALS[name] for name, kind in aggregate.parameters.items() if kind.literal]
         for places in (["x"],) if len(columns) == 1 else (["x", "x"], ["x", "v"], ["v", "x"]):
             found.append((name, f"{name}({', '.join([*places, *rest])})"))
     return found

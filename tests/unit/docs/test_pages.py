@@ -90,13 +90,14 @@ SAMPLES = (pa.int32(), pa.float32(), pa.bool_(), pa.string(), pa.decimal128(9, 2
 
 def result_words(name: str) -> str:
     """The result column as the table says it."""
-    columns = [p for p in TABLE[name].parameters if not p.kind.literal]
-    fitting = [dtype for dtype in SAMPLES if columns[0].kind.fits(dtype)]
+    columns = {name: kind for name, kind in TABLE[name].parameters.items() if not kind.literal}
+    first, kind = next(iter(columns.items()))
+    fitting = [dtype for dtype in SAMPLES if kind.fits(dtype)]
     results = [TABLE[name].result(*[dtype] * len(columns)) for dtype in fitting]
     if len(fitting) > 1 and results == fitting:
-        return f"type of {columns[0].name}"
+        return f"type of {first}"
     if results == [pa.list_(dtype) for dtype in fitting]:
-        return f"list of {columns[0].name}"
+        return f"list of {first}"
     if len(set(results)) == 1:
         return {"bool": "boolean", "string": "text"}.get(str(results[0]), str(results[0]).replace("double", "float64"))
     return "depends"
@@ -105,7 +106,7 @@ def result_words(name: str) -> str:
 @pytest.mark.parametrize("name", TABLE)
 def test_types_of_aggregate(name: str) -> None:
     row = next(row for row in rows_of("aggregates", "All aggregates") if row[0].startswith(f"{name}("))
-    kinds = [parameter.kind.words for parameter in TABLE[name].parameters]
+    kinds = [kind.words for kind in TABLE[name].parameters.values()]
     assert row[1] == "; ".join(kinds)
     assert row[2] == result_words(name)
     assert row[3], "says nothing"
@@ -121,8 +122,8 @@ def test_types_that_depend() -> None:
     assert {name for name in TABLE if result_words(name) == "depends"} == {"sum", "product", "range"}
     for kind, *cells in rows:
         for name, cell in zip(("sum", "product", "range"), cells, strict=True):
-            (parameter,) = TABLE[name].parameters
-            fits = parameter.kind.fits(names[kind])
+            (kind_of_x,) = TABLE[name].parameters.values()
+            fits = kind_of_x.fits(names[kind])
             assert (cell != "no") == fits, (name, kind)
             assert not fits or TABLE[name].result(names[kind]) == shown[cell], (name, kind)
 
