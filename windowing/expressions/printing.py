@@ -21,7 +21,8 @@ _SIZES: Final = [(unit, UNITS[unit]) for unit in ("year", "month", "day", "hour"
 
 def canonical(node: Node) -> str:
     """Return the canonical text of a node."""
-    return _WRITERS.get(node.kind, _plain)(node)
+    write = _WRITERS.get(node.kind)
+    return node.value[0] if write is None else write(node)
 
 
 def name_text(name: str) -> str:
@@ -41,14 +42,6 @@ def _at(node: Node, level: int) -> str:
     text = canonical(node)
     its_level = _SIGN if node.kind == "number" and text.startswith("-") else _LEVELS.get(node.kind, _ATOM)
     return text if its_level > level else f"({text})"
-
-
-def _all(node: Node) -> str:
-    return ", ".join(map(canonical, node.operands))
-
-
-def _plain(node: Node) -> str:
-    return node.value[0]
 
 
 def _chain(node: Node) -> str:
@@ -94,7 +87,7 @@ def _call(node: Node) -> str:
     name, first = node.value[0], node.operands[0] if node.operands else node
     if name == "extract" and first.kind == "text" and len(node.operands) == 2 and _BARE.fullmatch(first.value[0]):
         return f"extract({first.value[0]} FROM {canonical(node.operands[1])})"
-    return f"{name_text(name)}({_all(node)})"
+    return f"{name_text(name)}({', '.join(map(canonical, node.operands))})"
 
 
 def _interval(node: Node) -> str:

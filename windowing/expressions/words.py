@@ -225,8 +225,7 @@ class _Reader:
                 depth += (following.value in "([") - (following.value in ")]")
                 last = following
                 self.at += 1
-            span = Span(token.span.start, last.span.stop)
-            return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
+            return self._type(token, last)
         return self._at_time_zone(token) or self._literal(token) or self._word(token, token.value.lower())
 
     def _word(self, token: Token, word: str) -> Token:
@@ -284,7 +283,10 @@ class _Reader:
             stops = (at for at in range(self.at, len(self.raw)) if self.raw[at].value == ")")
             end = next(stops, len(self.raw) - 1)
             self.at, last = end + 1, self.raw[end]
-        span = Span(token.span.start, last.span.stop)
+        return self._type(token, last)
+
+    def _type(self, first: Token, last: Token) -> Token:
+        span = Span(first.span.start, last.span.stop)
         return Token("type", " ".join(self.source[span.start : span.stop].lower().split()), span)
 
     def _peek(self) -> Token | None:
