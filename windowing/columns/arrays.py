@@ -195,6 +195,16 @@ def is_true(values: pa.Array) -> Mask:
 # Scalars of Arrow as texts, also those that have no value in Python.
 
 
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers: whole ones, floats or decimals of any size."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
 def plain_text(value: Any) -> str:
     """Return a scalar of Arrow as text; bytes as hexadecimal digits."""
     try:

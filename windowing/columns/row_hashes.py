@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -130,7 +130,7 @@ class RowHasher:
         if column.null_count:
             numbers[valid_of(column) == 0] = len(hashes) - 1
         numbers.flags.writeable = False
-        return lambda sums, start: value_words.add_coded(sums, numbers[start : start + len(sums)], hashes)
+        return _sliced(value_words.add_coded, (numbers,), hashes)
 
     def _dictionary(self, values: pa.Array, name: str, salt: np.uint64) -> Words:
         """Return the hashes of the values of a dictionary, and at the end that of null: uint64 (n + 1,)."""
@@ -161,19 +161,16 @@ def _in_pairs(
     columns: Sequence[tuple[Words, np.uint64]], add_two: Callable[..., None], add_one: Callable[..., None]
 ) -> Iterator[Add]:
     for (one, salt), (other, its_salt) in zip(columns[::2], columns[1::2], strict=False):
-        yield _two(add_two, one, salt, other, its_salt)
+        yield _sliced(add_two, (one, other), (salt, its_salt))
     for words, salt in columns[len(columns) & ~1 :]:
-        yield partial(_add_one, add_one, words, salt)
+        yield _sliced(add_one, (words,), salt)
 
 
-def _add_one(add_one: Callable[..., None], words: Words, salt: np.uint64, sums: Words, start: int) -> None:
-    add_one(sums, words[start : start + len(sums)], salt)
+def _sliced(kernel: Callable[..., None], columns: Sequence[np.ndarray[Any, Any]], last: Any) -> Add:
+    """Return what calls a kernel with sums, the slices of columns that belong to them, and one more argument."""
 
-
-def _two(add_two: Callable[..., None], one: Words, salt: np.uint64, other: Words, its_salt: np.uint64) -> Add:
     def add(sums: Words, start: int) -> None:
-        stop = start + len(sums)
-        add_two(sums, one[start:stop], other[start:stop], (salt, its_salt))
+        kernel(sums, *(column[start : start + len(sums)] for column in columns), last)
 
     return add
 
@@ -181,15 +178,9 @@ def _two(add_two: Callable[..., None], one: Words, salt: np.uint64, other: Words
 def _with_mask(words: Words, valid: Flags | None, salt: np.uint64) -> Add:
     words.flags.writeable = False  # kernels are compiled for one of the two
     if valid is None:
-        return lambda sums, start: value_words.add_words(sums, words[start : start + len(sums)], salt)
-
+        return _sliced(value_words.add_words, (words,), salt)
     valid.flags.writeable = False
-
-    def add(sums: Words, start: int) -> None:
-        stop = start + len(sums)
-        value_words.add_valid_words(sums, words[start:stop], valid[start:stop], salt)
-
-    return add
+    return _sliced(value_words.add_valid_words, (words, valid), salt)
 
 
 def _is_same(one: pa.Array, other: pa.Array) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, combined, scale_of
+from ..columns.arrays import Ints, combined, decoded, scale_of
 from ..expressions.binding import BoundExpression
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
@@ -242,7 +242,7 @@ def _without_marks(table: pa.Table) -> pa.Table:
 
 
 def _check(plan: Plan, condition: BoundExpression, rows: pa.Table) -> RowCheck:
-    needed = pa.table({name: _plain(rows[name]) for name in condition.columns}) if condition.columns else rows
+    needed = pa.table({name: decoded(rows[name]) for name in condition.columns}) if condition.columns else rows
     found = condition.evaluate(needed)
     true = combined(found.values).fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_)
     failing = np.flatnonzero(~true)
@@ -252,14 +252,10 @@ def _check(plan: Plan, condition: BoundExpression, rows: pa.Table) -> RowCheck:
 
 def _shown(plan: Plan, condition: BoundExpression, rows: pa.Table, at: int) -> str:
     named = dict.fromkeys([*plan.key, *FIXED[:1], *condition.columns])
-    cells = {name: _plain(rows[name].slice(at, 1)) for name in named if name in rows.column_names}
+    cells = {name: decoded(rows[name].slice(at, 1)) for name in named if name in rows.column_names}
     return ", ".join(f"{name}={_text(column)}" for name, column in cells.items())
 
 
 def _text(column: pa.ChunkedArray) -> str:
     value = str(column[0]) if pa.types.is_temporal(column.type) else repr(column[0].as_py())
     return value if len(value) <= _MOST else f"{value[:_MOST]}.."
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -186,7 +186,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
         if work.plan.takes_marks or signals.watermarks is not None:
             write_signals(work, signals)
     number = part_number(cuts, index, WHOLE)
-    report = _finish(work, index, number, cuts is None, _ScanInput(sequences, signals, clocks, account, state))
+    report = _finish(work, index, number, cuts is None, sequences, signals, clocks, account, state)
     return replace(report, segments=tuple(segments), clock=max(clocks, default=None))
 
 
@@ -199,7 +199,7 @@ def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     clocks = [read.clock for read in reads if read.clock is not None]
     account = sum((read.account for read in reads), ChunkAccount())
     sequences = merge([read.sequences for read in reads]) if reads else no_sequences(work)
-    report = _finish(work, 0, 0, True, _ScanInput(sequences, signals_of(work, reads), clocks, account, state))
+    report = _finish(work, 0, 0, True, sequences, signals_of(work, reads), clocks, account, state)
     return with_rejects(work, chunks, [report], LocalExecutor())[0]
 
 
@@ -226,34 +226,28 @@ def empty_marks_of(work: TaskContext, reports: Sequence[TaskReport]) -> pa.Table
     return empty_mark_rows(work.plan, marks, np.flatnonzero(np.unpackbits(occupied)))
 
 
-@dataclass(frozen=True, slots=True)
-class _ScanInput:
-    """The input of one scan.
+def _finish(
+    work: TaskContext,
+    index: int,
+    number: int,
+    is_only_slice: bool,
+    new: Sequences,
+    signals: Signals,
+    clocks: Sequence[ClockValue],
+    account: ChunkAccount,
+    state: WindowState | None,
+) -> TaskReport:
+    """Scan the whole keys of a slice and write part ``number``.
 
-    ``sequences``: new rows.
-    ``signals``: marks or watermark advances, and evictions.
-    ``clocks``: the largest clock value of each chunk that has one.
-    ``account``: row accounting of the chunks.
-    ``state``: the restored window state, or None.
+    ``new``: the rows. ``clocks``: the largest clock value of each chunk that has one. ``account``: row accounting of
+    the chunks. ``state``: what earlier runs have left of the window.
     """
-
-    sequences: Sequences
-    signals: Signals
-    clocks: list[ClockValue]
-    account: ChunkAccount
-    state: WindowState | None
-
-
-def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, scan_input: _ScanInput) -> TaskReport:
-    restore_point, signals, plan = work.restore_point, scan_input.signals, work.plan
-    marks = signals.marks
+    restore_point, plan, marks = work.restore_point, work.plan, signals.marks
     since = restore_point.clock if restore_point is not None else None
     earlier_advances = None if restore_point is None else restore_point.advances
-    ordered = with_lag_columns(plan, scan_input.sequences, scan_input.state)
-    sequences, restored, idle = restore_rows(
-        plan, scan_input.state, ordered.sequences, signals, earlier_advances, since
-    )
-    clock = latest_clock([*scan_input.clocks, since])
+    ordered = with_lag_columns(plan, new, state)
+    sequences, restored, idle = restore_rows(plan, state, ordered.sequences, signals, earlier_advances, since)
+    clock = latest_clock([*clocks, since])
     if is_only_slice and not plan.key and len(ordered.rejects):  # or the cell of a rejected row would seem to have rows
         clock = latest_clock([latest(plan, ordered.sequences.rows), since])
     is_continued = work.state_files is not None
@@ -265,18 +259,17 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
     parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
     scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
     rejects = ordered.rejects + scanned.rejects
-    seen = [sequences, scan_input.sequences] if len(rejects) else [sequences]
+    seen = [sequences, new] if len(rejects) else [sequences]
     snapshot = snapshot_slice(work, index, seen, scanned, idle, signals, extent)
     carried = (
         0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
     )
     scan_counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
-    scan_counts = replace(scan_counts, panes_hidden=scanned.hidden.count)
+    scan_counts = replace(scan_counts, panes_hidden=scanned.hidden.count, rejected=rejects.by_reason)
     shared = plan.takes_marks and not is_only_slice
     occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
     reported_marks = marks if shared and index == 0 else None
-    scan_counts = replace(scan_counts, rejected=rejects.by_reason)
-    counts, written = scan_input.account.counts + scan_counts, scan_input.account.rejects
+    counts, written = account.counts + scan_counts, account.rejects
     return TaskReport(
         parts,
         counts,
@@ -287,7 +280,7 @@ def _finish(work: TaskContext, index: int, number: int, is_only_slice: bool, sca
         reported_marks,
         snapshot,
         work.watermark,
-        span=scan_input.account.span,
+        span=account.span,
         stored_rejects=store_rejects(work, number, rejects),
     )
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from ..columns.arrays import INT64_DIGITS, is_measurable, scale_of
+from ..columns.arrays import INT64_DIGITS, is_measurable, is_number, scale_of
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
 from ..language.enrichment import Enrichment, Pair
@@ -43,10 +43,6 @@ def _both(test: str, left: pa.DataType, right: pa.DataType) -> bool:
     return bool(is_one(left) and is_one(right))
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
 def _integers(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if not _both("is_integer", left, right):
         return None
@@ -57,20 +53,19 @@ def _integers(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 def _floats(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     is_any = pa.types.is_floating(left) or pa.types.is_floating(right)
-    return pa.float64() if is_any and _is_number(left) and _is_number(right) else None
+    return pa.float64() if is_any and is_number(left) and is_number(right) else None
 
 
 def _decimals(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    if not (_is_number(left) and _is_number(right)):
+    if not (is_number(left) and is_number(right)):
         return None
-    (digits, scale), (more, finer) = _digits(left), _digits(right)
+    # An integer counts as one of 20 digits, which hold any of 64 bits.
+    (digits, scale), (more, finer) = (
+        (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (20, 0) for kind in (left, right)
+    )
     wanted = max(scale, finer)
     most = wanted + max(digits - scale, more - finer)
     return pa.decimal128(most, wanted) if most <= _MOST_DIGITS else None
-
-
-def _digits(kind: pa.DataType) -> tuple[int, int]:
-    return (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (20, 0)
 
 
 def _texts(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -79,11 +74,8 @@ def _texts(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _bytes(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    def is_bytes(kind: pa.DataType) -> bool:
-        types = pa.types
-        return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
-
-    return pa.large_binary() if is_bytes(left) and is_bytes(right) else None
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return pa.large_binary() if all(any(test(kind) for test in tests) for kind in (left, right)) else None
 
 
 def _times(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..ports import Batch, Condition, InputFile, Split, StreamInfo
+from ..columns.arrays import decoded
+from ..ports import Batch, Condition, Split
+from ..rows.projection import SourceOver
 from .binding import BoundEnrichment
 
 
@@ -42,7 +44,7 @@ class Enriched:
 
 
 @dataclass(frozen=True, slots=True)
-class EnrichedSource:
+class EnrichedSource(SourceOver):
     """A `windowing.ports.Source` over another one, with the columns of one enrichment after another behind its own.
 
     ``base``: the input.
@@ -59,20 +61,6 @@ class EnrichedSource:
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([*self.base.schema, *(field for each in self.enriched for field in each.bound.fields)])
-
-    @property
-    def files(self) -> Sequence[InputFile]:
-        found: Sequence[InputFile] = self.base.files
-        return found
-
-    @property
-    def columnar(self) -> bool:
-        return bool(self.base.columnar)
-
-    @property
-    def stream(self) -> StreamInfo | None:
-        found: StreamInfo | None = self.base.stream
-        return found
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -111,7 +99,7 @@ class EnrichedSource:
         found = last.matches.values(split, batch.rows.select(needs), pos, list(wanted.values()), encoded)
         values: dict[str, Any] = dict(zip(wanted, found, strict=True))
         for name in own:
-            values[name] = batch.rows.column(name) if name in dictionary else _plain(batch.rows.column(name))
+            values[name] = batch.rows.column(name) if name in dictionary else decoded(batch.rows.column(name))
         rows = pa.table([values[name] for name in columns], names=list(columns))
         return replace(batch, rows=rows)
 
@@ -119,15 +107,9 @@ class EnrichedSource:
     def _shift(self) -> int:
         return self.splits[0].base - int(self.base.splits[0].base) if self.splits else 0
 
-    def parts_of(self, split: Split) -> Sequence[Split]:
-        return self.base.parts_of(split)
-
     def looks_of(self, split: Split) -> Sequence[Split]:
         """Return small parts that stand for a split; the whole of it, as matches are known by exact positions."""
         return [split] if self.enriched and not self.columnar else self.base.looks_of(split)
-
-    def is_local(self, split: Split) -> bool:
-        return self.base.is_local(split)
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
         """Return the parts of a split without those that a condition is true for no row of.
@@ -136,16 +118,3 @@ class EnrichedSource:
         """
         is_known = all(name in self.base.schema.names for name in condition.columns)
         return self.base.parts_with(split, condition) if is_known else [split]
-
-    def file_name(self, split: Split) -> str:
-        return self.base.file_name(split)
-
-    def explain_type(self, column: str) -> str | None:
-        return self.base.explain_type(column) if column in self.base.schema.names else None
-
-    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return self.base.line_numbers(split, pos)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -301,17 +301,56 @@ def stored_condition(projection: Projection) -> StoredCondition | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionSource:
-    """A `windowing.ports.Source` with the columns and rows of a projection of another one.
+class SourceOver:
+    """What a `windowing.ports.Source` has of the one that it reads.
 
     ``base``: the source that is read.
+    """
+
+    base: Source
+
+    @property
+    def files(self) -> Sequence[InputFile]:
+        return self.base.files
+
+    @property
+    def columnar(self) -> bool:
+        return self.base.columnar
+
+    @property
+    def stream(self) -> StreamInfo | None:
+        return self.base.stream
+
+    def parts_of(self, split: Split) -> Sequence[Split]:
+        return self.base.parts_of(split)
+
+    def looks_of(self, split: Split) -> Sequence[Split]:
+        """Return small parts that stand for a split, in order; their positions may be estimates."""
+        return self.base.looks_of(split)
+
+    def is_local(self, split: Split) -> bool:
+        return self.base.is_local(split)
+
+    def file_name(self, split: Split) -> str:
+        return self.base.file_name(split)
+
+    def explain_type(self, column: str) -> str | None:
+        return self.base.explain_type(column) if column in self.base.schema.names else None
+
+    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return self.base.line_numbers(split, pos)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionSource(SourceOver):
+    """A `windowing.ports.Source` with the columns and rows of a projection of another one.
+
     ``projection``: the columns and rows.
     ``condition``: the condition, where parts of files may be left out for which it is true for no row.
     ``used``: the columns that the run uses. They are computed at every reading, so that a row which fails for one of
         them is left out everywhere.
     """
 
-    base: Source
     projection: Projection
     used: tuple[str, ...] = ()
     condition: Condition | None = None
@@ -321,21 +360,9 @@ class ProjectionSource:
         return self.projection.schema
 
     @property
-    def files(self) -> Sequence[InputFile]:
-        return self.base.files
-
-    @property
     def splits(self) -> Sequence[Split]:
         """The splits of all files; each counts all rows, also those that the condition leaves out."""
         return self.base.splits
-
-    @property
-    def columnar(self) -> bool:
-        return self.base.columnar
-
-    @property
-    def stream(self) -> StreamInfo | None:
-        return self.base.stream
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         """Read all rows of one split, and say which of them the condition keeps (`Batch.kept`).
@@ -349,27 +376,8 @@ class ProjectionSource:
         found = project(self.projection, rows, [*columns, *(name for name in self.used if name not in columns)])
         return replace(batch, rows=found.rows.select(list(columns)), kept=found.kept, failures=found.failures)
 
-    def parts_of(self, split: Split) -> Sequence[Split]:
-        return self.base.parts_of(split)
-
-    def looks_of(self, split: Split) -> Sequence[Split]:
-        """Return small parts that stand for a split, in order; their positions may be estimates."""
-        return self.base.looks_of(split)
-
-    def is_local(self, split: Split) -> bool:
-        return self.base.is_local(split)
-
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
         return [split]
-
-    def file_name(self, split: Split) -> str:
-        return self.base.file_name(split)
-
-    def explain_type(self, column: str) -> str | None:
-        return self.base.explain_type(column) if column in self.base.schema.names else None
-
-    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return self.base.line_numbers(split, pos)
 
     def _read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
         if self.condition is None:
