@@ -199,7 +199,8 @@ def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, m
 
 
 def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
-    told, ticks, has_bounds = _told(plan, own, found), _ticks_of_panes(plan, found), _has_bounds(plan)
+    told, ticks = _told(plan, own, found), _ticks_of_panes(plan, found)
+    has_bounds = bool(plan.order.columns) and _bounds_type(plan) is not None
     panes = []
     for i, row in enumerate(found.select(["window", "closed_by", own.count, *own.bits]).to_pylist()):
         places = tuple(places_of([row[name] for name in own.bits]))
@@ -207,10 +208,6 @@ def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
         about = tuple((name, texts[i]) for name, texts in told if texts[i])
         panes.append(Pane(row["window"], places, row[own.count] or 0, row["closed_by"], start, end, ticks[i], about))
     return panes
-
-
-def _has_bounds(plan: Plan) -> bool:
-    return bool(plan.order.columns) and _bounds_type(plan) is not None
 
 
 def _bounds_type(plan: Plan) -> pa.DataType | None:
@@ -285,13 +282,18 @@ def make_picture(
     lanes = tuple(_lane(plan, own, batch, result, chosen, i, limit_panes) for i in range(len(chosen.totals)))
     keys = 1 if sequences.keys is None else sequences.keys.num_rows
     panes = count_panes(result)
-    more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
-    more = keys - len(lanes), len(sequences) - sum(chosen.totals), more_panes
-    notes = (*_left_out(*more), *_without_place(placed))
+    notes = _without_place(placed)
+    if more_keys := keys - len(lanes):
+        more_rows = len(sequences) - sum(chosen.totals)
+        more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
+        more = f"{counted(more_keys, 'more key')} with {counted(more_rows, 'row')} and {counted(more_panes, 'pane')}"
+        notes.insert(0, more)
     axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
     counts = [counted(placed.total, "row"), *([counted(keys, "key")] if plan.key else []), counted(panes, "pane")]
     key = f"key {', '.join(plan.key)}; " if plan.key else ""
-    return Picture(shown(str(plan.spec)), shown(f"{key}order {plan.order}; {', '.join(counts)}"), axis, lanes, notes)
+    return Picture(
+        shown(str(plan.spec)), shown(f"{key}order {plan.order}; {', '.join(counts)}"), axis, lanes, tuple(notes)
+    )
 
 
 def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
@@ -299,11 +301,6 @@ def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
     panes = [pane for lane in lanes for pane in lane.panes]
     found = [each for pane in panes for each in ([pane.tick] if plan.kind.overlaps else [pane.start, pane.end])]
     return tuple(sorted({each for each in found if each is not None}))
-
-
-def _marks(before: list[int]) -> tuple[int, ...]:
-    """Return marks by the place before each; several between the same two drawn rows are one."""
-    return tuple(dict.fromkeys(count - 1 for count in before))
 
 
 def _axis(plan: Plan, batch: BatchRows, chosen: Selection, ticks: tuple[Measure, ...]) -> Axis:
@@ -326,24 +323,14 @@ def _lane(
     mine = of_key(result, chosen.keys, lane)
     more_rows = chosen.totals[lane] - len(rows)
     panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)
-    return Lane(_label(chosen.keys, lane), rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
-
-
-def _label(keys: pa.Table | None, lane: int) -> str:
-    if keys is None:
-        return ""
-    return ", ".join(texts_of(combined(column.slice(lane, 1)))[0] for column in keys.columns)
+    values = [] if chosen.keys is None else [column.slice(lane, 1) for column in chosen.keys.columns]
+    label = ", ".join(_short(value)[0] for value in values)
+    return Lane(label, rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
 
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _left_out(keys: int, rows: int, panes: int) -> list[str]:
-    if not keys:
-        return []
-    return [f"{counted(keys, 'more key')} with {counted(rows, 'row')} and {counted(panes, 'pane')}"]
 
 
 def _without_place(placed: PlacedRows) -> list[str]:

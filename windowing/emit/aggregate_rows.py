@@ -138,6 +138,7 @@ def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tupl
 def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: int) -> Ints:
     out = np.empty(count, np.int64)
     place = 0
+    # the walk of `_count_shown` once more: each pane of a group is written once, and panes ascend
     for g in range(len(bounds) - 1):
         reached = 0
         for i in range(bounds[g], bounds[g + 1]):
@@ -154,6 +155,7 @@ def _renumbered(enter: Ints, leave: Ints, bounds: Ints, pane: Ints, first_pane: 
     own_enter = np.empty(len(enter), np.int64)
     own_leave = np.empty(len(leave), np.int64)
     for g in range(len(bounds) - 1):
+        # the panes of a group ascend, so the place of a pane among them is its number there
         low, high = first_pane[g], first_pane[g + 1]
         for i in range(bounds[g], bounds[g + 1]):
             own_enter[i] = low + np.searchsorted(pane[low:high], enter[i])

@@ -16,7 +16,8 @@ from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous
 from ..language.options import Options, sort_key
-from ..language.spec import HIDDEN, Distance, WindowSpec
+from ..language.sentences import listed
+from ..language.spec import HIDDEN, WindowSpec
 from ..language.tokens import Duration, decimal_text
 from ..rows.lag_columns import LagColumn
 from ..rows.projection import Projection, no_order
@@ -31,7 +32,11 @@ def check_order_known(
     if not late:
         return
     if options.emit != "aggregates" or options.operator is not None:
-        _check_not_shown([column for name, column in late.items() if not name.startswith(HIDDEN)], options)
+        shown = next((column for name, column in late.items() if not name.startswith(HIDDEN)), None)
+        if shown is not None:
+            label = "--operator" if options.operator else f"--emit {options.emit}"
+            what = f"{label} shows rows as they are, and {_late_text(shown)} is known of rows in order alone"
+            raise ConfigError(what, "use it in aggregates, or leave it out")
     kind = kind_of(spec)
     uses = {
         "--key": key,
@@ -45,13 +50,6 @@ def check_order_known(
         for name in names:
             if name in late:
                 raise no_order(label, _late_text(late[name]))
-
-
-def _check_not_shown(columns: Sequence[LagColumn], options: Options) -> None:
-    for column in columns:
-        label = "--operator" if options.operator else f"--emit {options.emit}"
-        what = f"{label} shows rows as they are, and {_late_text(column)} is known of rows in order alone"
-        raise ConfigError(what, "use it in aggregates, or leave it out")
 
 
 def check_marks(projection: Projection, name: str | None) -> None:
@@ -121,9 +119,9 @@ def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, st
     """Yield each given option that only some windows take: its text, whether it fits, and the windows it is for."""
     takes = kind_of(spec).options
     if options.empty != "skip":
-        yield f"--empty {options.empty}", "empty" in takes, f"{_either(clock_policies())} windows"
+        yield f"--empty {options.empty}", "empty" in takes, f"{listed(clock_policies())} windows"
     if options.closed != "left":
-        yield f"--closed {options.closed}", "closed" in takes, f"{_either(clock_policies())} windows"
+        yield f"--closed {options.closed}", "closed" in takes, f"{listed(clock_policies())} windows"
     if options.origin:
         yield "--origin", "origin" in takes, "windows on a grid of ticks"
     if options.partial:
@@ -140,11 +138,6 @@ def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, st
         yield f"--emit {options.emit}", "changes" in takes, "sliding and batched windows"
     if options.emit == "left":
         yield "--emit left", "left" in takes, "windows that rows leave"
-
-
-def _either(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence: ``time and calendar``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
 
 
 def _check_key(spec: WindowSpec, schema: pa.Schema, key: Sequence[str]) -> None:
@@ -276,17 +269,14 @@ def _times(
     for option, amount in given.items():
         if isinstance(amount, Duration) and amount and clock is not None:
             yield f"{option} {amount.written}", amount, clock
-    for column, amount in _placed(spec.distances, clock):
+    for named, amount in spec.distances:
+        column = clock if named is None else named
+        if column is None:
+            continue
         if isinstance(amount, Duration) and amount:
             yield amount.written, amount, column
         elif not isinstance(amount, Fraction) and _is_duration(amount, schema):
             yield str(amount), None, column
-
-
-def _placed(distances: Sequence[Distance], clock: str | None) -> Iterator[tuple[str, Any]]:
-    for column, amount in distances:
-        if (name := clock if column is None else column) is not None:
-            yield name, amount
 
 
 def _is_duration(operand: Any, schema: pa.Schema) -> bool:
