@@ -14,12 +14,9 @@ import pyarrow as pa
 from ..errors import DataError
 
 Ints = npt.NDArray[np.int64]
-
-
 Mask = npt.NDArray[np.bool_]
-
-
 Measures = npt.NDArray[Any]  # int64 ticks, float64 or float32
+ClockValue = int | float
 
 
 def combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -44,7 +41,9 @@ def take_or_null(column: pa.Array | pa.ChunkedArray, rows: Ints) -> pa.Array:
     return combined(column).take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
 
 
-ClockValue = int | float
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def view_of(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
@@ -86,6 +85,11 @@ INT64_DIGITS = 18  # decimals of at most so many digits always fit int64
 def is_instant(dtype: pa.DataType) -> bool:
     """Whether a type is a point in time: a timestamp or a date."""
     return pa.types.is_timestamp(dtype) or pa.types.is_date(dtype)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers: whole ones, floats or decimals of any size."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_measurable(dtype: pa.DataType) -> bool:
@@ -193,16 +197,6 @@ def is_true(values: pa.Array) -> Mask:
 
 
 # Scalars of Arrow as texts, also those that have no value in Python.
-
-
-def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether values of a type are numbers: whole ones, floats or decimals of any size."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def plain_text(value: Any) -> str:

@@ -170,10 +170,13 @@ def last_in_order(rows: pa.Table) -> pa.Table | None:
     return rows.slice(0, 1) if rows.num_columns and rows.num_rows else None
 
 
-def sorts_before(rows: pa.RecordBatch, position: pa.Table) -> Mask:
-    """Return which rows sort before a position, (n,). A row whose deciding value is null does not."""
+def sorts_before(rows: pa.RecordBatch, position: pa.Table | None) -> Mask:
+    """Return which rows sort before a position, (n,); none where there is no position.
+
+    A row whose deciding value is null does not.
+    """
     out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
-    for name in position.column_names:
+    for name in () if position is None else position.column_names:
         column = combined(rows.column(name))
         order = sort_keys(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
         valid = pc.is_valid(column).to_numpy(zero_copy_only=False)

@@ -63,9 +63,6 @@ from .partition_scan import (
     with_form,
 )
 
-# DataFrames of states: a prior state beside new rows, and the state that windows leave, by the public API alone.
-
-
 # Types of Spark and of Arrow, each as the other: what a DataFrame holds, and what tasks see of it.
 
 
@@ -165,6 +162,9 @@ def _numbered(rows: DataFrame, partition: Column, by: list[Column]) -> DataFrame
     frame = Window.partitionBy(partition).orderBy(*by).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     number = functions.row_number().over(frame)
     return rows.withColumn("number", number)
+
+
+# DataFrames of states: a prior state beside new rows, and the state that windows leave, by the public API alone.
 
 
 StateFrame: TypeAlias = DataFrame | Literal["new"]

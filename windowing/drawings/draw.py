@@ -29,9 +29,6 @@ from .picture import Axis, Lane, Measure, Pane, Picture, Row, after, cut, measur
 from .svg import picture_svg
 from .text import picture_text
 
-# The picture of a result: lanes of the drawn keys on one axis, and in words what is left out.
-
-
 # Which rows of which keys are drawn, and the columns by which a scan says in which panes they are.
 
 
@@ -257,6 +254,9 @@ def _ticks_of_panes(plan: Plan, found: pa.Table) -> list[Measure | None]:
 
 def _short(column: pa.ChunkedArray) -> list[str]:
     return texts_of(combined(column))
+
+
+# The picture of a result: lanes of the drawn keys on one axis, and in words what is left out.
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,10 +239,18 @@ def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -
 
 def _pane_columns(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes: Panes) -> pa.Table:
     """Return what `pane_columns` does; ``stream``: `stream_values` of the rows and marks that the causes refer to."""
-    columns = _head(plan, sequences, panes)
+    names = [*plan.key, *FIXED, *(OUTPUTS if plan.options.event_time else ())]
+    keys = [] if sequences.keys is None else sequences.keys.columns
+    columns = [_picked(combined(column), panes.key) for column in keys]
+    columns += [pa.array(panes.number), *_bounds(plan, sequences, panes)]
+    columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY, safe=False)]
+    if panes.outputs is not None:
+        columns.append(pa.DictionaryArray.from_arrays(pa.array(panes.outputs.timing), _TIMING, safe=False))
+        columns.append(pa.array(panes.outputs.index))
     if not plan.options.plain:
+        names += plan.stream_names
         columns += stream_columns(plan, stream, panes.cause, panes.at)
-    return pa.Table.from_arrays(columns, names=_head_names(plan))
+    return pa.Table.from_arrays(columns, names=names)
 
 
 def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
@@ -250,7 +258,9 @@ def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
     if plan.options.emit not in {"entered", "left"}:
         return panes
     start, end = _bounds(plan, sequences, panes)
-    return _lots(plan, replace(panes, start=start, end=end))
+    lots = (entered_rows if plan.options.emit == "entered" else left_rows)(panes.membership)
+    panes = replace(panes, start=start, end=end, membership=lots)
+    return panes.take(np.flatnonzero(lots.lo < lots.hi))  # a change of no rows is none
 
 
 def mark_rows(plan: Plan, marks: Marks, picks: Ints) -> pa.Table:
@@ -272,33 +282,6 @@ def _mark_only_rows(plan: Plan, stream: list[pa.Array], panes: Panes) -> Iterato
     if panes.marks_only is not None and len(panes.marks_only.cause):
         columns = stream_columns(plan, stream, panes.marks_only.cause, panes.marks_only.at)
         yield only_marks(plan, _by_name(plan, columns))
-
-
-def _lots(plan: Plan, panes: Panes) -> Panes:
-    """Replace the rows of panes by those that entered or left; drop empty ones."""
-    lots = (entered_rows if plan.options.emit == "entered" else left_rows)(panes.membership)
-    return replace(panes, membership=lots).take(np.flatnonzero(lots.lo < lots.hi))
-
-
-def _head_names(plan: Plan) -> list[str]:
-    names = [*plan.key, *FIXED, *(OUTPUTS if plan.options.event_time else ())]
-    return names if plan.options.plain else [*names, *plan.stream_names]
-
-
-def _head(plan: Plan, sequences: Sequences, panes: Panes) -> list[pa.Array]:
-    columns = _key_columns(sequences, panes)
-    columns += [pa.array(panes.number), *_bounds(plan, sequences, panes)]
-    columns += [pa.DictionaryArray.from_arrays(pa.array(panes.closed_by), _CLOSED_BY, safe=False)]
-    if panes.outputs is not None:
-        columns.append(pa.DictionaryArray.from_arrays(pa.array(panes.outputs.timing), _TIMING, safe=False))
-        columns.append(pa.array(panes.outputs.index))
-    return columns
-
-
-def _key_columns(sequences: Sequences, panes: Panes) -> list[pa.Array]:
-    if sequences.keys is None:
-        return []
-    return [_picked(combined(column), panes.key) for column in sequences.keys.columns]
 
 
 def _picked(values: pa.Array, picks: Ints) -> pa.Array:

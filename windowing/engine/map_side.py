@@ -190,11 +190,13 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     rows = concatenate([batch.rows for batch in batches])
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
     marks = input_marks(work, chunk, batches, rows, pos)
-    if work.restore_point is not None and work.restore_point.position is not None:  # marks of late rows are late, too
-        marks = marks.take(np.flatnonzero(~late_for_restore_point(work, marks.rows)))
+    # A row that sorts before the last row of earlier runs is late, by the order columns and over all keys.
+    position = None if work.restore_point is None else work.restore_point.position
+    if position is not None:  # marks of late rows are late, too
+        marks = marks.take(np.flatnonzero(~sorts_before(marks.rows, position)))
     selection = select_rows(work, batches, rows)
     rows, pos = selection.take(rows, pos)
-    reasons = add_late(validate_rows(work.plan, rows), late_for_restore_point(work, rows))
+    reasons = add_late(validate_rows(work.plan, rows), sorts_before(rows, position))
     reasons = selection.add_failures(reasons)
     return ChunkRows(rows, pos, reasons, marks, batches, selection.mark_only, selection.filtered)
 
@@ -211,13 +213,6 @@ def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Re
         kept, _ = split_by_reason(reasons)
         rows, pos = rows.take(pa.array(kept)), pos[kept]
     return build(rows, pos, work.plan.key, work.plan.sort, work.plan.read_values)
-
-
-def late_for_restore_point(work: TaskContext, rows: pa.RecordBatch) -> Mask:
-    """Return which rows sort before the last row of earlier runs, bool (n,): by the order columns, over all keys."""
-    if work.restore_point is None or work.restore_point.position is None:
-        return np.zeros(rows.num_rows, np.bool_)
-    return sorts_before(rows, work.restore_point.position)
 
 
 def no_rows(work: TaskContext) -> pa.RecordBatch:

@@ -75,11 +75,7 @@ def _negative(scope: Scope, node: Node) -> Value:
 
 
 def _concat(scope: Scope, node: Node) -> Value:
-    values = _all(scope, node)
-    for value in values:
-        if not is_castable(value.type, TEXT):
-            raise scope.error(f"{value.shown} cannot become a text", value.node)
-    found = [scope.cast(value, TEXT) for value in values]
+    found = [functions.any_text(scope, value) for value in _all(scope, node)]
     if any(each.is_null for each in found):
         return scope.nothing(node, TEXT, found)
     return scope.emit(node, TEXT, texts.join, found)

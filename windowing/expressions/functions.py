@@ -112,6 +112,7 @@ _WHERE_LAG: Final = "it goes into conditions, amounts, and the arguments and fil
 _AGGREGATES = frozenset({"avg", "count", "first", "last", "max", "mean", "median", "min", "stddev", "sum", "var"})
 _WHERE_AGGREGATES = "give it a name with --agg; the condition of a result, --having, may use the name"
 Bind = Callable[[Scope, Node], Value]
+BindCall = Callable[[Scope, Node, Sequence[Value]], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Function:
     form: str
     least: int
     most: int
-    bind: Callable[[Scope, Node, Sequence[Value]], Value]
+    bind: BindCall
     doc: str
 
 
@@ -155,7 +156,8 @@ def _text(scope: Scope, node: Node, value: Value) -> Value:
     return scope.cast(value, TEXT)
 
 
-def _any_text(scope: Scope, value: Value) -> Value:
+def any_text(scope: Scope, value: Value) -> Value:
+    """Return a value as a text, whatever its type. Raises `SpecError` for one that has no text."""
     if not is_castable(value.type, TEXT):
         raise scope.error(f"{value.shown} cannot become a text", value.node)
     return scope.cast(value, TEXT)
@@ -176,14 +178,14 @@ def _literal(scope: Scope, node: Node, value: Value, wanted: str) -> Any:
     return value.constant.as_py()
 
 
-def _of_text(compute: Callable[..., pa.Array], kind: pa.DataType) -> Callable[[Scope, Node, Sequence[Value]], Value]:
+def _of_text(compute: Callable[..., pa.Array], kind: pa.DataType) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
         return scope.emit(node, kind, compute, [_text(scope, node, values[0])], (), "each")
 
     return bind
 
 
-def _trim(sides: str) -> Callable[[Scope, Node, Sequence[Value]], Value]:
+def _trim(sides: str) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
         characters = " " if len(values) == 1 else _literal(scope, node, values[1], "text")
         return scope.emit(node, TEXT, texts.trim, [_text(scope, node, values[0])], (characters, sides), "each")
@@ -225,7 +227,7 @@ def _split_part(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 
 def _concat(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    kept = [_any_text(scope, each) for each in values if not each.is_null]
+    kept = [any_text(scope, each) for each in values if not each.is_null]
     return scope.emit(node, TEXT, texts.concat, kept) if kept else scope.constant("", TEXT, node)
 
 
@@ -264,7 +266,7 @@ def _abs(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     return scope.emit(node, value.type, numbers.absolute, [value], (), "each")
 
 
-def _double(name: str) -> Callable[[Scope, Node, Sequence[Value]], Value]:
+def _double(name: str) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
         value = scope.cast(_number(scope, node, values[0]), DOUBLE)
         return scope.emit(node, DOUBLE, numbers.double_function, [value], (name,), "each")
@@ -279,7 +281,7 @@ def _power(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     return scope.emit(node, DOUBLE, numbers.power, both, (), "each")
 
 
-def _whole(name: str) -> Callable[[Scope, Node, Sequence[Value]], Value]:
+def _whole(name: str) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
         value = _number(scope, node, values[0])
         if t.is_decimal(value.type):
@@ -337,7 +339,7 @@ def _extract(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     return scope.emit(node, pa.int64(), times.part, [_time(scope, node, values[1])], (name,), "each")
 
 
-def _part(name: str) -> Callable[[Scope, Node, Sequence[Value]], Value]:
+def _part(name: str) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
         return scope.emit(node, pa.int64(), times.part, [_time(scope, node, values[0])], (name,), "each")
 
@@ -407,10 +409,6 @@ def _strptime(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     return scope.emit(node, kind, times.strptime, [_text(scope, node, values[0])], (layout, kind), "each")
 
 
-def _nullif(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    return nullif(scope, node, *values)
-
-
 def _never(scope: Scope, node: Node, _values: Sequence[Value]) -> Value:
     raise scope.error(f"{node.value[0]} is bound elsewhere", node)
 
@@ -472,7 +470,7 @@ _ROWS: Final = [
     ("least(x, ..)", 1, _ANY, extreme, "the smallest value that is not null"),
     ("hash(x, ..)", 1, _ANY, _hash, "64 bits that depend on the values, the same in every version"),
     ("coalesce(x, ..)", 1, _ANY, _never, "the first value that is not null"),
-    ("nullif(x, y)", 2, 2, _nullif, "x, or null where it equals y"),
+    ("nullif(x, y)", 2, 2, lambda scope, node, values: nullif(scope, node, *values), "x, or null where it equals y"),
 ]
 FUNCTIONS: Final[Mapping[str, Function]] = {row[0].partition("(")[0]: Function(*row) for row in _ROWS}
 """The functions by name."""

@@ -25,8 +25,7 @@
 Keywords and the names of built-in functions ignore case, and a column may have the name of a keyword. Each option and
 setting may occur once, in any order. Sections 2 to 6 of the semantics define the valid numbers.
 
-The rules of policies, the batched clause and aggregates are in `windowing.language.parser`,
-`windowing.language.parser` and `windowing.language.aggregates`.
+The values of policies and the rule of aggregates are in modules of their own.
 """
 
 from __future__ import annotations

@@ -138,7 +138,10 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
     sequences, picks = append(state.sequences, new)
     restored = len(state.sequences)
     known = _places_in(state.sequences.keys, sequences)
-    padded = _with_fresh(state.key_state, fresh(baseline, new.rows, 1))
+    # One more key behind all known ones, from which new keys take their state.
+    nothing_yet = fresh(baseline, new.rows, 1)
+    known_baseline = state.key_state.baseline.cast(nothing_yet.baseline.type)
+    padded = _joined([replace(state.key_state, baseline=known_baseline), nothing_yet])
     key_state = padded.take(np.where(known < 0, len(state.key_state.rows), known))
     restored_rows = np.zeros(len(sequences.bounds) - 1, np.int64)
     there = known >= 0
@@ -153,7 +156,10 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
     rank = place + np.repeat(key_state.rows - restored_rows, per_key)
     rank[picks < restored] = state.sequences.rank
     sequences = replace(sequences, rank=rank)
-    return sequences, RestoredState(restored_rows, key_state, RowState(*row_state)), _idle(state, known)
+    idle = np.ones(len(state.key_state.rows), np.bool_)
+    idle[known[there]] = False
+    rest = take_keys(state, np.flatnonzero(idle))
+    return sequences, RestoredState(restored_rows, key_state, RowState(*row_state)), rest
 
 
 def with_keys(
@@ -267,10 +273,6 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
     return places_among(keys, sequences.keys)
 
 
-def _with_fresh(key_state: KeyState, new: KeyState) -> KeyState:
-    return _joined([replace(key_state, baseline=key_state.baseline.cast(new.baseline.type)), new])
-
-
 def _joined(states: Sequence[KeyState]) -> KeyState:
     numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-3]]
     texts = [pa.concat_arrays([one.baseline for one in states]), _one_type([one.operator for one in states])]
@@ -292,9 +294,3 @@ def _one_type(texts: Sequence[pa.Array]) -> pa.Array:
     if all(pa.types.is_null(part.type) for part in texts):
         return pa.nulls(sum(map(len, texts)))
     return pa.concat_arrays([part.cast(pa.string()) for part in texts])
-
-
-def _idle(state: WindowState, known: Ints) -> WindowState:
-    idle = np.ones(len(state.key_state.rows), np.bool_)
-    idle[known[known >= 0]] = False
-    return take_keys(state, np.flatnonzero(idle))

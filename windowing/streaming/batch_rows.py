@@ -154,7 +154,7 @@ def read_batch(
         # Rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
         order = order_of([combined(rows.column(name)) for name in plan.sort])
         rows, pos = take_rows(rows, order), pos[order]
-    late = _behind(rows, progress)
+    late = sorts_before(rows, progress.position)  # by the order columns, over all keys
     assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
     if assessed is not None:
         late |= assessed.late
@@ -239,13 +239,6 @@ def _without_marks(failures: Failures | None, only: Mask | None) -> Failures | N
         return failures
     picks = np.flatnonzero(~only[failures.row])
     return Failures(failures.row[picks], failures.detail.take(pa.array(picks))) if len(picks) else None
-
-
-def _behind(rows: pa.RecordBatch, progress: Progress) -> Mask:
-    """Return which rows sort before the last row of earlier batches, bool (n,), over all keys."""
-    if progress.position is None:
-        return np.zeros(rows.num_rows, np.bool_)
-    return sorts_before(rows, progress.position)
 
 
 def _signals(plan: Plan, progress: Progress, marks: Marks, assessed: LatenessResult | None) -> Signals:

@@ -50,7 +50,7 @@ def words_of_the_language() -> list[str]:
     kinds = ["tumbling", "sliding", "timeInterval", "within", "retain", "partition by"]
     assert tuple(kinds) == parser._WINDOWS
     clauses = ["every", "with unique", "retain all"]
-    return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser._SETTINGS, *clauses]))
+    return list(dict.fromkeys([*named, *kinds, *parser._OPTIONS, *parser.SETTINGS, *clauses]))
 
 
 def test_every_word_of_the_language_is_in_its_table() -> None:
