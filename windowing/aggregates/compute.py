@@ -28,6 +28,7 @@ from .inputs import (
     entries_of,
     floats,
     is_ticks,
+    list_array,
     masked,
     order_keys,
     plain,
@@ -118,7 +119,7 @@ def _split_sum(inputs: Inputs) -> list[pa.Array]:
         wide = pa.decimal256(76, dtype.scale) if pa.types.is_decimal(dtype) else _WIDE
         return [as_wide(exact_sums(present), wide, present.empty)]
     bounds, parts = parts_of(floats(present.columns[0]), present.ranges.lo, present.ranges.hi)
-    return [pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), parts, mask=pa.array(present.empty))]
+    return [list_array(bounds, parts, present.empty)]
 
 
 def _split_mean(inputs: Inputs) -> list[pa.Array]:
@@ -181,12 +182,12 @@ def _split_range(inputs: Inputs) -> list[pa.Array]:
     entries = np.stack(ends, axis=1).ravel()
     there = np.concatenate([[0], np.cumsum((ends[0] >= 0) * 2)])
     items = present.columns[0].take(pa.array(entries[entries >= 0]))
-    return [pa.ListArray.from_arrays(pa.array(there, pa.int32()), items)]
+    return [list_array(there, items)]
 
 
 def _lists(column: pa.Array, panes: Ranges) -> pa.Array:
     entries, bounds = gathered(panes, 0, len(panes))
-    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), column.take(pa.array(entries)))
+    return list_array(bounds, column.take(pa.array(entries)))
 
 
 def _arg_extreme(is_largest: bool) -> TwoPhase:

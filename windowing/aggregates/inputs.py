@@ -434,6 +434,11 @@ def _codes_of_panes(column: pa.Array, lo: Ints, hi: Ints, chosen: Mask) -> tuple
     return frozen(column_codes), distinct
 
 
+def list_array(bounds: Ints, values: Any, null: Mask | None = None) -> pa.Array:
+    """Return lists of neighbouring values, (n,); ``bounds``: int64 (n+1,). ``null``: which are null; None: none."""
+    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), values, mask=None if null is None else pa.array(null))
+
+
 def masked(values: npt.NDArray[Any], null: Mask, dtype: pa.DataType) -> pa.Array:
     """Return numbers or ticks as an array of ``dtype``, null where ``null`` is true."""
     array = pa.array(values, mask=null) if null.any() else pa.array(values)

@@ -32,6 +32,7 @@ from .inputs import (
     exact_numbers,
     filtered,
     frozen,
+    list_array,
     masked,
     number_halves,
     scale_of,
@@ -411,8 +412,8 @@ def split_spread(inputs: Inputs) -> list[pa.Array]:
     if is_kept.any():
         high = frozen(np.where(is_kept, 0.0, high))
         low = frozen(np.where(is_kept, 0.0, low)) if low.size else low
-    sums = _lists(*parts_of(*_interleaved(high, low, ranges)))
-    squares = _lists(*_square_parts(high, low, frozen(ranges.lo), frozen(ranges.hi)))
+    sums = list_array(*parts_of(*_interleaved(high, low, ranges)))
+    squares = list_array(*_square_parts(high, low, frozen(ranges.lo), frozen(ranges.hi)))
     return [pa.array(present.sizes), sums, squares, _kept(column, is_kept, ranges)]
 
 
@@ -491,10 +492,6 @@ def _interleaved(high: Floats, low: Floats, ranges: Ranges) -> tuple[Floats, Int
     return np.stack([high, low], axis=1).ravel(), 2 * ranges.lo, 2 * ranges.hi
 
 
-def _lists(bounds: Ints, parts: Floats) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), parts)
-
-
 def _kept(column: pa.Array, is_kept: Mask, ranges: Ranges) -> pa.Array:
     """Return the lists of values that are kept; of disjoint panes, in their order."""
     before = np.concatenate([[0], np.cumsum(is_kept)])
@@ -504,7 +501,7 @@ def _kept(column: pa.Array, is_kept: Mask, ranges: Ranges) -> pa.Array:
     np.add.at(shown, ranges.hi, -1)
     picks = np.flatnonzero(is_kept & (np.cumsum(shown)[:-1] > 0))
     bounds = np.concatenate([[0], np.cumsum(sizes)])
-    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), column.take(pa.array(picks)))
+    return list_array(bounds, column.take(pa.array(picks)))
 
 
 @kernel

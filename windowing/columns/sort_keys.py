@@ -176,7 +176,9 @@ def sorts_before(rows: pa.RecordBatch, position: pa.Table | None) -> Mask:
     A row whose deciding value is null does not.
     """
     out, ties = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
-    for name in () if position is None else position.column_names:
+    if position is None:
+        return out
+    for name in position.column_names:
         column = combined(rows.column(name))
         order = sort_keys(pa.concat_arrays([column, combined(position.column(name)).cast(column.type)]))
         valid = pc.is_valid(column).to_numpy(zero_copy_only=False)

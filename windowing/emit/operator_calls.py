@@ -65,10 +65,6 @@ class OperatorLife:
         return self._operator is not None or self.saved is not None
 
     @property
-    def asks_eviction(self) -> bool:
-        return self._operator is not None and self._operator._asks_eviction
-
-    @property
     def operator(self) -> Operator:
         """The operator, made or restored where it has not been yet.
 

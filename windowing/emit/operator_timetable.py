@@ -312,14 +312,11 @@ def _fills(kind: WindowKind, events: Events, first: Ints, enter: Ints, gone_at: 
         at = PHASES * own + phase
         full: Mask = np.broadcast_to(kind.fills(step, held(at) - at_first), len(own))
         if step == "evicts":
-            full = full & _among(gone_at, PHASES * own + _BEFORE)
+            before = PHASES * own + _BEFORE  # it evicts only where a row has left right before it
+            full = full & (np.append(gone_at, -1)[np.searchsorted(gone_at, before)] == before)
         times.append(at[full])
         lives.append(life[full])
     time, life = np.concatenate(times), np.concatenate(lives)
     order = np.argsort(time, kind="stable")
     time = time[order][np.unique(life[order], return_index=True)[1]]
     return time, events.number[time // PHASES]
-
-
-def _among(values: Ints, wanted: Ints) -> Mask:
-    return np.append(values, -1)[np.searchsorted(values, wanted)] == wanted

@@ -290,7 +290,10 @@ def steps_of(amount: AnyExpression) -> tuple[Step, ...]:
 
 def operands_of(steps: tuple[Step, ...]) -> tuple[Operand, ...]:
     """Return what is computed of single rows, each once."""
-    found = [_operand(step) for step in steps]
+    found = [
+        step.operand if isinstance(step, Value) else step.argument if isinstance(step, Previous) else None
+        for step in steps
+    ]
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
@@ -302,12 +305,6 @@ def has_duration(amount: AnyExpression) -> bool:
 def _has_duration(node: Node) -> bool:
     is_single = not _asks(node)  # of which the type of its column says whether it is a duration
     return node.kind == "interval" if is_single else any(map(_has_duration, node.operands))
-
-
-def _operand(step: Step) -> Operand | None:
-    if isinstance(step, Value):
-        return step.operand
-    return step.argument if isinstance(step, Previous) else None
 
 
 def _add(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
@@ -323,8 +320,14 @@ def _add(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
 
 
 def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
+    signs: tuple[Any, ...] = ()
+    if node.kind in {"sum", "product"} and "%" not in node.value:
+        signs = node.value
+    elif node.kind == "call" and node.value[0] in {"least", "greatest"}:
+        signs = node.value * (len(node.operands) - 1)
+    elif node.kind != "negate":
+        raise amount.error("this cannot be computed of the window before", node.span, _ONLY)
     # Steps are for a stack: the first operand, then each other one and the sign that joins it to what is there.
-    signs = _signs(amount, node)
     for operand in node.operands[:1]:
         _add(amount, operand, steps)
     for sign, operand in zip(signs, node.operands[1:], strict=False):
@@ -332,16 +335,6 @@ def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
         steps.append(sign)
     if node.kind == "negate":
         steps.append("negate")
-
-
-def _signs(amount: AnyExpression, node: Node) -> tuple[Sign, ...]:
-    if node.kind in {"sum", "product"} and "%" not in node.value:
-        return node.value  # type: ignore[return-value]
-    if node.kind == "negate":
-        return ()
-    if node.kind == "call" and node.value[0] in {"least", "greatest"}:
-        return node.value * (len(node.operands) - 1)  # type: ignore[return-value]
-    raise amount.error("this cannot be computed of the window before", node.span, _ONLY)
 
 
 def _add_previous(amount: AnyExpression, node: Node, steps: list[Step]) -> None:

@@ -158,7 +158,9 @@ def read_batched(cursor: Cursor) -> spec.Batched:
         if cursor.keyword() in {"every", "with"}:
             raise cursor.error(f"retain all takes no {cursor.keyword()!r}", cursor.peek().span, "it stands alone")
         return spec.Batched(retain_all=True)
-    retain, rows = _retain(cursor)
+    retain = cursor.count(cursor.take(), "write retain n or retain all")
+    do = "next to a lone retain, every is a number of rows"
+    rows = cursor.count(cursor.take(), do) if cursor.skip("every") else None
     return spec.Batched(None, rows, retain, False, _unique(cursor), by)
 
 
@@ -199,13 +201,6 @@ def _within(cursor: Cursor) -> tuple[Fraction, Fraction | None, int | None]:
     if cursor.keyword() == "all":
         raise cursor.error("retain all stands alone", cursor.peek().span, "leave out either it or within")
     return within, every, cursor.count(cursor.take(), "write retain n")
-
-
-def _retain(cursor: Cursor) -> tuple[int, int | None]:
-    retain = cursor.count(cursor.take(), "write retain n or retain all")
-    if not cursor.skip("every"):
-        return retain, None
-    return retain, cursor.count(cursor.take(), "next to a lone retain, every is a number of rows")
 
 
 def _unique(cursor: Cursor) -> str | None:

@@ -113,12 +113,8 @@ def _ties(sequences: Sequences) -> Mask:
 def _deciding(tied: pa.Table) -> list[pa.Array]:
     """Return the columns that decide, and the bits of floats: the two zeros are one value, but not one row."""
     columns = [combined(column) for column in tied.columns]
-    return columns + [_bits(column) for column in columns if pa.types.is_float64(column.type)]
-
-
-def _bits(column: pa.Array) -> pa.Array:
-    values: Ints = column.fill_null(0.0).to_numpy(zero_copy_only=False).view(np.int64)
-    return pa.array(values)
+    floats = [column.fill_null(0.0) for column in columns if pa.types.is_float64(column.type)]
+    return columns + [pa.array(column.to_numpy(zero_copy_only=False).view(np.int64)) for column in floats]
 
 
 def arrival_positions(column: pa.Array, name: str) -> Ints:

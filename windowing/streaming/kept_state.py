@@ -231,12 +231,10 @@ def _key_fields(plan: Plan) -> list[pa.Field]:
     baseline = plan.kind.baseline_attribute
     fields += [] if baseline is None else [pa.field("baseline", types.field(baseline).type)]
     fields += [] if plan.options.operator is None else [pa.field("operator", pa.string())]
-    return [*fields, *([pa.field("newest", pa.list_(_lookback_type(plan)))] if plan.lag_columns else [])]
-
-
-def _lookback_type(plan: Plan) -> pa.DataType:
-    names = inputs_of(plan.lag_columns)
-    return pa.struct([plan.projection.schema.field(name) for name in names] or [(NO_INPUT, pa.bool_())])
+    if plan.lag_columns:
+        read = [types.field(name) for name in inputs_of(plan.lag_columns)]
+        fields.append(pa.field("newest", pa.list_(pa.struct(read or [(NO_INPUT, pa.bool_())]))))
+    return fields
 
 
 def _register_type(plan: Plan) -> pa.DataType:
