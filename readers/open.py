@@ -46,7 +46,12 @@ def folder_columns(
 def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], given: ColumnType | None) -> pa.Array:
     texts = pa.array([values.get(name) for _, values in files], pa.string())
     kind = given or ColumnType(_inferred(texts))
-    column, bad = convert(pa.chunked_array([_with_zone(texts, kind)]), kind)
+    written = texts
+    if pa.types.is_timestamp(kind.type) and kind.type.tz is not None and kind.format is None:
+        # Instants with a zone: Hive and Spark write none in names of folders, and wincli writes UTC.
+        lacks_zone = pc.match_substring_regex(texts, r"\d\d:\d\d:\d\d(\.\d+)?$")
+        written = pc.if_else(lacks_zone, pc.binary_join_element_wise(texts, "Z", ""), texts)
+    column, bad = convert(pa.chunked_array([written]), kind)
     if bad is not None:
         at = int(np.flatnonzero(bad)[0])
         words = given.words if given else "of one type"
@@ -54,14 +59,6 @@ def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], giv
             f"{files[at][0]}: folder {name}={texts[at].as_py()} is not {words}", f"check {name} in --schema"
         )
     return column.combine_chunks()
-
-
-def _with_zone(texts: pa.Array, kind: ColumnType) -> pa.Array:
-    """Return texts of instants with a zone: Hive and Spark write none in names of folders, and wincli writes UTC."""
-    if not pa.types.is_timestamp(kind.type) or kind.type.tz is None or kind.format is not None:
-        return texts
-    lacks_zone = pc.match_substring_regex(texts, r"\d\d:\d\d:\d\d(\.\d+)?$")
-    return pc.if_else(lacks_zone, pc.binary_join_element_wise(texts, "Z", ""), texts)
 
 
 def _inferred(texts: pa.Array) -> pa.DataType:
@@ -113,7 +110,8 @@ def open_source(
     given = {name: ColumnType(kind) for name, kind in _recorded_types(files, form).items()}
     given |= _types_of_tables(listing.tables)
     given |= {name: column_type(text) for name, text in options.schema}
-    reader, plan = _plan_input(form)(files.files, options, given, _near_if_small(files.files, executor))
+    is_small = files.files.numbers("size").sum() <= _SCANNED_HERE
+    reader, plan = _plan_input(form)(files.files, options, given, LocalExecutor() if is_small else executor)
     files = files.first(len(plan.schemas))
     if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
@@ -192,10 +190,11 @@ def _format(files: ValueTable[ListedFile], options: ReadOptions) -> Format:
         stem, suffix = os.path.splitext(path.lower())  # noqa: PTH122 - a Path takes far longer to make
         form = SUFFIXES.get(os.path.splitext(stem)[1] if suffix in COMPRESSIONS else suffix)  # noqa: PTH122
         if form is None:
+            *others, last = sorted(FORMATS)
             known = f"; {next(iter(first.values()))} is {next(iter(first))}" if first else ""
             raise InputError(
                 f"the name of {shown} gives no format{known}",
-                f"say which with --input-format {_choices()}",
+                f"say which with --input-format {', '.join(others)} or {last}",
             )
         first.setdefault(form, shown)
     if len(first) > 1:
@@ -224,19 +223,9 @@ def _is_of_tables(files: Sequence[ListedFile], tables: Sequence[TableVersion]) -
     return bool(tables) and all(file.place.path in known for file in files)
 
 
-def _choices() -> str:
-    *others, last = sorted(FORMATS)
-    return f"{', '.join(others)} or {last}"
-
-
 def _plan_input(form: Format) -> PlanInput:
     plan: PlanInput = load(FORMATS[form].reader).plan_input  # numba loads only for text
     return plan
-
-
-def _near_if_small(files: ValueTable[ListedFile], executor: Executor) -> Executor:
-    """Return the executor that scans an input: in this process if it is small."""
-    return LocalExecutor() if files.numbers("size").sum() <= _SCANNED_HERE else executor
 
 
 def _source(

@@ -72,9 +72,15 @@ class FileSource:
         stores such a column plain, because few values repeat, leaves it plain.
         Raises `InputError` naming the file where it cannot be read, and for an unknown column.
         """
-        self._check(columns)
+        for name in columns:
+            if name not in self.schema.names:
+                raise InputError(f"no file has a column {name!r}", did_you_mean(name, self.schema.names))
         layout = self.layouts[split.file]
-        want = {name: self._type(name) for name in columns if name in layout and name not in self.constants}
+        want = {
+            name: ColumnType(self.schema.field(name).type, self.formats.get(name))
+            for name in columns
+            if name in layout and name not in self.constants
+        }
         encoded = [name for name in dictionary if name in columns and is_text(self.schema.field(name).type)]
         own = self._as_read(split)
         found = self.reader.read(self.places[split.file], own, ReadRequest(layout, want, tuple(encoded)))
@@ -151,15 +157,7 @@ class FileSource:
         return self.whole is not None and split.index == self.whole.index
 
     def _as_read(self, split: Split) -> Split:
-        return self.whole if self.whole is not None and split.index == self.whole.index else split
-
-    def _check(self, columns: Sequence[str]) -> None:
-        for name in columns:
-            if name not in self.schema.names:
-                raise InputError(f"no file has a column {name!r}", did_you_mean(name, self.schema.names))
-
-    def _type(self, name: str) -> ColumnType:
-        return ColumnType(self.schema.field(name).type, self.formats.get(name))
+        return self.whole if self.whole is not None and self._is_cut(split) else split
 
     def _shaped(self, found: SplitRows, columns: Sequence[str], file: int, encoded: Sequence[str]) -> pa.Table:
         """Return the columns in the given order; columns that the file lacks are constants of its folder, or null."""

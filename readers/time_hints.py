@@ -75,7 +75,10 @@ def layouts_of(text: str) -> list[str]:
 
 def _dated(text: str) -> list[str]:
     if "%b" in text:
-        start, stop = _clock_in(text)
+        # The time of day with its offset, whose digits are not the date's; none is the empty text at the begin.
+        clock = _CLOCK.search(text)
+        start = clock.start() if clock else 0
+        stop = (_OFFSET.match(text, clock.end()) or clock).end() if clock else 0
         whole = f"{text[:start]}\0{text[stop:]}"
         for pattern, directive in ((_YEAR, "%Y"), (_SHORT, "%d"), *([] if _YEAR.search(whole) else [(_SHORT, "%y")])):
             whole = pattern.sub(directive, whole, count=1)
@@ -84,15 +87,6 @@ def _dated(text: str) -> list[str]:
         if pattern.search(text):
             return [pattern.sub(form, text, count=1) for form in forms]
     return [text]
-
-
-def _clock_in(text: str) -> tuple[int, int]:
-    """Return start and stop of the time of day with its offset, whose digits are not the date's; (0, 0) for none."""
-    clock = _CLOCK.search(text)
-    if clock is None:
-        return 0, 0
-    offset = _OFFSET.match(text, clock.end())
-    return clock.start(), (offset or clock).end()
 
 
 def _with_clock(text: str) -> str:
@@ -148,7 +142,10 @@ def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | N
     ``declared``: the types that the user has given already. The suggestion repeats them, so that it can be pasted.
     """
     names = [name for name in source.schema.names if name not in dict(declared)]
-    guesses = sorted(time_guesses(source, names), key=_rank)
+    guesses = sorted(
+        time_guesses(source, names),
+        key=lambda guess: (bool(guess.lacks), guess.is_date, _TIMELIKE.search(guess.column) is None),
+    )
     candidates = [guess for guess in guesses if column in (None, guess.column)]
     date = next((guess for guess in guesses if guess.is_date), None)
     whole = [guess for guess in candidates if not guess.lacks]
@@ -160,16 +157,15 @@ def advise(source: Source, column: str | None, declared: SchemaTypes) -> str | N
     return "; ".join(words) or None
 
 
-def _rank(guess: Guess) -> tuple[bool, bool, bool]:
-    return bool(guess.lacks), guess.is_date, _TIMELIKE.search(guess.column) is None
-
-
 def reading(guess: Guess, declared: SchemaTypes, source: Source | None = None) -> str:
     """Say how to read the column of a guess that has types; ``declared`` as in `advise`.
 
     ``source``: where to look for the value that made it text; None: nowhere.
     """
-    flags = [f"--schema {_pasted((*declared, (guess.column, kind)))}" for kind in guess.types]
+    types = [
+        ", ".join(f"{_name(name)}:{text}" for name, text in (*declared, (guess.column, kind))) for kind in guess.types
+    ]
+    flags = [f"--schema {_quoted(each)}" for each in types]
     what = f"column {guess.column!r} looks like a {'date' if guess.is_date else 'time'}, as {guess.value!r}"
     is_usual = len(guess.types) == 1 and "(" not in guess.types[0]  # a layout is itself why the column is text
     odd = source.explain_type(guess.column) if source is not None and is_usual else None
@@ -187,10 +183,6 @@ def _lacking(guess: Guess, date: Guess | None, taken: Sequence[str]) -> str:
     if guess.lacks == "date" and date is not None:
         return f"{what}: put it and {date.column!r} into one column, as '{date.value} {guess.value}'"
     return f"{what}: put the {guess.lacks} into the column"
-
-
-def _pasted(types: SchemaTypes) -> str:
-    return _quoted(", ".join(f"{_name(name)}:{kind}" for name, kind in types))
 
 
 def _quoted(text: str) -> str:

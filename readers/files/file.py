@@ -226,7 +226,9 @@ def check_all(files: Iterable[Located]) -> None:
     groups = [here[at : at + step] for at in range(0, len(here), step)]
     with ThreadPoolExecutor(_THREADS) as pool:
         list(pool.map(_check_each, groups))
-        list(pool.map(_check_folder, _by_folder(file for file in known if not file.is_local)))
+        # Of stores by folder: a store lists a thousand files in one answer.
+        far = sorted((file for file in known if not file.is_local), key=_folder)
+        list(pool.map(_check_folder, [list(group) for _, group in groupby(far, _folder)]))
 
 
 def _check_each(files: Sequence[Located]) -> None:
@@ -234,13 +236,8 @@ def _check_each(files: Sequence[Located]) -> None:
         file.check()
 
 
-def _by_folder(files: Iterable[Located]) -> list[list[Located]]:
-    """Return the files of stores by folder: a store lists a thousand files in one answer."""
-
-    def folder(file: Located) -> str:
-        return file.path.rpartition("/")[0]
-
-    return [list(group) for _, group in groupby(sorted(files, key=folder), folder)]
+def _folder(file: Located) -> str:
+    return file.path.rpartition("/")[0]
 
 
 def _check_folder(files: Sequence[Located]) -> None:
@@ -249,7 +246,7 @@ def _check_folder(files: Sequence[Located]) -> None:
         _check_each(files)
         return
     with input_errors(first.shown):
-        selector = fs.FileSelector(first.path.rpartition("/")[0], allow_not_found=True)
+        selector = fs.FileSelector(_folder(first), allow_not_found=True)
         there = {info.path: info for info in first.fs.get_file_info(selector)}
     for file in files:
         with input_errors(file.shown):

@@ -9,7 +9,6 @@ import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -26,7 +25,7 @@ from ...windowing.support.file_systems import FILE, FOLDER, LONGEST_BEGUN, file_
 from ...windowing.support.formats import SUFFIXES
 from ...windowing.support.redaction import redacted_path
 from ...windowing.support.value_table import ValueTable, text_column, value_table
-from ...windowing.tables.address import TableFile, TablePath, TableVersion, folder_path, split_path, table_version
+from ...windowing.tables.address import TablePath, TableVersion, folder_path, split_path, table_version
 from .file import Located, input_errors, store_errors
 from .walk import (
     LEADS_NOWHERE,
@@ -49,7 +48,8 @@ from .walk import (
 
 def without_begun(spots: ValueTable[Spot]) -> ValueTable[Spot]:
     """Return the files of an input but those of outputs that hold no result yet. Raises `InputError`."""
-    begun = tuple(_folder(spot) for spot in spots.take(np.flatnonzero(are_manifests(spots))) if _is_begun(spot))
+    manifests = spots.take(np.flatnonzero(are_manifests(spots)))
+    begun = tuple(spot.place.path.removesuffix(MANIFEST) for spot in manifests if _is_begun(spot))
     if not begun:
         return spots
     paths = spots.column("place").texts("path")
@@ -74,10 +74,6 @@ def _is_begun(spot: Spot) -> bool:
         return False
 
 
-def _folder(manifest: Spot) -> str:
-    return manifest.place.path.removesuffix(MANIFEST)
-
-
 # Tables as inputs: the files of one version, with their partitions as folders, and the manifests of results in them.
 #
 # A result of wincli in a table has files ``part-00000-TOKEN.parquet``, and ``_wincli/manifest-TOKEN.json`` in the
@@ -95,8 +91,14 @@ def is_data_file(path: str) -> bool:
 
 def files_of(path: str, table: TableVersion) -> list[ListedFile]:
     """Return the data files of a table, relative to the path that was given."""
-    at = split_path(path)
-    return [_listed(file, table, _below(file, at)) for file in table.files]
+    named = {name for name, _ in split_path(path).values}
+    found = []
+    for file in table.files:
+        rest = folder_path(value for value in file.folders or file.values if value[0] not in named)
+        name = file.path.rpartition("/")[2]
+        place = Located(table.fs, file.path, file.shown, file.size, columns=table.columns)
+        found.append(ListedFile(place, file.size, file.mtime, f"{rest}/{name}" if rest else name))
+    return found
 
 
 def root_of(table: TableVersion) -> Located:
@@ -107,18 +109,6 @@ def root_of(table: TableVersion) -> Located:
 def virtual_paths(tables: Iterable[TableVersion]) -> dict[str, str]:
     """Return the path of each file of tables as it would be if each partition were a folder."""
     return {file.path: f"{table.root}/{file.below}" for table in tables for file in table.files}
-
-
-def _listed(file: TableFile, table: TableVersion, below: str) -> ListedFile:
-    place = Located(table.fs, file.path, file.shown, file.size, columns=table.columns)
-    return ListedFile(place, file.size, file.mtime, below)
-
-
-def _below(file: TableFile, at: TablePath) -> str:
-    named = {name for name, _ in at.values}
-    rest = folder_path(value for value in file.folders or file.values if value[0] not in named)
-    name = file.path.rpartition("/")[2]
-    return f"{rest}/{name}" if rest else name
 
 
 def manifests_of(path: str, table: TableVersion) -> list[ListedFile]:
@@ -152,8 +142,7 @@ def _manifest(info: fs.FileInfo, table: TableVersion, at: TablePath) -> ListedFi
     inner = f"{table.root}/{at.below}" if at.below else table.root
     below = f"{folder.removeprefix(inner).lstrip('/')}/{MANIFEST}".lstrip("/")
     shown = f"{table.shown}{folder.removeprefix(table.root)}/{MANIFEST}"
-    mtime = None if info.mtime_ns is None else datetime.fromtimestamp(info.mtime_ns / 1e9, UTC).isoformat()
-    return ListedFile(Located(table.fs, info.path, shown), info.size, mtime, below)
+    return ListedFile(Located(table.fs, info.path, shown), info.size, iso_time(info.mtime_ns), below)
 
 
 T = TypeVar("T")
@@ -194,7 +183,9 @@ def list_files(
     for path in paths:
         _reach(path)
     tables = {path: table for path in paths if not is_data_file(path) and (table := table_version(path, version))}
-    good, odd = _spots([path for path in paths if path not in tables], skip_unreadable)
+    odd: dict[str, str] = {}
+    found = (_good_spots(path, skip_unreadable, odd) for path in paths if path not in tables)
+    good = value_table(Spot, chain.from_iterable(found))
     of_bases = {base: table for base in bases if (good or tables) and (table := table_version(base, version))}
     roots = [root_of(of_bases[base]) if base in of_bases else _root(base) for base in bases]
     virtual = virtual_paths([*tables.values(), *of_bases.values()])
@@ -232,17 +223,13 @@ def _sorted(table: ValueTable[T], keys: Sequence[pa.Array]) -> ValueTable[T]:
     return table if np.array_equal(order, places) else table.take(order)
 
 
-def _spots(paths: Sequence[str], skip_unreadable: bool) -> tuple[ValueTable[Spot], dict[str, str]]:
-    odd: dict[str, str] = {}
-    found = chain.from_iterable(_good_spots(path, skip_unreadable, odd) for path in paths)
-    return value_table(Spot, found), odd
-
-
 def _good_spots(path: str, skip_unreadable: bool, odd: dict[str, str]) -> Iterator[Spot]:
     """Yield the files under a path; add to ``odd`` what was skipped."""
     good = 0
     for spot in _under(path):
-        why = _why_odd(spot, skip_unreadable)
+        why = None if spot.entry.kind == FILE else spot.entry.kind
+        if why is None and skip_unreadable and not spot.may_be_read():  # one that would only be skipped is checked, too
+            why = NOT_ALLOWED
         if why is None:
             good += 1
             yield spot
@@ -289,13 +276,6 @@ def is_result(folder: str) -> bool:
     _reach(folder)
     root = _root(folder)
     return entry_at(replace(root, path=f"{root.path}/{MANIFEST}")) is not None
-
-
-def _why_odd(spot: Spot, skip_unreadable: bool) -> str | None:
-    """Say why a path is no file, or return None; one that is to be skipped if unreadable is checked for that, too."""
-    if spot.entry.kind != FILE:
-        return spot.entry.kind
-    return NOT_ALLOWED if skip_unreadable and not spot.may_be_read() else None
 
 
 def _unreadable(odd: Sequence[str]) -> InputError:

@@ -16,7 +16,7 @@ from ...windowing.support.value_table import ValueTable, value_table
 from ..values.types import arrow_type
 from .file import Located, input_errors
 from .listing import Listing
-from .walk import MANIFEST, Entry, ListedFile, all_below
+from .walk import MANIFEST, ListedFile, all_below
 
 STREAM_COLUMN = "_stream"
 
@@ -183,15 +183,14 @@ def _came_later(manifest: ListedFile, paths: Sequence[str]) -> dict[str, ListedF
         return {}
     folder = replace(manifest.place, path=manifest.place.path.removesuffix(f"/{MANIFEST}"))
     found = {f"{folder.path}/{below}": entry for below, entry in all_below(folder)}
-    return {path: _listed(manifest, path, found[path]) for path in paths if path in found}
-
-
-def _listed(manifest: ListedFile, path: str, entry: Entry) -> ListedFile:
-    head, below = manifest.place.path.removesuffix(MANIFEST), manifest.below.removesuffix(MANIFEST)
-    name = path.removeprefix(head)
-    shown = manifest.place.shown.removesuffix(MANIFEST) + name
-    place = replace(manifest.place, path=path, shown=shown, size=entry.size, mtime_ns=entry.mtime_ns)
-    return ListedFile(place, entry.size, entry.mtime, below + name)
+    there: dict[str, ListedFile] = {}
+    for path in paths:
+        if (entry := found.get(path)) is not None:
+            name = path.removeprefix(manifest.place.path.removesuffix(MANIFEST))
+            shown = manifest.place.shown.removesuffix(MANIFEST) + name
+            place = replace(manifest.place, path=path, shown=shown, size=entry.size, mtime_ns=entry.mtime_ns)
+            there[path] = ListedFile(place, entry.size, entry.mtime, manifest.below.removesuffix(MANIFEST) + name)
+    return there
 
 
 def read_manifest(place: Located) -> dict[str, Any]:

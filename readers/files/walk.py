@@ -243,7 +243,17 @@ def walk(root: Spot) -> Iterator[Spot]:
         for folder, _ in queue:
             yield from _folder(folder, queue)
     else:
-        yield from _store(root)
+        found = list(all_below(root.place))
+        tables = {below.rpartition(_LOG)[0] for below, _ in found if below.rpartition("/")[2] == _LOG}
+        tables |= {below.partition(f"{_LOG}/")[0] for below, _ in found if f"/{_LOG}/" in f"/{below}"}
+        for table in sorted(tables):
+            yield root.child(Entry(table.rstrip("/"), _TABLE)) if table else root.as_kind(_TABLE)
+        for below, entry in found:
+            if below.startswith(tuple(tables)):
+                continue
+            hidden = any(map(is_hidden, below.removesuffix(MANIFEST).split("/")))
+            if entry.kind != FOLDER and not hidden:
+                yield root.child(replace(entry, name=below))
 
 
 def _folder(folder: Spot, queue: _Queue) -> Iterator[Spot]:
@@ -256,34 +266,16 @@ def _folder(folder: Spot, queue: _Queue) -> Iterator[Spot]:
         return
     for entry in found:
         if entry.name == "_wincli":
-            yield from _manifest(folder)
+            place = Located(folder.place.fs, f"{folder.place.path}/{MANIFEST}", folder.place.shown)
+            # A FIFO, for one, is not passed over: its result would be read as files of others.
+            if (manifest := entry_at(place)) is not None:
+                yield folder.child(replace(manifest, name=MANIFEST))
         elif is_hidden(entry.name):
             continue
         elif entry.kind == FOLDER:
             queue.add(folder.child(entry))
         else:
             yield folder.child(entry)
-
-
-def _manifest(folder: Spot) -> Iterator[Spot]:
-    place = Located(folder.place.fs, f"{folder.place.path}/{MANIFEST}", folder.place.shown)
-    entry = entry_at(place)
-    if entry is not None:  # a FIFO, for one, is not passed over: its result would be read as files of others
-        yield folder.child(replace(entry, name=MANIFEST))
-
-
-def _store(root: Spot) -> Iterator[Spot]:
-    found = list(all_below(root.place))
-    tables = {below.rpartition(_LOG)[0] for below, _ in found if below.rpartition("/")[2] == _LOG}
-    tables |= {below.partition(f"{_LOG}/")[0] for below, _ in found if f"/{_LOG}/" in f"/{below}"}
-    for table in sorted(tables):
-        yield root.child(Entry(table.rstrip("/"), _TABLE)) if table else root.as_kind(_TABLE)
-    for below, entry in found:
-        if below.startswith(tuple(tables)):
-            continue
-        hidden = any(map(is_hidden, below.removesuffix(MANIFEST).split("/")))
-        if entry.kind != FOLDER and not hidden:
-            yield root.child(replace(entry, name=below))
 
 
 def is_hidden(name: str) -> bool:

@@ -21,7 +21,6 @@ from ...windowing.support.value_table import share, value_table
 from ..files.file import Located
 from ..files.walk import ListedFile
 from ..values.casts import convert
-from ..values.types import Int64s
 from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, cut_plan, drop_type_errors, first_detail
 
 _FIRST = 16  # files whose footers are read one by one
@@ -198,11 +197,11 @@ def typed_rows(raw: pa.Table, split: Split, request: ReadRequest, texts: Sequenc
     rows = np.arange(split.rows, dtype=np.int64)
     columns, type_errors = {}, []
     for name, kind in request.types.items():
-        encoded = name in texts and pa.types.is_dictionary(raw[name].type)
-        if encoded and plain(raw[name].type) == kind.type:
-            columns[name] = raw[name]
+        column, plain_type = raw[name], plain(raw[name].type)
+        if name in texts and pa.types.is_dictionary(column.type) and plain_type == kind.type:
+            columns[name] = column
             continue
-        column = _plain_column(raw[name])
+        column = column if column.type == plain_type else column.cast(plain_type)
         columns[name], mask = convert(column, kind)
         if mask is not None:
             type_errors.append(TypeErrors(name, kind, column, mask))
@@ -214,13 +213,3 @@ def typed_rows(raw: pa.Table, split: Split, request: ReadRequest, texts: Sequenc
         Reject(int(at), first + int(at), first_detail(type_errors, int(at)), None) for at in np.flatnonzero(bad)
     )
     return SplitRows(table, rows[~bad], rejects)
-
-
-def row_numbers(split: Split, offsets: Int64s) -> Int64s:
-    """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
-    return offsets + split.place[0] + 1
-
-
-def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = plain(column.type)
-    return column if column.type == kind else column.cast(kind)

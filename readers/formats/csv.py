@@ -43,14 +43,13 @@ from .split_rows import (
     SplitPlan,
     SplitRows,
     TypeErrors,
-    WholeSplits,
     concatenate_buffers,
     drop_type_errors,
     first_detail,
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
+from .text_splits import ScannedRange, TextReader, plan_text_files
 
 # The header of a CSV file: the first record, which names the columns.
 
@@ -297,7 +296,7 @@ def plan_input(
 
 
 @dataclass(frozen=True, slots=True)
-class CsvReader(WholeSplits):
+class CsvReader(TextReader):
     """The `FormatReader` of CSV.
 
     ``delimiter``: one ASCII character.
@@ -323,7 +322,12 @@ class CsvReader(WholeSplits):
     def scan(self, byte_range: Range) -> ScannedRange | InputError:
         try:
             with input_errors(byte_range.place.shown):
-                return self._scan_stream(byte_range) if byte_range.stop == WHOLE else self._scan_range(byte_range)
+                if byte_range.stop != WHOLE:
+                    return self._scan_range(byte_range)
+                dialect = self.dialect(byte_range.place)
+                with byte_range.place.open_stream() as stream:
+                    header, buffers = _body(stream, dialect)
+                    return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
         except InputError as error:
             return error
 
@@ -333,24 +337,18 @@ class CsvReader(WholeSplits):
             size = file.size()
             if byte_range.start == 0 and size <= byte_range.stop <= STEP:  # so a small file is read once
                 data = file.read_at(size, 0)
-                header = read_header(partial(_slice, data), dialect) or _NOTHING
+                header = read_header(lambda nbytes: data[:nbytes], dialect) or _NOTHING
                 rest = data[header.size :]
                 return self._scanned(
                     byte_range.file, (min(header.size, size), size), header, [rest] if rest else [], dialect
                 )
-            header = read_header(partial(_first_bytes, file), dialect) or _NOTHING
+            header = read_header(lambda nbytes: bytes(file.read_at(nbytes, 0)), dialect) or _NOTHING
             start, stop = (
                 max(line_start(file, at, size, cr_ends=True), header.size) for at in (byte_range.start, byte_range.stop)
             )
             return self._scanned(
                 byte_range.file, (start, stop), header, _range_buffers(file, start, stop, dialect), dialect
             )
-
-    def _scan_stream(self, byte_range: Range) -> ScannedRange:
-        dialect = self.dialect(byte_range.place)
-        with byte_range.place.open_stream() as stream:
-            header, buffers = _body(stream, dialect)
-            return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
 
     def _scanned(
         self, file: int, place: tuple[int, int], header: Header, buffers: Iterable[bytes], dialect: Dialect
@@ -393,17 +391,6 @@ class CsvReader(WholeSplits):
             raise has_changed(place.shown)
         return concatenate_buffers(buffers, request.schema)
 
-    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
-        """Return the split: it is not divided further."""
-        return [split]
-
-    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
-        return text_pieces(self, place, split, nbytes)
-
-    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
-        """Return evenly spaced small ranges of a split; their positions are estimates."""
-        return text_looks(self, place, split)
-
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""
         dialect = self.dialect(place)
@@ -419,10 +406,6 @@ class CsvReader(WholeSplits):
         elif stop > start:
             with place.open_file() as file:
                 yield from _range_buffers(file, start, stop, self.dialect(place))
-
-
-def _first_bytes(file: pa.NativeFile, size: int) -> bytes:
-    return bytes(file.read_at(size, 0))
 
 
 def _range_buffers(file: pa.NativeFile, start: int, stop: int, dialect: Dialect) -> Iterator[bytes]:

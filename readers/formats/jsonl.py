@@ -41,13 +41,12 @@ from .split_rows import (
     SplitPlan,
     SplitRows,
     TypeErrors,
-    WholeSplits,
     concatenate_buffers,
     first_detail,
     lines_of_rows,
     text_rejects,
 )
-from .text_splits import ScannedRange, plan_text_files, text_looks, text_pieces
+from .text_splits import ScannedRange, TextReader, plan_text_files
 
 # Parse JSON values one by one, for the few lines that Arrow's parser refuses; numbers keep their text.
 
@@ -312,7 +311,7 @@ def plan_input(
 
 
 @dataclass(frozen=True, slots=True)
-class JsonReader(WholeSplits):
+class JsonReader(TextReader):
     """The `FormatReader` of JSON Lines."""
 
     columnar: ClassVar[bool] = False
@@ -348,17 +347,6 @@ class JsonReader(WholeSplits):
         if base != split.rows:
             raise has_changed(place.shown)
         return concatenate_buffers(buffers, request.schema)
-
-    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
-        """Return the split: it is not divided further."""
-        return [split]
-
-    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
-        return text_pieces(self, place, split, nbytes)
-
-    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
-        """Return evenly spaced small ranges of a split; their positions are estimates."""
-        return text_looks(self, place, split)
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
         """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""

@@ -22,9 +22,9 @@ from ...windowing.ports import Executor, Split
 from ..files.file import BadContentError, Located, input_errors
 from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..values.types import ColumnType, Int64s
-from .columnar import Footer, check_counts, check_names, divide, plain_schema, plan_footers, row_numbers, typed_rows
-from .split_rows import ReadRequest, SplitPlan, SplitRows, WholeSplits
+from ..values.types import ColumnType
+from .columnar import Footer, check_counts, check_names, divide, plain_schema, plan_footers, typed_rows
+from .split_rows import FormatReader, ReadRequest, SplitPlan, SplitRows
 
 _Message: TypeAlias = "dict[int, list[int | bytes]]"
 """The fields of a message by number: integers, or the bytes of texts and of messages inside."""
@@ -60,7 +60,7 @@ def column_names(file: IO[bytes]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class OrcReader(WholeSplits):
+class OrcReader(FormatReader):
     """The `FormatReader` of ORC; ``place`` of a split is its first row in the file, then its stripes."""
 
     columnar: ClassVar[bool] = True
@@ -87,17 +87,6 @@ class OrcReader(WholeSplits):
         with input_errors(place.shown, " as ORC"), _open(place) as file:
             stripes = _messages(_tail(file), _STRIPES)
         return divide(split, [_number(stripes[at], _STRIPE_ROWS) for at in split.place[1:]])
-
-    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Sequence[Split]:  # noqa: ARG002
-        return self.parts_of(place, split)
-
-    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
-        parts = self.parts_of(place, split)
-        return [parts[len(parts) // 2]]
-
-    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
-        """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
-        return row_numbers(split, offsets)
 
 
 @contextmanager

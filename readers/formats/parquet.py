@@ -17,7 +17,7 @@ from ...windowing.ports import ColumnRange, Condition, Executor, Split
 from ..files.file import Located, input_errors
 from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..values.types import ColumnType, Int64s
+from ..values.types import ColumnType
 from .columnar import (
     Footer,
     check_counts,
@@ -25,11 +25,10 @@ from .columnar import (
     divide,
     plain_schema,
     plan_footers,
-    row_numbers,
     runs_of,
     typed_rows,
 )
-from .split_rows import ReadRequest, SplitPlan, SplitRows
+from .split_rows import FormatReader, ReadRequest, SplitPlan, SplitRows
 
 # The columns of a Parquet file of a table that knows columns by field ids: they may have other names in the file.
 
@@ -183,7 +182,7 @@ def _parquet(
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetReader:
+class ParquetReader(FormatReader):
     """The `FormatReader` of Parquet; ``place`` of a split is its first row in the file, then its row groups.
 
     A text column that is to be dictionary encoded stays plain if the file stores it plain: then few values repeat.
@@ -210,13 +209,6 @@ class ParquetReader:
             counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
         return divide(split, counts)
 
-    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Sequence[Split]:  # noqa: ARG002
-        return self.parts_of(place, split)
-
-    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
-        parts = self.parts_of(place, split)
-        return [parts[len(parts) // 2]]
-
     def parts_with(
         self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
     ) -> Sequence[Split]:
@@ -230,10 +222,6 @@ class ParquetReader:
             wanted = [not condition.is_never_true(_ranges(group, known)) for group in groups]
         parts = divide(split, [group.num_rows for group in groups])
         return runs_of([part for part, is_wanted in zip(parts, wanted, strict=False) if is_wanted])
-
-    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
-        """Return the 1-based rows in the file of rows of a split; ``offsets``: of the rows in the split, int64."""
-        return row_numbers(split, offsets)
 
 
 def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> dict[str, ColumnRange]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -101,53 +101,37 @@ class ReadRequest:
 
 
 class FormatReader(Protocol):
-    """The reader of one file format. An implementation must pickle."""
+    """The reader of one file format. An implementation must pickle.
 
-    @property
-    def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without going through all of its bytes.
+    ``columnar``: whether a few columns of a split can be read without going through all of its bytes. Such a reader
+        decides itself which of the ``dictionary`` columns of a request are worth encoding.
+    """
 
-        Such a reader decides itself which of the ``dictionary`` columns of a request are worth encoding.
-        """
-        ...
+    columnar: ClassVar[bool]
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         """Read the columns of ``request``, in that order. Raises `InputError` where the file cannot be read."""
         ...
 
-    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
-        """Return the 1-based lines or rows in the file of rows of a split.
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
+        """Return the 1-based lines (text) or rows in the file of rows of a split.
 
         ``offsets``: the offsets of the rows in the split, int64 (N,), ascending. The result has the same shape.
         """
-        ...
+        return offsets + split.place[0] + 1
 
-    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
+    def parts_of(self, place: Located, split: Split) -> Sequence[Split]:  # noqa: ARG002
         """Return the smallest splits that a split can be read in, in order; at least one."""
-        ...
+        return [split]
 
-    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterable[Split]:
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterable[Split]:  # noqa: ARG002
         """Return splits that a split is made of, in order: text in about ``nbytes`` bytes, else as `parts_of`."""
-        ...
+        return self.parts_of(place, split)
 
     def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
         """Return small parts that stand for a split, in order; of text their positions are estimates."""
-        ...
-
-    def parts_with(
-        self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
-    ) -> Sequence[Split]:
-        """Return the parts of a split without those of which the file says that a condition is true for no row.
-
-        ``types``: the types in which the columns of the condition are read.
-        """
-        ...
-
-
-class WholeSplits:
-    """The part of a `FormatReader` for files that do not say what values they hold."""
-
-    __slots__ = ()
+        parts = self.parts_of(place, split)
+        return [parts[len(parts) // 2]]
 
     def parts_with(
         self,
@@ -156,7 +140,10 @@ class WholeSplits:
         condition: Condition,  # noqa: ARG002
         types: Mapping[str, pa.DataType],  # noqa: ARG002
     ) -> Sequence[Split]:
-        """Return the split itself."""
+        """Return the parts of a split without those of which the file says that a condition is true for no row.
+
+        ``types``: the types in which the columns of the condition are read.
+        """
         return [split]
 
 

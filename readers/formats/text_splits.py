@@ -70,6 +70,41 @@ class TextReader(FormatReader, Protocol):
         """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
         ...
 
+    def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
+        """Yield splits of about ``nbytes`` bytes that a split is made of, in order, each scanned when it is asked for.
+
+        A file that is read as a stream is one piece. Raises `InputError` where the file cannot be read any more.
+        """
+        start, stop, line, _ = split.place
+        if stop == WHOLE or not split.rows:
+            yield split
+            return
+        base = split.base
+        while start < stop:
+            (found,) = _checked([self.scan(Range(split.file, place, start, min(start + nbytes, stop)))])
+            is_last = found.stop >= stop
+            at = (found.start, found.stop, line, found.bad)
+            yield Split(split.index, split.file, base, found.rows, found.nbytes, is_last and split.ends_file, at)
+            start, base, line = found.stop, base + found.rows, line + found.lines
+
+    def looks_of(self, place: Located, split: Split) -> Sequence[Split]:
+        """Return evenly spaced small ranges of a split, in order, with estimated positions and lines.
+
+        A split that is small itself or read as a stream is returned as it is.
+        """
+        start, stop, line, _ = split.place
+        size = stop - start
+        if stop == WHOLE or size <= 2 * _LOOKS * _LOOK:
+            return [split]
+        looks = []
+        for at in range(start, stop - _LOOK, size // _LOOKS):
+            (found,) = _checked([self.scan(Range(split.file, place, at, at + _LOOK))])
+            base = split.base + split.rows * (found.start - start) // size
+            if found.rows:
+                where = (found.start, found.stop, line, found.bad)
+                looks.append(Split(split.index, split.file, base, found.rows, found.nbytes, False, where))
+        return looks or [split]
+
 
 def plan_text_files(
     reader: TextReader,
@@ -141,43 +176,6 @@ def _first_part(reader: TextReader, byte_range: Range, whole: ScannedRange, rows
             high = middle
     (part,) = _checked([reader.scan(Range(byte_range.file, byte_range.place, byte_range.start, high))])
     return part
-
-
-def text_pieces(reader: TextReader, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
-    """Yield splits of about ``nbytes`` bytes that a split is made of, in order, each scanned when it is asked for.
-
-    A file that is read as a stream is one piece. Raises `InputError` where the file cannot be read any more.
-    """
-    start, stop, line, _ = split.place
-    if stop == WHOLE or not split.rows:
-        yield split
-        return
-    base = split.base
-    while start < stop:
-        (found,) = _checked([reader.scan(Range(split.file, place, start, min(start + nbytes, stop)))])
-        is_last = found.stop >= stop
-        at = (found.start, found.stop, line, found.bad)
-        yield Split(split.index, split.file, base, found.rows, found.nbytes, is_last and split.ends_file, at)
-        start, base, line = found.stop, base + found.rows, line + found.lines
-
-
-def text_looks(reader: TextReader, place: Located, split: Split) -> list[Split]:
-    """Return evenly spaced small ranges of a split, in order, with estimated positions and lines.
-
-    A split that is small itself or read as a stream is returned as it is.
-    """
-    start, stop, line, _ = split.place
-    size = stop - start
-    if stop == WHOLE or size <= 2 * _LOOKS * _LOOK:
-        return [split]
-    looks = []
-    for at in range(start, stop - _LOOK, size // _LOOKS):
-        (found,) = _checked([reader.scan(Range(split.file, place, at, at + _LOOK))])
-        base = split.base + split.rows * (found.start - start) // size
-        if found.rows:
-            where = (found.start, found.stop, line, found.bad)
-            looks.append(Split(split.index, split.file, base, found.rows, found.nbytes, False, where))
-    return looks or [split]
 
 
 def plan_text(

@@ -98,20 +98,16 @@ def from_unix(column: pa.ChunkedArray | pa.Array, kind: pa.TimestampType, digits
         return pa.chunked_array([from_unix(chunk, kind, digits) for chunk in column.chunks], kind)
     if pa.types.is_floating(column.type):
         column = pc.cast(column, pa.string())
-    return _ticks(pc.cast(column, pa.decimal128(_PRECISION, digits))).view(kind)
-
-
-def _ticks(numbers: pa.Decimal128Array) -> pa.Int64Array:
-    """Return the unscaled integers of decimals as int64. Raises `pyarrow.ArrowInvalid` beyond 64 bits."""
-    if not len(numbers):
-        return pa.array([], pa.int64())
+    if not len(column):
+        return pa.array([], kind)
+    numbers = pc.cast(column, pa.decimal128(_PRECISION, digits))
     # A decimal128 is two little-endian words; it fits 64 bits if the high word is only the sign of the low one.
     words = np.frombuffer(numbers.buffers()[1], np.int64).reshape(-1, 2)
     low, high = words[numbers.offset : numbers.offset + len(numbers)].T
     known = numbers.is_valid().to_numpy(zero_copy_only=False)
     if (known & (high != low >> 63)).any():
         raise pa.ArrowInvalid("beyond 64 bits")
-    return pa.array(low, mask=~known)
+    return pa.array(low, mask=~known).view(kind)
 
 
 _Column: TypeAlias = "pa.ChunkedArray | pa.Array"
@@ -151,7 +147,8 @@ def convert(column: pa.ChunkedArray, want: ColumnType) -> tuple[pa.ChunkedArray,
         from .timestamps import parse_column  # noqa: PLC0415 - numba loads only where a format is given
 
         return parse_column(column, want)
-    prepared = _trimmed(column, _shape_of(want))
+    is_padded = pa.types.is_string(column.type) and any(matches(_shape_of(want)) for matches in _TRIMMED)
+    prepared = pc.utf8_trim(column, " \t") if is_padded else column
     try:
         return cast(prepared), None
     except pa.ArrowInvalid:
@@ -187,12 +184,6 @@ def _far_times(texts: pa.ChunkedArray, want: ColumnType) -> pa.ChunkedArray:
     return pc.if_else(known, whole.cast(want.type), pa.scalar(None, want.type))
 
 
-def _trimmed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_string(column.type) and any(matches(kind) for matches in _TRIMMED):
-        return pc.utf8_trim(column, " \t")
-    return column
-
-
 def _cast(column: _Column, kind: pa.DataType) -> _Column:
     from_text = caster(kind) if pa.types.is_string(column.type) else None
     if from_text is not None:
@@ -208,7 +199,8 @@ def _type_errors(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask
     whole = column.combine_chunks()
     bad = np.zeros(len(whole), np.bool_)
     if pa.types.is_string(whole.type):
-        bad = _off_shape(whole, _shape_of(want))
+        shape = next((shape for matches, shape in _SHAPES if matches(_shape_of(want))), "")
+        bad = _numpy(pc.fill_null(pc.invert(pc.match_substring_regex(whole, shape)), False))
         whole = pc.if_else(pa.array(bad), pa.scalar(None, whole.type), whole)
     _halve(whole, cast, 0, bad)
     return bad
@@ -216,13 +208,6 @@ def _type_errors(column: pa.ChunkedArray, want: ColumnType, cast: _Cast) -> Mask
 
 def _shape_of(want: ColumnType) -> pa.DataType:
     return want.type if want.unix_digits is None else pa.float64()
-
-
-def _off_shape(texts: pa.Array, kind: pa.DataType) -> Mask:
-    for matches, shape in _SHAPES:
-        if matches(kind):
-            return _numpy(pc.fill_null(pc.invert(pc.match_substring_regex(texts, shape)), False))
-    return np.zeros(len(texts), np.bool_)
 
 
 def _halve(values: pa.Array, cast: _Cast, start: int, bad: Mask) -> None:

@@ -58,19 +58,16 @@ def interpreter_files() -> Iterator[tuple[str, Path]]:
     """Yield the program and the standard library: names in the archive, and the files."""
     yield PROGRAM, Path(os.path.realpath(sys.executable))
     for key in dict.fromkeys((sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))):
-        yield from _below(Path(key))
-
-
-def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    for place, folders, names in os.walk(folder):
-        inside = Path(place).relative_to(folder)
-        folders[:] = sorted(
-            name for name in folders if name not in _FOLDERS_LEFT_OUT and not name.startswith("config-")
-        )
-        for name in sorted(names):
-            path = Path(place, name)
-            if not _FILES_LEFT_OUT.match(name) and path.is_file():  # not a link to a file that is not installed
-                yield (Path(LIBRARY) / inside / name).as_posix(), path
+        folder = Path(key)
+        for place, folders, names in os.walk(folder):
+            inside = Path(place).relative_to(folder)
+            folders[:] = sorted(
+                name for name in folders if name not in _FOLDERS_LEFT_OUT and not name.startswith("config-")
+            )
+            for name in sorted(names):
+                path = Path(place, name)
+                if not _FILES_LEFT_OUT.match(name) and path.is_file():  # not a link to a file that is not installed
+                    yield (Path(LIBRARY) / inside / name).as_posix(), path
 
 
 def shared_libraries(programs: Iterable[Path]) -> Iterator[tuple[str, Path]]:
@@ -140,16 +137,13 @@ def _required() -> list[Distribution]:
             if name == _OURS:
                 return _installed()
             continue
-        wanted = {_canonical(text) for text in _requirements(each, _EXTRAS if name == _OURS else ())}
+        wanted = set()
+        for text in each.requires or ():
+            extra, required = _EXTRA.search(text), _NAME.match(text)
+            if required and (extra is None or (name == _OURS and extra[1] in _EXTRAS)):
+                wanted.add(_canonical(required[0]))
         left += sorted(wanted - found.keys() - _NOT_SENT - set(left))
     return [found[name] for name in sorted(found.keys() - _NOT_SENT)]
-
-
-def _requirements(package: Distribution, extras: tuple[str, ...]) -> Iterator[str]:
-    for text in package.requires or ():
-        extra = _EXTRA.search(text)
-        if (extra is None or extra[1] in extras) and (name := _NAME.match(text)):
-            yield name[0]
 
 
 def _canonical(name: str) -> str:
@@ -189,7 +183,9 @@ def pack_environment(folder: Path, environ: Mapping[str, str], is_whole: bool, n
             "submit from Linux, or install wincli's packages on the cluster: see docs/cluster.md",
         )
     environment = list_environment(is_whole)
-    place, why = _place(folder, environ)
+    cache = cache_folder(environ)
+    why = None if cache is None else way_in(cache)
+    place = folder if cache is None or why else cache
     if why:
         note(f"the environment is packed for this run alone, for {why}")
     target = place / f"environment-{environment.key}.tar.gz"
@@ -223,34 +219,17 @@ def write_archive(target: Path, environment: Environment) -> None:
     """Write an environment to ``target``, with the shared libraries that its programs need. Raises `OSError`."""
     programs = [path for name, path in environment.files if name == PROGRAM or ".so" in Path(name).name]
     with tarfile.open(target, "w:gz", compresslevel=_LEVEL) as archive:
-        _add_text(archive, _LAUNCHER, LAUNCHER)
-        _add_link(archive, f"{LIBRARY}/dist-packages", "site-packages")  # where a Python of Debian looks
+        launcher, link = tarfile.TarInfo(_LAUNCHER), tarfile.TarInfo(f"{LIBRARY}/dist-packages")
+        launcher.size, launcher.mode = len(LAUNCHER.encode()), 0o755
+        archive.addfile(launcher, io.BytesIO(LAUNCHER.encode()))
+        link.type, link.linkname = tarfile.SYMTYPE, "site-packages"  # where a Python of Debian looks
+        archive.addfile(link)
         for name, path in (*environment.files, *shared_libraries(programs)):
             entry = archive.gettarinfo(os.path.realpath(path), name)
             entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, "", ""
             with Path(path).open("rb") as file:
                 entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", path.stat().st_size
                 archive.addfile(entry, file)
-
-
-def _add_text(archive: tarfile.TarFile, name: str, text: str) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(text.encode()), 0o755
-    archive.addfile(entry, io.BytesIO(text.encode()))
-
-
-def _add_link(archive: tarfile.TarFile, name: str, to: str) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.type, entry.linkname = tarfile.SYMTYPE, to
-    archive.addfile(entry)
-
-
-def _place(folder: Path, environ: Mapping[str, str]) -> tuple[Path, str | None]:
-    cache = cache_folder(environ)
-    if cache is None:
-        return folder, None
-    why = way_in(cache)
-    return (cache, None) if why is None else (folder, why)
 
 
 def _pack_into(target: Path, environment: Environment, note: Callable[[str], None]) -> None:

@@ -88,16 +88,13 @@ def cluster_environment(environ: dict[str, str], home: Path, folder: Path) -> No
     own.mkdir()
     (own / "jars").symlink_to(home / "jars")
     environ["SPARK_HOME"] = str(own)
-    environ["SPARK_SCALA_VERSION"] = _scala(home / "jars")
-    environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-
-
-def _scala(jars: Path) -> str:
-    """Return the version of Scala that Spark was built with, from the name of a jar: ``spark-core_2.13-4.0.0.jar``."""
+    # The version of Scala that Spark was built with, from the name of a jar: ``spark-core_2.13-4.0.0.jar``
+    jars = home / "jars"
     names = [path.name for path in jars.glob("spark-core_*.jar")]
     if not names:
         raise SparkError(f"no Spark in {jars}: there is no spark-core_*.jar", "install pyspark, or correct SPARK_HOME")
-    return names[0].removeprefix("spark-core_").partition("-")[0]
+    environ["SPARK_SCALA_VERSION"] = names[0].removeprefix("spark-core_").partition("-")[0]
+    environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
 
 
 _PATIENCE = 2.0

@@ -73,7 +73,10 @@ def _numbers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
         both_floats = pa.types.is_floating(a) and pa.types.is_floating(b)
         return max((a, b), key=lambda t: t.bit_width) if both_floats else pa.float64()
     if _is_exact(a) and _is_exact(b):
-        return _decimals(_as_decimal(a), _as_decimal(b))
+        before, after = map(max, zip(_as_decimal(a), _as_decimal(b), strict=True))
+        if before + after <= _MAX_256:
+            make = pa.decimal128 if before + after <= _MAX_128 else pa.decimal256
+            return make(before + after, after)
     return None
 
 
@@ -89,14 +92,6 @@ def _as_decimal(kind: pa.DataType) -> tuple[int, int]:
     if pa.types.is_decimal(kind):
         return kind.precision - kind.scale, kind.scale
     return _DIGITS[kind.bit_width] + int(kind == pa.uint64()), 0
-
-
-def _decimals(a: tuple[int, int], b: tuple[int, int]) -> pa.DataType | None:
-    before, after = max(a[0], b[0]), max(a[1], b[1])
-    if before + after > _MAX_256:
-        return None
-    make = pa.decimal128 if before + after <= _MAX_128 else pa.decimal256
-    return make(before + after, after)
 
 
 def _times(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
@@ -165,7 +160,9 @@ def _parse(text: str) -> pa.DataType | None:
         item = _parse(match[1])
         return None if item is None else pa.list_(item)
     if match := re.fullmatch(r"struct<(.*)>", text):
-        return _parse_struct(match[1])
+        fields = [part.partition(": ") for part in _split(match[1])]
+        inner = [(name, _parse(kind)) for name, _, kind in fields]
+        return None if any(kind is None for _, kind in inner) else pa.struct(inner)
     if match := re.fullmatch(r"decimal(\d+)\((\d+), (-?\d+)\)", text):
         make = pa.decimal256 if match[1] == "256" else pa.decimal128
         return make(int(match[2]), int(match[3]))
@@ -175,12 +172,6 @@ def _parse(text: str) -> pa.DataType | None:
         return pa.type_for_alias(_ALIASES.get(text, text))
     except ValueError:  # a map, fixed sizes: these are compared as texts
         return None
-
-
-def _parse_struct(inside: str) -> pa.DataType | None:
-    fields = [part.partition(": ") for part in _split(inside)]
-    types = [(name, _parse(kind)) for name, _, kind in fields]
-    return None if any(kind is None for _, kind in types) else pa.struct(types)
 
 
 def _split(text: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
@@ -125,15 +125,12 @@ def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
     address = StoreAddress.parse(uri)
     system = None if address is None else _store(address, uri)
     if address is None or system is None:
-        system, path = fs.FileSystem.from_uri(_with_an_end(with_plain_scheme(uri)))
+        plain = with_plain_scheme(uri)
+        if plain.startswith("gs://") and "retry_limit_seconds=" not in plain:
+            plain += f"{'&' if '?' in plain else '?'}retry_limit_seconds={_GOOGLE}"
+        system, path = fs.FileSystem.from_uri(plain)
         return system, path.rstrip("/") or path
     return system, f"{address.bucket}/{address.path}".rstrip("/")
-
-
-def _with_an_end(uri: str) -> str:
-    if not uri.startswith("gs://") or "retry_limit_seconds=" in uri:
-        return uri
-    return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_GOOGLE}"
 
 
 def _store(address: StoreAddress, uri: str) -> fs.FileSystem | None:
@@ -197,12 +194,9 @@ def _abfs(address: StoreAddress) -> fs.FileSystem | None:
     token = None if key else os.environ.get("AZURE_STORAGE_SAS_TOKEN")
     where = urlsplit(os.environ.get("AZURE_STORAGE_ENDPOINT") or os.environ.get("AZURE_ENDPOINT") or "")
     kinds = ("blob_storage", "dfs_storage") if where.netloc else ()
-    ends = {f"{kind}_{what}": text for kind in kinds for what, text in _parts(where).items()}
+    parts = {"authority": where.netloc, "scheme": where.scheme}
+    ends = {f"{kind}_{what}": text for kind in kinds for what, text in parts.items()}
     return _open_abfs(account_name=account, account_key=key, sas_token=token, **ends)
-
-
-def _parts(where: SplitResult) -> dict[str, str]:
-    return {"authority": where.netloc, "scheme": where.scheme}
 
 
 @lru_cache(maxsize=32)

@@ -131,7 +131,15 @@ class ValueTable(Sequence[T]):
 
     def take(self, indices: npt.NDArray[np.int64]) -> ValueTable[T]:
         """Return the values at some places, int64 (M,), as a table."""
-        return ValueTable(self.kind, tuple(_taken(column, indices) for column in self.columns))
+        taken: list[Column] = []
+        for column in self.columns:
+            if isinstance(column, ValueTable):
+                taken.append(column.take(indices))
+            elif isinstance(column, SharedValues):
+                taken.append(SharedValues(column.distinct, column.codes[indices]))
+            else:
+                taken.append(column.take(pa.array(indices)))
+        return ValueTable(self.kind, tuple(taken))
 
 
 def value_table(kind: type[T], values: Iterable[T]) -> ValueTable[T]:
@@ -228,14 +236,6 @@ def _values(column: Column, start: int, stop: int) -> Iterable[Any]:
             return [each if known else None for each, known in zip(found, part.is_valid().to_pylist(), strict=True)]
         return found
     return part.to_pylist() if part.null_count else part.to_numpy(zero_copy_only=False).tolist()
-
-
-def _taken(column: Column, indices: npt.NDArray[np.int64]) -> Column:
-    if isinstance(column, ValueTable):
-        return column.take(indices)
-    if isinstance(column, SharedValues):
-        return SharedValues(column.distinct, column.codes[indices])
-    return column.take(pa.array(indices))
 
 
 def _bytes(text: str | None) -> bytes | None:

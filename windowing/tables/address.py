@@ -202,7 +202,8 @@ _MODULES = ("delta", "iceberg")
 
 def kinds() -> tuple[TableKind, ...]:
     """Return all kinds."""
-    return tuple(_kind(name) for name in _MODULES)
+    modules: list[Any] = [import_module(f"{__package__}.{name}") for name in _MODULES]
+    return tuple(cast(TableKind, module.KIND) for module in modules)
 
 
 def kind_of(path: str) -> TableKind | None:
@@ -214,8 +215,3 @@ def table_version(path: str, version: str | None = None) -> TableVersion | None:
     """Return a version of the table at a path; None where the path is no table. Raises as `TableKind.at_version`."""
     kind = kind_of(path)
     return None if kind is None else kind.at_version(path, version)
-
-
-def _kind(name: str) -> TableKind:
-    module: Any = import_module(f"{__package__}.{name}")
-    return cast(TableKind, module.KIND)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -99,7 +99,11 @@ def fit_columns(stored: pa.Schema, there: pa.Schema, evolve: bool, shown: str) -
     ``stored``: those of the result, with partition columns. ``there``: those of the table. Raises `ConfigError` with
     the differences where the result has others; with ``evolve`` only where a column has another type.
     """
-    found = [text for field in stored if field.name in there.names for text in _difference(field, there)]
+    found = []
+    for field in stored:
+        kind = there.field(field.name).type if field.name in there.names else field.type
+        if kind != field.type and field.type not in _WIDER.get(kind, ()):
+            found.append(f"{field.name!r} is {kind} there and {field.type} here")
     remedy = "choose another table, or columns that fit" if found else "say --evolve-schema to add columns"
     if not evolve:
         found += [f"{field.name!r} is new" for field in stored if field.name not in there.names]
@@ -107,12 +111,6 @@ def fit_columns(stored: pa.Schema, there: pa.Schema, evolve: bool, shown: str) -
     if found:
         raise ConfigError(f"the table {shown} has other columns than this result: {', '.join(found)}", remedy)
     return pa.schema([there.field(each.name) if each.name in there.names else each for each in stored])
-
-
-def _difference(field: pa.Field, there: pa.Schema) -> list[str]:
-    kind = there.field(field.name).type
-    is_fit = kind == field.type or field.type in _WIDER.get(kind, ())
-    return [] if is_fit else [f"{field.name!r} is {kind} there and {field.type} here"]
 
 
 def merged_schema(columns: pa.Schema, table: DeltaTable | None) -> Schema:
@@ -141,14 +139,11 @@ def _stored(kind: pa.DataType) -> pa.DataType | None:
 
 def _nested(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_struct(kind):
-        return _struct_of([(field.name, _stored(field.type)) for field in kind])
+        fields = [(field.name, _stored(field.type)) for field in kind]
+        return None if any(stored is None for _, stored in fields) else pa.struct(fields)
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
     item = _stored(kind.value_type) if is_list else None
     return None if item is None else pa.list_(pa.field("element", item))
-
-
-def _struct_of(fields: Sequence[tuple[str, pa.DataType | None]]) -> pa.DataType | None:
-    return None if any(kind is None for _, kind in fields) else pa.struct(fields)
 
 
 def _is_date(value: str | None) -> bool:
@@ -244,13 +239,8 @@ def has_deletion_vectors(table: DeltaTable, shown: str) -> bool:
 
 def values_of(actions: pa.Table, names: list[str]) -> list[Mapping[str, str | None]]:
     """Return the values of partition columns of each file, as texts."""
-    columns = [_texts(actions[f"partition.{name}"]) for name in names]
+    columns = [actions[f"partition.{name}"].cast(pa.string()).to_pylist() for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * actions.num_rows
-
-
-def _texts(column: pa.ChunkedArray) -> list[str | None]:
-    found: list[str | None] = column.cast(pa.string()).to_pylist()
-    return found
 
 
 def _version_of(table: DeltaTable, at: TablePath, system: fs.FileSystem, root: str) -> TableVersion:
@@ -271,7 +261,8 @@ def _file(
     folder = path.rpartition("/")[0]
     named = TablePath("", folder).values if folder and all("=" in name for name in folder.split("/")) else ()
     folders = named if {name for name, _ in named} == values.keys() else ()
-    return TableFile(f"{root}/{path}", f"{shown}/{path}", size, rows, _time(time), tuple(values.items()), folders)
+    added = dt.datetime.fromtimestamp(time / 1000, dt.UTC).isoformat()  # Delta has milliseconds
+    return TableFile(f"{root}/{path}", f"{shown}/{path}", size, rows, added, tuple(values.items()), folders)
 
 
 _COLUMNS = ("path", "size_bytes", "modification_time", "num_records")
@@ -281,7 +272,3 @@ def _relative(path: str, shown: str) -> str:
     if "://" in path or path.startswith("/"):
         raise InputError(f"{shown} is a Delta table with a file that is elsewhere: {path}", "read a full copy of it")
     return unquote(path)
-
-
-def _time(milliseconds: int) -> str:
-    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat()

@@ -159,7 +159,9 @@ def chosen(table: Table, text: str | None, shown: str) -> Snapshot | None:
         return metadata.snapshot_by_id(ref.snapshot_id)
     found = metadata.snapshot_by_id(int(text)) if re.fullmatch(r"\d{1,19}", text) else _at(table, text, shown)
     if found is None:
-        raise InputError(f"{shown} has no snapshot {text}", _known(metadata))
+        known = [f"{each.snapshot_id} of {_time(each)}" for each in list(ancestors(metadata))[:3]]
+        do = f"it has {', '.join(known)} and perhaps older ones" if known else "it has none"
+        raise InputError(f"{shown} has no snapshot {text}", do)
     return found
 
 
@@ -172,11 +174,6 @@ def _at(table: Table, text: str, shown: str) -> Snapshot | None:
         raise ConfigError(f"{text!r} names no snapshot of {shown}", do) from None
     time = time if time.tzinfo else time.replace(tzinfo=dt.UTC)
     return table.snapshot_as_of_timestamp(int(time.timestamp() * 1000))
-
-
-def _known(metadata: TableMetadata) -> str:
-    found = [f"{each.snapshot_id} of {_time(each)}" for each in list(ancestors(metadata))[:3]]
-    return f"it has {', '.join(found)} and perhaps older ones" if found else "it has none"
 
 
 def _time(snapshot: Snapshot) -> str:
@@ -246,7 +243,9 @@ class Iceberg:
                 raise InputError(what, "check the address")
             shown = str(address.whole)
             snapshot = chosen(table, version, shown)
-            schema = table.schema() if snapshot is None else _schema_of(table, snapshot, is_newest=version is None)
+            schema = table.schema()
+            if snapshot is not None and version is not None:  # an older snapshot has the columns of its time
+                schema = table.schemas().get(snapshot.schema_id or 0, schema)
             live = files_of(table, address, snapshot)
             _check_readable(live, table, address)
             system, root = file_system(table.io, data_folder(table))
@@ -260,12 +259,6 @@ class Iceberg:
 
 
 KIND = Iceberg()
-
-
-def _schema_of(table: Table, snapshot: Snapshot, is_newest: bool) -> Schema:
-    """Return the columns that a snapshot is read with: of the newest those of the table, else those of its time."""
-    known = table.schemas()
-    return table.schema() if is_newest else known.get(snapshot.schema_id or 0, table.schema())
 
 
 def _numbered(schema: Schema, partitions: Sequence[str], table: Table) -> pa.Schema:

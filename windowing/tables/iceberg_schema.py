@@ -144,13 +144,11 @@ def differences(stored: pa.Schema, schema: Schema, evolve: bool) -> list[str]:
             found.append(f"{shown(field.name)} is {field.field_type} here and {there.field_type} there")
         elif there is None and not evolve:
             found.append(f"the table lacks {shown(field.name)} ({field.field_type})")
-    return [*found, *_lacking([field.name for field in wanted.fields], schema, evolve)]
-
-
-def _lacking(names: Sequence[str], schema: Schema, evolve: bool) -> Iterator[str]:
+    names = [field.name for field in wanted.fields]
     for field in schema.fields:
         if field.name not in names and (field.required or not evolve):
-            yield f"the result lacks {shown(field.name)} ({field.field_type})"
+            found.append(f"the result lacks {shown(field.name)} ({field.field_type})")
+    return found
 
 
 def check_columns(stored: pa.Schema, schema: Schema, evolve: bool, table: str) -> None:

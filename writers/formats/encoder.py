@@ -32,10 +32,6 @@ def concatenate(parts: Sequence[Path], file: IO[bytes]) -> None:
             shutil.copyfileobj(content, file, _STEP)
 
 
-def check_nothing(written: pa.Buffer) -> None:
-    """Accept whatever was written."""
-
-
 @dataclass(frozen=True, slots=True)
 class Encoder:
     """The encoder of one output format.
@@ -43,12 +39,12 @@ class Encoder:
     ``open``: begins a part file that takes tables as they come. Raises `DataError` for a value that has no form in the
         format, and an error of Arrow for a type that has none.
     ``join``: writes part files, in their order, as one stream. Raises `OSError`.
-    ``check``: raises an error of Arrow where a written file cannot be read.
+    ``check``: raises an error of Arrow where a written file cannot be read; None where all can.
     """
 
     open: Open
     join: Callable[[Sequence[Path], IO[bytes]], None] = concatenate
-    check: Callable[[pa.Buffer], None] = check_nothing
+    check: Callable[[pa.Buffer], object] | None = None
 
     def encode(self, tables: Iterable[pa.Table], schema: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
         """Write tables as one part file. Raises as ``open`` does."""

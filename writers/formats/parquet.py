@@ -149,13 +149,14 @@ class _File:
                 write(self.target.empty_table())
 
     def _open(self, first: pa.Table) -> parquet.ParquetWriter:
+        has_nested = any(pa.types.is_nested(kind) for kind in self.target.types)  # these would be named leaf by leaf
         writer = parquet.ParquetWriter(
             self.file,
             first.schema,
             compression=self.compression,
             use_dictionary=[field.name for field in first.schema if self._has_dictionary(first, field)],
             column_encoding={field.name: "DELTA_BINARY_PACKED" for field in self.target if is_integral(field.type)},
-            write_statistics=_columns_with_statistics(self.target),
+            write_statistics=has_nested or [name for name in self.target.names if name not in LABELS],
             store_schema=False,
             write_batch_size=_STEP,
         )
@@ -169,13 +170,6 @@ class _File:
         column = first.column(field.name)
         may_have = is_bytes(field.type) or (pa.types.is_floating(field.type) and not _stays(column))
         return may_have and self.may_be_codes(column)
-
-
-def _columns_with_statistics(schema: pa.Schema) -> bool | list[str]:
-    """Return all columns but labels; where one is nested, which would have to be named leaf by leaf, all."""
-    if any(pa.types.is_nested(field.type) for field in schema):
-        return True
-    return [field.name for field in schema if field.name not in LABELS]
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
@@ -196,7 +190,12 @@ def _sampled_places(size: int) -> npt.NDArray[np.int64]:
 
 def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
     for start in range(0, table.num_rows, ROW_GROUP):
-        writer.write_table(_compact(table.slice(start, ROW_GROUP)), row_group_size=ROW_GROUP)
+        # A row group whose dictionaries hold only used values: the writer stores whole dictionaries
+        group = table.slice(start, ROW_GROUP)
+        for at, field in enumerate(group.schema):
+            if pa.types.is_dictionary(field.type):
+                group = group.set_column(at, field, with_used_values(combined(group.column(at))))
+        writer.write_table(group, row_group_size=ROW_GROUP)
 
 
 def _conform(table: pa.Table, target: pa.Schema) -> pa.Table:
@@ -215,14 +214,6 @@ def _is_writable_dictionary(column: pa.ChunkedArray, target: pa.DataType) -> boo
     return not any(chunk.dictionary.null_count for chunk in column.chunks)
 
 
-def _compact(group: pa.Table) -> pa.Table:
-    """Return a row group whose dictionaries hold only used values: the writer stores whole dictionaries."""
-    for at, field in enumerate(group.schema):
-        if pa.types.is_dictionary(field.type):
-            group = group.set_column(at, field, with_used_values(combined(group.column(at))))
-    return group
-
-
 def _read(part: Path) -> tuple[pa.Schema, Iterator[pa.Table]]:
     return parquet.read_schema(part), _tables(part)
 
@@ -233,11 +224,8 @@ def _tables(part: Path) -> Iterator[pa.Table]:
             yield pa.Table.from_batches([batch])
 
 
-def _check(written: pa.Buffer) -> None:
-    parquet.read_schema(pa.BufferReader(written))  # Arrow writes deeper nesting than it can read
-
-
-ENCODER = Encoder(begin, join_tables(begin, _read), _check)
+# Arrow writes deeper nesting than it can read.
+ENCODER = Encoder(begin, join_tables(begin, _read), lambda written: parquet.read_schema(pa.BufferReader(written)))
 
 
 # Dictionaries without the values that a column does not use.

@@ -113,8 +113,11 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
     Without ``exact``, raises `DataError` for a time outside the years -32767 to 32767, and
     `pyarrow.ArrowNotImplementedError` for a type that has no form in JSON.
     """
-    if exact:
-        array = _simplify(array)
+    if exact and isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if exact and pa.types.is_map(array.type):
+        entry = pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])
+        array = array.cast(pa.list_(entry))
     kind = array.type
     if is_list(kind):
         return _list(array, name, exact)
@@ -131,15 +134,6 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
     return pc.binary_join_element_wise('"', _string(array, name, exact), '"', "")
 
 
-def _simplify(array: pa.Array) -> pa.Array:
-    if isinstance(array.type, pa.BaseExtensionType):
-        array = array.storage
-    if pa.types.is_map(array.type):
-        entry = pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])
-        return array.cast(pa.list_(entry))
-    return array
-
-
 def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -150,7 +144,8 @@ def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
     far = far_ticks(array) if exact else None
     if far is not None:
         near = _string(pc.if_else(far.is_null(), array, pa.scalar(None, kind)), name, exact)
-        counts = pc.binary_join_element_wise(far.cast(pa.string()), f"{_unit(kind)} since 1970-01-01", " ")
+        unit = kind.unit if pa.types.is_timestamp(kind) else "days" if kind == pa.date32() else "ms"
+        counts = pc.binary_join_element_wise(far.cast(pa.string()), f"{unit} since 1970-01-01", " ")
         return pc.coalesce(near, counts)
     if not exact:
         check_years(array, name)
@@ -160,10 +155,6 @@ def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
             return pc.replace_substring(text, " ", "T")
         return pc.binary_replace_slice(text.cast(pa.binary()), 10, 11, b"T").cast(pa.string())
     return text
-
-
-def _unit(kind: pa.DataType) -> str:
-    return kind.unit if pa.types.is_timestamp(kind) else "days" if kind == pa.date32() else "ms"
 
 
 def _in_utf8(array: pa.StringArray) -> pa.StringArray:

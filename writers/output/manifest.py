@@ -47,13 +47,14 @@ def build_manifest(
     None. ``tables``: the files of each enrich table. ``stages``: the stages between the inputs and
     this result, as `stage_entry` returns them. ``expectations``: what the job demanded, and whether it was so.
     """
+    told = None if stream is None else {"order": [*stream.order], "at": [*stream.at], "own": [*stream.own]}
     return {
         "format": FORMAT,
         "spec": spec,
         "job": dict(job),
         "schema": [{"name": field.name, "type": str(field.type)} for field in plain(schema)],
         "order": _order(order, order_why),
-        "stream": _stream(stream),
+        "stream": told,
         "inputs": [asdict(file) for file in inputs],
         "inputs_skipped": skipped,
         "inputs_cut_at": cut_at,
@@ -109,9 +110,3 @@ def _digest(parts: Sequence[Part]) -> str | None:
 
 def _digest_of(part: Part) -> str | None:
     return part.digest if isinstance(part, ResultPart) else None
-
-
-def _stream(stream: StreamInfo | None) -> dict[str, list[str]] | None:
-    if stream is None:
-        return None
-    return {"order": list(stream.order), "at": list(stream.at), "own": list(stream.own)}

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ...windowing.errors import ConfigError, DataError, did_you_mean
 from ..formats.encoder import Write, is_bytes, plain
+from ..formats.text import is_binary
 
 if TYPE_CHECKING:
     from ...windowing.expressions.binding import BoundExpression
@@ -37,7 +38,7 @@ _FRACTION_ZEROS = r"(\.\d*?)0+$"
 
 def can_name(kind: pa.DataType) -> bool:
     """Whether values of a type can be names of folders: no lists, structs, bytes or durations."""
-    is_other = (pa.types.is_nested, _is_bytes, pa.types.is_duration, pa.types.is_interval)
+    is_other = (pa.types.is_nested, is_binary, pa.types.is_duration, pa.types.is_interval)
     return not any(test(kind) for test in is_other) and not isinstance(kind, pa.BaseExtensionType)
 
 
@@ -134,10 +135,6 @@ def _float_text(value: float, kind: pa.DataType) -> str:
 _ODD_FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
-
-
 _FLAG = "--partition-by"
 
 
@@ -175,7 +172,10 @@ class Partitioning:
 
     def values(self, rows: pa.Table) -> list[pa.ChunkedArray]:
         """Return the values of the partition columns. Raises `DataError` for a row for which an expression fails."""
-        return list(self._values(rows))
+        return [
+            rows[name] if expression is None else _evaluate(name, expression, rows)
+            for name, expression in zip(self.columns.names, self.expressions, strict=True)
+        ]
 
     def read_back(self, rows: pa.Table, values: Sequence[pa.ChunkedArray]) -> pa.Table:
         """Return rows with the partition columns as a reader of the folders finds them: the empty text is null."""
@@ -184,10 +184,6 @@ class Partitioning:
             at = rows.schema.get_field_index(name)
             rows = rows.append_column(name, found) if at < 0 else rows.set_column(at, name, found)
         return rows
-
-    def _values(self, rows: pa.Table) -> Iterator[pa.ChunkedArray]:
-        for name, expression in zip(self.columns.names, self.expressions, strict=True):
-            yield rows[name] if expression is None else _evaluate(name, expression, rows)
 
 
 def bind_partitions(
@@ -382,7 +378,7 @@ class _Files:
         """Write the last rows, each folder by itself; rows of folders that were spilled before are spilled, too."""
         for folder in self.open.keys() & tables.keys():
             self._write(folder, tables.pop(folder), self.open[folder][0])
-        self.close()
+        self.leave()
         for folder, table in tables.items():
             if folder in self.spill.places:
                 self.spill.add(folder, table)
@@ -396,10 +392,6 @@ class _Files:
             with self.open_file(folder) as write:
                 for table in _runs(self.spill.read(folder), buffer):
                     self._write(folder, table, write)
-
-    def close(self) -> None:
-        """Close all open files."""
-        self.leave()
 
     def leave(self, *error: Any) -> None:
         """Close all open files; after an ``error``, as the exit of a context takes it, none of them is kept."""

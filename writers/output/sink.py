@@ -150,7 +150,7 @@ def check_types(format: Format, schema: pa.Schema) -> None:
         written = pa.BufferOutputStream()
         try:
             encoder.encode([row], row.schema, written)
-            if pa.types.is_nested(column.type):
+            if encoder.check is not None and pa.types.is_nested(column.type):
                 encoder.check(written.getvalue())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
             kind = str(column.type)
@@ -265,9 +265,15 @@ class FileSink:
                 self._open_spill,
                 partitioning.most_open,
             )
-            if not rows:
-                rows = self._write_nothing(partitioning, name, ends)
-            self._sync_folders(rows)
+            if not rows:  # a file without rows, in the folder of nulls
+                nulls = [pa.chunked_array([pa.nulls(1, kind)]) for kind in partitioning.columns.types]
+                _, (folder,) = folders_of(partitioning.columns.names, nulls)
+                with self._open_in_folder(folder, name, partitioning.files, ends):
+                    rows = {folder: 0}
+            if is_local(self.fs):
+                above = {folder.rsplit("/", up)[0] for folder in rows for up in range(folder.count("/") + 1)}
+                for folder in sorted(above):
+                    atomic_files.sync(Path(self.root, folder))
             return tuple(
                 ResultPart(
                     f"{each}/{name}", rows[each], end.size, end.checksum, digests.of(each), end.statistics, end.tail
@@ -377,21 +383,8 @@ class FileSink:
                 yield write
             ends[folder] = _End(checked.nbytes, checked.checksum, checked.tail, next(iter(found), None))
 
-    def _write_nothing(self, partitioning: Partitioning, name: str, ends: dict[str, _End]) -> dict[str, int]:
-        """Write a file without rows to the folder of nulls; return its folder, with its rows."""
-        columns = partitioning.columns
-        _, (folder,) = folders_of(columns.names, [pa.chunked_array([pa.nulls(1, kind)]) for kind in columns.types])
-        with self._open_in_folder(folder, name, partitioning.files, ends):
-            return {folder: 0}
-
     def _open_spill(self) -> IO[bytes]:
         return tempfile.TemporaryFile(dir=self.staging if is_local(self.fs) else None)
-
-    def _sync_folders(self, folders: Iterable[str]) -> None:
-        if is_local(self.fs):
-            above = {folder.rsplit("/", up)[0] for folder in folders for up in range(folder.count("/") + 1)}
-            for folder in sorted(above):
-                atomic_files.sync(Path(self.root, folder))
 
     def _make_folder(self, name: str, root: str) -> None:
         """Make a folder below a root, but never the root itself: if that is gone, the run has been cancelled."""
@@ -408,8 +401,11 @@ class FileSink:
         if "/" in name:
             self._make_folder(name.rpartition("/")[0], self.root)
         counted = CountingTables(tables, hasher)
-        end = self._encode(name, encode, counted, schema)
-        return ResultPart(name, counted.rows, end.size, end.checksum, counted.digest, tail=end.tail)
+        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.root}/{name}") as file:
+            checked = Checked(file)
+            encode(counted, schema, checked)
+            end = checked.nbytes, checked.checksum, checked.tail  # of what was written: nothing is read again
+        return ResultPart(name, counted.rows, end[0], end[1], counted.digest, tail=end[2])
 
     def _write_for_table(self, name: str, tables: Iterable[pa.Table], files: TableFiles) -> Part:
         found: list[FileStatistics] = []
@@ -428,13 +424,6 @@ class FileSink:
         with output_errors(f"{self.shown}/{name}"), open_file(self.fs, path, is_kept=False) as file:
             encode(counted, schema, file)
             return Part(name, counted.rows, file.tell())
-
-    def _encode(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> _End:
-        """Write tables to a file of the result; return its size and checksum, for which nothing is read again."""
-        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.root}/{name}") as file:
-            checked = Checked(file)
-            encode(tables, schema, checked)
-            return _End(checked.nbytes, checked.checksum, checked.tail)
 
 
 # Write a result to one stream: its part files one after the other, in the order of their names.
