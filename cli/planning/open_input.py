@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -23,19 +23,10 @@ from ...windowing.language.enrichment import Enrichment
 from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column
 from ...windowing.ports import Executor
-from ...windowing.rows.projection import VIRTUAL
-from ...windowing.spark.boot import PendingExecutor
+from ...windowing.rows.projection import VIRTUAL, RowExpressions
 from .request import JobRequest, StageRequest
 
 _MARKS = ("auto", "files", "none")
-
-
-class Starting(Protocol):
-    """A Spark that may still be starting, or what stands in its place."""
-
-    def session(self) -> Executor:
-        """Wait until tasks can run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +48,14 @@ Earlier: TypeAlias = "Callable[[], Iterable[JobRequest]]"
 
 def open_input(
     request: JobRequest,
-    spark: Starting,
+    executor: Executor,
     files: Sequence[str] | None = None,
     known: KnownColumns = NOTHING_KNOWN,
 ) -> FileSource:
     """Open the input of a job's first stage, or only ``files`` of it. Raises what `open_source` raises.
 
-    Spark is waited for only if tasks are needed.
+    ``executor``: scans large text.
     """
-    return open_with(request, PendingExecutor(spark.session), files, known)
-
-
-def open_with(
-    request: JobRequest,
-    executor: Executor,
-    files: Sequence[str] | None = None,
-    known: KnownColumns = NOTHING_KNOWN,
-) -> FileSource:
-    """Open the input of a job as `open_input` does; ``executor``: scans large text."""
     paths = request.inputs if files is None else files
     return open_source(paths, request.reading, executor, known.input, named_columns(request))
 
@@ -87,21 +68,22 @@ def open_unit(request: JobRequest, executor: Executor, earlier: Earlier) -> File
     """
     source, failure = None, None
     try:
-        source = open_with(request, executor)
+        source = open_input(request, executor)
     except NoColumnError as error:
         failure = error
     lacking = _Lacking.of(request, source)
     known: list[Named] = []
     for own in earlier() if lacking else ():
-        before = _opened(own, executor)
-        if before is None:
+        try:
+            before = open_input(own, executor)
+        except InputError:  # it says nothing, or cannot be read any more
             continue
         if found := lacking.found_in(before):
             known.append((before.files[0].path, found))
         if lacking.is_settled(before):
             break
     if known:
-        return open_with(request, executor, known=KnownColumns(tuple(known)))
+        return open_input(request, executor, known=KnownColumns(tuple(known)))
     if source is None:
         assert failure is not None
         raise failure
@@ -163,12 +145,10 @@ class _Lacking:
         return not (self.missing or self.needs_clock or self.needs_all or (self.untyped and not has_rows))
 
 
-def _opened(request: JobRequest, executor: Executor) -> FileSource | None:
-    """Open the input of an earlier unit; None where it says nothing, or cannot be read any more."""
-    try:
-        return open_with(request, executor)
-    except InputError:
-        return None
+def row_expressions(request: JobRequest) -> RowExpressions:
+    """Return the expressions over the rows of a job's input."""
+    options = request.stages[0].options
+    return RowExpressions(options.let, options.where)
 
 
 def named_columns(request: JobRequest) -> frozenset[str]:
@@ -200,10 +180,11 @@ def _named(one: StageRequest) -> Iterator[str]:
     yield from options.where.columns if options.where is not None else ()
     for item in one.calls or ():
         for call in item.calls:
-            yield from _named_by(call)
+            yield from columns_of_call(call)
 
 
-def _named_by(call: AggregateCall) -> Iterator[str]:
+def columns_of_call(call: AggregateCall) -> Iterator[str]:
+    """Yield the columns that a call of an aggregate names."""
     for each in (*call.arguments, call.where):
         if isinstance(each, Column):
             yield each.name
@@ -245,14 +226,11 @@ def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor,
     )
     with _naming(enrichment):
         table = open_source([enrichment.path], reading, executor, known)
-        given = [(name, text) for name, text in request.reading.schema if _is_text(table.schema, name)]
+        texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
+        given = [(name, text) for name, text in request.reading.schema if name in texts]
         if not given:
             return table
         return open_source([enrichment.path], replace(reading, schema=tuple(given)), executor, known)
-
-
-def _is_text(schema: pa.Schema, name: str) -> bool:
-    return name in schema.names and pa.types.is_string(schema.field(name).type)
 
 
 @contextmanager

@@ -131,13 +131,10 @@ def parse_request(options: Mapping[str, Any]) -> JobRequest:
         raise ConfigError(what, "name a job file before IN and OUT, or leave --var out")
     flags["spark_conf"] = pairs(flags.get("spark_conf") or ())
     request = request_of(make_job({**flags, **named}, read_job_file(path, variables) if path else None, parse_schema))
-    return replace(request, notes=_notes(request.job), file=path)
-
-
-def _notes(job: Job) -> tuple[str, ...]:
-    called = [alias_of(text) for stage in job.stages for text in stage.agg]
+    called = [alias_of(text) for stage in request.job.stages for text in stage.agg]
     names = dict.fromkeys(name for name in called if name is not None)
-    return tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
+    notes = tuple(f"{name} is called {ALIASES[name]} here, and so is its column" for name in names)
+    return replace(request, notes=notes, file=path)
 
 
 def request_of(job: Job) -> JobRequest:

@@ -98,8 +98,9 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
     where the next stage could not read a column of its result.
     """
-    advise, delimit, look = _adviser(request, source), partial(_other_delimiter, source), _looker(request, source)
-    dates = columns_of_folders(source.base if isinstance(source, EnrichedSource) else source)
+    read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
+    advise, delimit, look = _adviser(request, read), partial(_other_delimiter, read), _looker(request, read)
+    dates = columns_of_folders(read)
     stage_input = _Input(source.schema, source.stream, source.explain_type, advise, look, delimit, False, dates)
     planned: list[StagePlan] = []
     for stage in request.stages:
@@ -111,14 +112,13 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                 stage_input = _Input(
                     schema_after_parquet(plan.schema),
                     stream_of(plan),
-                    _unexplained,
-                    _unexplained,
+                    lambda _: None,
+                    lambda _: None,
                     no_look,
-                    _unsaid,
+                    lambda: None,
                     is_stage=True,
                 )
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
-    read = source.base if isinstance(source, EnrichedSource) else source
     found: Mapping[str, str] = getattr(read, "type_places", {})
     first = replace(planned[0], enrichments=texts, places=found)
     return (_with_tables(first, source), *planned[1:])
@@ -187,26 +187,19 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
         error.do = stage_input.delimit() or error.do
         raise
     schema = plan.projection.schema
-    _check_levels(plan, schema)
-    return StagePlan(request, schema, plan, _result_schema(plan, stage.plain), _marks(request, stage_input, plan))
-
-
-def _check_levels(plan: Plan, schema: pa.Schema) -> None:
     for name in plan.columns:
         if (levels := _levels(schema.field(name).type)) > _DEEPEST:
             what = f"column {name!r} nests {levels} levels, and a column that a job needs may nest {_DEEPEST}"
             raise ConfigError(what, f'leave it out, or read it as text with --schema "{name}:string"')
+    left_out = {*plan.stream_names, *plan.place_names, MARK} if stage.plain and not plan.options.plain else set()
+    result = pa.schema([field for field in plan.schema if field.name not in left_out])
+    return StagePlan(request, schema, plan, result, _marks(request, stage_input, plan))
 
 
 def _levels(kind: pa.DataType) -> int:
     if not pa.types.is_nested(kind):
         return 0
     return 1 + max((_levels(kind.field(at).type) for at in range(kind.num_fields)), default=0)
-
-
-def _result_schema(plan: Plan, plain: bool) -> pa.Schema:
-    left_out = {*plan.stream_names, *plan.place_names, MARK} if plain and not plan.options.plain else set()
-    return pa.schema([field for field in plan.schema if field.name not in left_out])
 
 
 def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
@@ -230,9 +223,7 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
     return f"column:{stage.marks}"
 
 
-def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str | None]:
-    read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
-
+def _adviser(request: JobRequest, read: Source) -> Callable[[str | None], str | None]:
     def advise(column: str | None) -> str | None:
         if column is not None and column not in read.schema.names:
             return None
@@ -243,9 +234,7 @@ def _adviser(request: JobRequest, source: Source) -> Callable[[str | None], str 
     return advise
 
 
-def _looker(request: JobRequest, source: Source) -> Look:
-    read = source.base if isinstance(source, EnrichedSource) else source
-
+def _looker(request: JobRequest, read: Source) -> Look:
     def look(column: str) -> Epoch | None:
         if column not in read.schema.names:
             return None
@@ -257,19 +246,10 @@ def _looker(request: JobRequest, source: Source) -> Look:
     return look
 
 
-def _other_delimiter(source: Source) -> str | None:
-    read = source.base if isinstance(source, EnrichedSource) else source
+def _other_delimiter(read: Source) -> str | None:
     own = [name for name in read.schema.names if any(mark in name for mark in _DELIMITERS)]
     is_csv = getattr(getattr(read, "reader", None), "delimiter", None) == ","
     if len(own) != 1 or not is_csv:
         return None
     mark = max(_DELIMITERS, key=own[0].count)
     return f"the columns stand between other characters than commas: say --delimiter {_DELIMITERS[mark]}"
-
-
-def _unsaid() -> None:
-    return None
-
-
-def _unexplained(_: str | None) -> str | None:
-    return None

@@ -131,7 +131,7 @@ def observed(observers: Sequence[RunObserver], request: JobRequest, label: str) 
     ``label``: the unit, as it begins the labels of progress.
     """
     if not observers:
-        yield _nobody
+        yield lambda _: None
         return
     run = ObservedRun(request, label.removesuffix(": "), dt.datetime.now(dt.UTC))
     for each in observers:
@@ -148,10 +148,6 @@ def observed(observers: Sequence[RunObserver], request: JobRequest, label: str) 
         for job in committed:
             for each in observers:
                 each.commit(run, job)
-
-
-def _nobody(_: StagedJob) -> None:
-    """Say it to nobody."""
 
 
 class Session(Executor, Protocol):

@@ -58,7 +58,11 @@ class RangeOnState:
 
     @property
     def chain(self) -> StateChain[UnitRecord]:
-        return StateChain(self.state.has_data, self._starts_from, self.state.forgotten)
+        def starts_from_now(label: str | None, record: UnitRecord) -> bool:
+            before = self.state.record(label) if label is not None else None
+            return starts_from(record, before) and has_current_late_rows(self.state, record)
+
+        return StateChain(self.state.has_data, starts_from_now, self.state.forgotten)
 
     def check_same_job(self) -> None:
         """Raise `ConfigError` where units of the range were done by another job, unless they are to be redone."""
@@ -79,10 +83,6 @@ class RangeOnState:
             return replacing(request)
         is_end = self._is_last(former) and self._is_newest(former)
         return rerun_of_finished(request, former, recorded(self.request.job), is_end)
-
-    def _starts_from(self, label: str | None, record: UnitRecord) -> bool:
-        before = self.state.record(label) if label is not None else None
-        return starts_from(record, before) and has_current_late_rows(self.state, record)
 
     def _is_in_range(self, ordinal: int) -> bool:
         return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal

@@ -32,6 +32,7 @@ from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import numbered
 from ...windowing.ports import Executor, InputFile, Split
 from ...windowing.rows.lag_columns import inputs_of
+from ...windowing.spark.boot import PendingExecutor
 from ...windowing.state.state_tables import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
 from ...windowing.support.value_table import value_table
@@ -144,8 +145,10 @@ def identity_changes(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Map
     return [which[name] + text for name in was for text in differences(was[name], now[name])]
 
 
-def known_by(record: UnitRecord, shown: str, request: JobRequest) -> KnownColumns:
+def known_by(record: UnitRecord | None, shown: str, request: JobRequest) -> KnownColumns:
     """Return the columns that a unit on the state ``shown`` has read, and those of its enrich tables."""
+    if record is None:
+        return NOTHING_KNOWN
     identity = record.stages[0].identity
     computed = [name for name, _ in request.stages[0].options.let]
     computed += [name for each in request.enrichments for name in _enriched(each, identity)]
@@ -223,15 +226,14 @@ class IncrementalRun:
         restore_point = None
         if before is not None:
             former = self.state.stage(before.label, stage.name)
-            found = _named(before, stage.name)
+            found = next(each for each in before.stages if each.name == stage.name)
             types = state_types(stage.plan, found.identity, place_of(before, self.state.shown), stage.places)
             restore_point = restore(former, found.registers, stage.plan, types)
         return replace(task, source=source, restore_point=restore_point, state_files=files)
 
     def known(self, request: JobRequest) -> KnownColumns:
         """Return what the state says of the columns of the input and of its enrich tables."""
-        before = self.before
-        return NOTHING_KNOWN if before is None else known_by(before, self.state.shown, request)
+        return known_by(self.before, self.state.shown, request)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``.
@@ -286,7 +288,7 @@ class UnitRun:
         """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""
         if self.mode.input_rows is not None:
             return self.mode.input_rows.source
-        return open_input(request, context.spark, known=self.known(request))
+        return open_input(request, PendingExecutor(context.spark.session), known=self.known(request))
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         self.mode.check(stages)
@@ -351,10 +353,9 @@ class UnitRun:
 
         ``deciding``: of each stage, which numbers count.
         """
-        registers = [(stage.name, stage.registers) for stage in stages]
-        is_comparable = registers == [(stage.name, stage.registers) for stage in former.stages]
+        now, then = ([(stage.name, stage.registers) for stage in each] for each in (stages, former.stages))
         state = self.mode.state
-        if not is_comparable or not state.has_data(former.label):
+        if now != then or not state.has_data(former.label):
             return Sameness(decides=False, numbers=False)
         both = [
             (
@@ -375,10 +376,6 @@ def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
 
 def _same_stage(both: tuple[ParquetStateFiles, ParquetStateFiles, DecidingNumbers]) -> Sameness:
     return same_tables(*both)
-
-
-def _named(record: UnitRecord, name: str) -> StageRecord:
-    return next(stage for stage in record.stages if stage.name == name)
 
 
 def _stage_record(stage_run: StageRun) -> StageRecord:

@@ -27,7 +27,7 @@ from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord
 from ..console.amounts import count_of
-from ..planning.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, open_input
+from ..planning.open_input import enriched_input, open_input, row_expressions
 from ..planning.request import JobRequest
 from ..planning.stage_plans import plan_stages
 from .context import RunContext
@@ -78,7 +78,7 @@ def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit, previous
     if request.job.late != "redo":
         return LateRows(unit, request, None, {})
     before = None if previous is None else late.state.record(previous)
-    source = open_input(request, late.context.spark, known=_known(late, before, request))
+    source = _open(late, request, None, before)
     return LateRows(unit, request, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
 
 
@@ -97,16 +97,24 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[Com
         previous = record.previous
         if previous is not None and late.state.record(previous) is None and previous not in late.state.forgotten():
             raise missing_unit_error(record.label, previous)
-        kept = tuple(each for each in record.borrowed if _is_still_borrowed(late.state, each, record, unit))
-        wanted = (*kept, late_rows) if record.label in found.rows else kept
-        why = _why_rerun(record, prior, wanted, unit, found.rows)
+        lenders = [(each, late.state.record(each.label)) for each in record.borrowed]
+        wanted = tuple(
+            each for each, by in lenders if by is not None and by.ordinal < unit.ordinal and record.label in by.lent
+        )
+        wanted = (*wanted, late_rows) if record.label in found.rows else wanted
+        if wanted == record.borrowed:
+            why = None if starts_from(record, prior) else STALE
+        elif record.label in found.rows:
+            why = f"it takes {count_of(found.rows[record.label], 'late row')} of {unit.label}"
+        else:
+            why = "late rows that it has read are no longer its own"
         if why:
             note_of_unit(late.context, f"{record.label} is run again: {why}", unit=record.label, runs=True, why=why)
             if prior is not None and not late.state.has_data(prior.label):
                 what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
                 raise ConfigError(what, "a higher --keep keeps more states")
             request, files = late.job_of(record)
-            own = open_input(request, late.context.spark, files, _known(late, prior, request))
+            own = _open(late, request, files, prior)
             rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
             incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
             yield run_job(request, incremental, late.context)
@@ -161,7 +169,11 @@ def _late_rows(
         oldest = next(iter(rows))
         words = f"{count_of(before[-1], 'row')} of {unit.label} {'belongs' if before[-1] == 1 else 'belong'}"
         _check(late, request, unit, source, earlier, f"{words} to units before it")
-        _check_has_state(late.state, earlier, oldest, f"{words} to {oldest} or before it")
+        begin = next((one for one, record in pairwise(earlier) if record.label == oldest), None)
+        if begin is not None and not late.state.has_data(begin.label):
+            what = f"{words} to {oldest} or before it, and the state of {begin.label}, which that begins from"
+            do = "reject late rows with --late reject; a higher --keep keeps more states"
+            raise ConfigError(f"{what}, is no longer kept", do)
         late.context.messages.note(f"{words} to units before it, back to {oldest}", late=before[-1], back_to=oldest)
     return rows
 
@@ -172,34 +184,12 @@ def _check(
     do = "reject late rows with --late reject"
     if source.stream is not None:
         raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
-    executor, known = PendingExecutor(late.context.spark.session), _known(late, earlier[-1], request)
+    executor, known = PendingExecutor(late.context.spark.session), known_by(earlier[-1], late.state.shown, request)
     stages = plan_stages(request, enriched_input(request, source, executor, known))
     if stages[0].plan.takes_marks and stages[0].marks == FILES:
         what = f"{words}, and its window marks are the ends of files, which say nothing of parts of a file"
         raise ConfigError(what, f"say --marks COLUMN, or {do}")
     IncrementalRun(late.state, unit, earlier[-1].label, late.keep).check(stages)
-
-
-def _check_has_state(state: State, earlier: Sequence[UnitRecord], label: str, words: str) -> None:
-    before = next((one for one, record in pairwise(earlier) if record.label == label), None)
-    if before is not None and not state.has_data(before.label):
-        what = f"{words}, and the state of {before.label}, which that begins from, is no longer kept"
-        raise ConfigError(what, "reject late rows with --late reject; a higher --keep keeps more states")
-
-
-def _is_still_borrowed(state: State, rows: BorrowedRows, record: UnitRecord, unit: Unit) -> bool:
-    source = state.record(rows.label)
-    return source is not None and source.ordinal < unit.ordinal and record.label in source.lent
-
-
-def _why_rerun(
-    record: UnitRecord, prior: UnitRecord | None, wanted: Sequence[BorrowedRows], unit: Unit, rows: Mapping[str, int]
-) -> str | None:
-    if tuple(wanted) != record.borrowed and record.label in rows:
-        return f"it takes {count_of(rows[record.label], 'late row')} of {unit.label}"
-    if tuple(wanted) != record.borrowed:
-        return "late rows that it has read are no longer its own"
-    return None if starts_from(record, prior) else STALE
 
 
 def _unit_input_rows(
@@ -216,33 +206,28 @@ def _unit_input_rows(
     after, before = _position(late.state, prior), _position(late.state, record)
     ranges, borrowed = [SourceRange(own, 0, after if record.lent else None, None, expressions)], []
     for rows in wanted:
-        ordinal, source = sources.get(rows.label) or _open_unit_input(late, rows.label, prior)
+        if rows.label in sources:
+            ordinal, source = sources[rows.label]
+        else:
+            lender = late.state.record(rows.label)
+            assert lender is not None
+            ordinal, source = lender.ordinal, _open(late, *late.job_of(lender), prior)
         ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before, expressions))
         borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
     return UnitInputRows(merge(ranges), from_root(own.files), record.lent, tuple(borrowed))
 
 
-def _open_unit_input(late: LateBackfill, label: str, prior: UnitRecord | None) -> tuple[int, FileSource]:
-    """Open the input of a finished unit for one that begins from ``prior``; return its ordinal, and the input."""
-    record = late.state.record(label)
-    assert record is not None
-    request, files = late.job_of(record)
-    return record.ordinal, open_input(request, late.context.spark, files, _known(late, prior, request))
-
-
-def _known(late: LateBackfill, record: UnitRecord | None, request: JobRequest) -> KnownColumns:
-    return NOTHING_KNOWN if record is None else known_by(record, late.state.shown, request)
+def _open(
+    late: LateBackfill, request: JobRequest, files: Sequence[str] | None, before: UnitRecord | None
+) -> FileSource:
+    """Open an input, or only ``files`` of it, with the types that the unit ``before`` knows."""
+    executor = PendingExecutor(late.context.spark.session)
+    return open_input(request, executor, files, known_by(before, late.state.shown, request))
 
 
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:
     """Return the largest order values up to the end of a unit, of its first stage: one row; None where it has none."""
     return None if record is None else state.stage(record.label, record.stages[0].name).read_table("position")
-
-
-def row_expressions(request: JobRequest) -> RowExpressions:
-    """Return the expressions over the rows of a job's input."""
-    options = request.stages[0].options
-    return RowExpressions(options.let, options.where)
 
 
 def unit_of(record: UnitRecord) -> Unit:

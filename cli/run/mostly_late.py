@@ -31,6 +31,7 @@ from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import is_mostly_late
 from ..console.messages import Messages
+from ..planning.open_input import row_expressions
 from ..planning.request import JobRequest, stage_prefix
 from .context import StagedJob, StageRun
 
@@ -90,16 +91,10 @@ def announce_late(
         ahead = _row_ahead(job, run, earlier, executor()) if run is job.stage_runs[0] else None
         words = f"{label}{stage_prefix(request, run.stage.name)}{late:,} of {counts.rows_in:,} rows came late"
         place = None if ahead is None else ahead.place
-        messages.note(f"{words}{_behind(ahead)}; {_advice(run.stage.plan, ahead, earlier)}", late=late, place=place)
-
-
-def _behind(ahead: _Ahead | None) -> str:
-    if ahead is None:
-        return ""
-    if ahead.place is not None:
-        return f", behind {ahead.value} at {ahead.place}"
-    files = f" of {ahead.unit.label}, whose files do not have it any more" if ahead.unit is not None else ""
-    return f", behind {ahead.value}{files}"
+        if ahead is not None:
+            lost = f" of {ahead.unit.label}, whose files do not have it any more" if ahead.unit is not None else ""
+            words += f", behind {ahead.value}" + (f" at {place}" if place is not None else lost)
+        messages.note(f"{words}; {_advice(run.stage.plan, ahead, earlier)}", late=late, place=place)
 
 
 def _advice(plan: Plan, ahead: _Ahead | None, earlier: EarlierUnits | None) -> str:
@@ -147,7 +142,7 @@ def _behind_watermark(
     plan, name = run.stage.plan, str(run.stage.plan.options.event_time)
     if not _has(request, own, name):
         return None
-    highest = executor.map("late rows", partial(_highest, own, _expressions(request), plan), own.splits)
+    highest = executor.map("late rows", partial(_highest, own, row_expressions(request), plan), own.splits)
     here = max((each for each in highest if each is not None), default=None)
     unit, last = None, here
     for record in () if earlier is None else earlier.chain:
@@ -187,17 +182,12 @@ def _place_in_unit(request: JobRequest, unit: UnitRecord, sought: _Sought, execu
 def _place(source: Input, request: JobRequest, sought: _Sought, executor: Executor) -> str | None:
     if not all(_has(request, source, name) for name in sought.names):
         return None
-    found = executor.map("late rows", partial(_first, source, _expressions(request), sought), source.splits)
+    found = executor.map("late rows", partial(_first, source, row_expressions(request), sought), source.splits)
     return next((place for place in found if place is not None), None)
 
 
 def _has(request: JobRequest, source: Input, name: str) -> bool:
-    return name in source.schema.names or name in (let for let, _ in _expressions(request).let)
-
-
-def _expressions(request: JobRequest) -> RowExpressions:
-    options = request.stages[0].options
-    return RowExpressions(options.let, options.where)
+    return name in source.schema.names or name in (let for let, _ in row_expressions(request).let)
 
 
 def _rows(source: Any, expressions: RowExpressions, names: Sequence[str], split: Split) -> tuple[pa.RecordBatch, Any]:

@@ -41,16 +41,8 @@ from .reports import announce, announce_window, check_expectations, manifests_of
 # The engine reads samples on the driver while Java starts, so nothing may wait for Spark before the engine does.
 
 
-class StageExecutor(Executor, Protocol):
-    """An `Executor` that can be given the name of what it runs."""
-
-    def named(self, label: str, rows: int) -> StageExecutor:
-        """Return the executor of a stage; ``label`` begins its progress, ``rows`` is how many rows its tasks read."""
-        ...
-
-
 class SparkStageExecutor(PendingExecutor):
-    """A `StageExecutor` over the Spark of a command.
+    """An `Executor` over the Spark of a command that can be given the name of what it runs.
 
     ``context``: the context of the command.
     ``label``: the beginning of the labels of the progress.
@@ -62,7 +54,7 @@ class SparkStageExecutor(PendingExecutor):
         self._context, self._label, self._rows = context, label, rows
 
     def named(self, label: str, rows: int) -> SparkStageExecutor:
-        """Return the executor of a stage of this run."""
+        """Return the executor of a stage; ``label`` begins its progress, ``rows`` is how many rows its tasks read."""
         return SparkStageExecutor(self._context, self._label + label, rows)
 
     def _session(self) -> Session:
@@ -146,7 +138,7 @@ class RunMode(Protocol[R_co]):
 def run_stages(
     plan: JobPlan,
     run: OpenRun[Any],
-    executor: StageExecutor,
+    executor: SparkStageExecutor,
     announce: Callable[[LargestWindow], None] | None = None,
 ) -> list[StageRun]:
     """Run the stages of a job one after the other, and write their parts. Nothing is committed.
@@ -322,9 +314,8 @@ class PlainRun:
         """None: there is no state."""
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource:
-        if self.earlier is None:
-            return open_input(request, context.spark)
-        return open_unit(request, PendingExecutor(context.spark.session), self.earlier)
+        executor = PendingExecutor(context.spark.session)
+        return open_input(request, executor) if self.earlier is None else open_unit(request, executor, self.earlier)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Accept all stages."""

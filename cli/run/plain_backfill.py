@@ -72,9 +72,12 @@ def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[Inpu
     """
     manifests = [read_result(output) for output in outputs]
     files = list(files)
-    return all(
-        each is not None and same_job(each["job"], job) and same_inputs(_all_inputs(each), files) for each in manifests
-    )
+    for each in manifests:
+        if each is None or not same_job(each["job"], job):
+            return False
+        if not same_inputs([*_inputs(each), *chain.from_iterable(_tables(each).values())], files):
+            return False
+    return True
 
 
 def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
@@ -106,10 +109,6 @@ def _tables(manifest: Mapping[str, Any]) -> dict[str, tuple[InputFile, ...]]:
     """Return the files of enrich tables by name; a result of an older version has none."""
     tables = manifest.get("enrich") or {}
     return {name: tuple(InputFile(**file) for file in files) for name, files in tables.items()}
-
-
-def _all_inputs(manifest: Mapping[str, Any]) -> list[InputFile]:
-    return [*_inputs(manifest), *(file for files in _tables(manifest).values() for file in files)]
 
 
 _FARTHEST = 62
@@ -152,7 +151,7 @@ class PlainBackfill:
         own = own_request(self.request, self.input_paths, unit, found)
         earlier = partial(earlier_jobs, self.request, self.input_paths, unit)
         run_job(own, PlainRun(time.perf_counter(), f"{unit.label}: ", earlier), self.context)
-        record = self._record(unit)
+        record = finished_record(self.request, self.input_paths, unit)
         assert record is not None
         report_unit(record, self.context.messages)
         yield record
@@ -163,9 +162,6 @@ class PlainBackfill:
 
     def note(self, text: str, **fields: Any) -> None:
         note_of_unit(self.context, text, **fields)
-
-    def _record(self, unit: Unit) -> ResultRecord | None:
-        return finished_record(self.request, self.input_paths, unit)
 
 
 def own_request(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:

@@ -150,7 +150,14 @@ def _input_to_run(
     elif found is not None and not _is_same(found, record):
         why = "its input is not what it was"
     elif reason := mode.why_rerun(record):
-        if stays := _why_not_rerun(reason, found, before, mode):
+        stays = None
+        if not reason.is_free:
+            stays = "; --redo runs it again and replaces that"
+        elif found is None:
+            stays = ", and its input is gone"
+        elif not mode.chain.is_kept(before):
+            stays = ", and the state before it is no longer kept"
+        if stays:
             why = f"{reason.text}{stays}"
             mode.note(f"{unit.label} is done, but {why}", unit=unit.label, runs=False, why=why)
             return None
@@ -162,14 +169,6 @@ def _input_to_run(
         raise InputError(what, "put its files back where they were")
     mode.note(f"{unit.label} is run again: {why}", unit=unit.label, runs=True, why=why)
     return found
-
-
-def _why_not_rerun(reason: RerunReason, found: UnitInput | None, before: R | None, mode: BackfillMode[R]) -> str | None:
-    if not reason.is_free:
-        return "; --redo runs it again and replaces that"
-    if found is None:
-        return ", and its input is gone"
-    return None if mode.chain.is_kept(before) else ", and the state before it is no longer kept"
 
 
 def _find(unit: Unit, mode: BackfillMode[R]) -> UnitInput | None:

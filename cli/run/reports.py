@@ -123,12 +123,21 @@ def announce(plan: JobPlan, with_choices: bool, messages: Messages) -> None:
             _report_order(stage, which, stage is plan.stages[0], messages)
             _report_zone(stage, which, messages)
             if stage.plan.takes_marks:
-                from_input = _WHERE.get(stage.marks, stage.marks.replace(":", " "))
-                where = "the stage before" if stage.marks == STREAM and stage is not plan.stages[0] else from_input
+                where = place_of_marks(stage, stage is plan.stages[0])
                 messages.note(f"{which}window marks come from {where}", marks=stage.marks)
-        _report_rows_out(plan, messages)
+        first, rows = plan.stages[0].plan, sum(split.rows for split in plan.source.splits)
+        found = rows_out(first, rows)
+        if found is not None and found > rows:
+            messages.note(f"{first.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
     if skipped := plan.source.skipped:
         messages.note(f"passed over: {few(skipped)}", skipped=len(skipped))
+
+
+def place_of_marks(stage: StagePlan, is_first: bool) -> str:
+    """Return where the window marks of a stage come from, in words."""
+    if stage.marks == STREAM and not is_first:
+        return "the stage before"
+    return _WHERE.get(stage.marks, stage.marks.replace(":", " "))
 
 
 def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
@@ -152,13 +161,6 @@ def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
         "--order-by at say so",
         column=plan.clock,
     )
-
-
-def _report_rows_out(plan: JobPlan, messages: Messages) -> None:
-    stage, rows = plan.stages[0], sum(split.rows for split in plan.source.splits)
-    found = rows_out(stage.plan, rows)
-    if found is not None and found > rows:
-        messages.note(f"{stage.plan.spec} with --emit rows makes {found:,} rows of {rows:,}", rows_out=found)
 
 
 # Whether a unit is as its job demands, before anything is committed (semantics section 14).
@@ -219,19 +221,15 @@ def _outcomes(plan: JobPlan, stage_runs: Sequence[StageRun]) -> Iterator[Expecta
     for bound in plan.expectations:
         if bound.expectation.scope == "numbers":
             assert numbers is not None
-            yield _of_numbers(bound, numbers)
+            evaluated = bound.condition.evaluate(numbers)
+            saw: dict[str, Any] = {name: _plain(numbers[name]) for name in bound.condition.columns}
+            words = ", ".join(f"{name} is {_shown(value)}" for name, value in saw.items())
+            if evaluated.failures is not None:
+                words = ", ".join(filter(None, [words, f"it fails: {evaluated.details[0].as_py()}"]))
+            holds = evaluated.values[0].as_py() is True
+            yield ExpectationOutcome(str(bound.expectation), bound.expectation.on_fail, holds, saw, words)
         else:
             yield _of_rows(bound, next(checks))
-
-
-def _of_numbers(bound: BoundExpectation, numbers: pa.Table) -> ExpectationOutcome:
-    found = bound.condition.evaluate(numbers)
-    holds = found.values[0].as_py() is True
-    saw: dict[str, Any] = {name: _plain(numbers[name]) for name in bound.condition.columns}
-    words = ", ".join(f"{name} is {_shown(value)}" for name, value in saw.items())
-    if found.failures is not None:
-        words = ", ".join(filter(None, [words, f"it fails: {found.details[0].as_py()}"]))
-    return ExpectationOutcome(str(bound.expectation), bound.expectation.on_fail, holds, saw, words)
 
 
 def _of_rows(bound: BoundExpectation, check: RowCheck) -> ExpectationOutcome:

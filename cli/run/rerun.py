@@ -12,12 +12,11 @@ from ...conf.job import Job, with_later_keys, without_units
 from ...readers.files.listing import NoFilesError, list_files
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
-from ...windowing.language.options import AtEnd
 from ...writers.commit.tables import table_of
 from ...writers.places.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..planning.fingerprint import AT_END, absolute, job_differences, new_end
-from ..planning.request import JobRequest, StageRequest, request_of
+from ..planning.request import JobRequest, request_of
 from .units import RerunReason, loss_of
 
 
@@ -33,7 +32,10 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
         raise ConfigError(what, "reject late rows with --late reject")
     outputs = [replace(output, path=restored(output.path, named)) for output in record.outputs]
     for output in outputs:
-        _check_output(record, output)
+        manifest = table_of(output.path).manifest()
+        if manifest is None or manifest.get("run") != record.run:
+            what = f"{record.label} has to be run again, and {output.shown} no longer holds its result"
+            raise ConfigError(what, "put that back, or reject late rows with --late reject")
     files = [restored(file.path, named) for file in record.inputs]
     inputs = [restored(path, named) for path in record.job["input"]]
     bases = tuple(absolute(_fixed(path)) for path in inputs)
@@ -48,20 +50,15 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
 def with_same_end(request: JobRequest, record: UnitRecord) -> JobRequest:
     """Return a job whose stages have the ``at_end`` of those in a record, for the next unit began from that end."""
     ends = [stage["at_end"] for stage in record.job["stages"]]
-    changed = [_ending(one, end) for one, end in zip(request.stages, ends, strict=False)]
+    changed = [
+        replace(
+            one,
+            stage=one.stage.model_copy(update={"at_end": end}),
+            options=replace(one.options, at_end=end),
+        )
+        for one, end in zip(request.stages, ends, strict=False)
+    ]
     return request.with_stages([*changed, *request.stages[len(ends) :]])
-
-
-def _ending(one: StageRequest, end: AtEnd) -> StageRequest:
-    stage = one.stage.model_copy(update={"at_end": end})
-    return replace(one, stage=stage, options=replace(one.options, at_end=end))
-
-
-def _check_output(record: UnitRecord, output: WrittenOutput) -> None:
-    manifest = table_of(output.path).manifest()
-    if manifest is None or manifest.get("run") != record.run:
-        what = f"{record.label} has to be run again, and {output.shown} no longer holds its result"
-        raise ConfigError(what, "put that back, or reject late rows with --late reject")
 
 
 def _check_files(record: UnitRecord, files: Sequence[str], bases: Sequence[str]) -> None:

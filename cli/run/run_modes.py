@@ -67,9 +67,11 @@ def result_is_done(request: JobRequest) -> bool:
     """
     if request.job.mode != "error" or request.is_piped or request.job.limit is not None:
         return False
-    outputs = request.outputs
-    is_there = all(read_result(path) for path in outputs)
-    return is_there and is_done(outputs, recorded(request.job), (*files_of(request), *_table_files(request)))
+    if not all(read_result(path) for path in request.outputs):
+        return False
+    reading = replace(request.reading, bases=(), skip_unreadable=False, version=None)
+    tables = (file for each in request.enrichments for file in list_inputs([each.path], reading))
+    return is_done(request.outputs, recorded(request.job), (*files_of(request), *tables))
 
 
 def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
@@ -104,7 +106,12 @@ def find_next_run(request: JobRequest, state: State) -> NextRun:
     `ConfigError` where a file was read by an earlier unit.
     """
     last = state.records[-1] if state.records else None
-    done, job = _done_before(request, state), recorded(request.job)
+    job, outputs = recorded(request.job), [redacted_path(plain_path(path)) for path in request.outputs]
+
+    def is_same(record: UnitRecord) -> bool:
+        return not differences_of(record, job) and [redacted_path(each.shown) for each in record.outputs] == outputs
+
+    done = already_done(state.records, files_of(request), is_same)
     if done is None:
         return NextRun(request, last)
     before = state.newest_before(done.ordinal)
@@ -124,21 +131,6 @@ def files_of(request: JobRequest) -> tuple[InputFile, ...]:
     return list_inputs(request.job.input, request.reading)
 
 
-def _done_before(request: JobRequest, state: State) -> UnitRecord | None:
-    outputs = [redacted_path(plain_path(path)) for path in request.outputs]
-    job = recorded(request.job)
-
-    def is_same(record: UnitRecord) -> bool:
-        return not differences_of(record, job) and [redacted_path(each.shown) for each in record.outputs] == outputs
-
-    return already_done(state.records, files_of(request), is_same)
-
-
-def _table_files(request: JobRequest) -> tuple[InputFile, ...]:
-    reading = replace(request.reading, bases=(), skip_unreadable=False, version=None)
-    return tuple(file for each in request.enrichments for file in list_inputs([each.path], reading))
-
-
 Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
 
@@ -156,7 +148,9 @@ def run_request(request: JobRequest, context: RunContext, confirm: Confirm | Non
         # Run the units of a range: each by itself, or on a state.
         in_range = units(job.start, job.end, job.unit)
         input_paths = find_input_paths(request, in_range[0], request.job.unit)
-        check = partial(confirm, request, context) if confirm and request.job.confirm_effect is not None else _nothing
+        check: Callable[[], None] = lambda: None
+        if confirm and job.confirm_effect is not None:
+            check = partial(confirm, request, context)
         if request.job.state is None:
             check()
             shared = shared_context(context, request)
@@ -208,10 +202,6 @@ def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
         stage_runs = job.stage_runs
         report_kept(before, state, context.messages)
     return partial(_report_run, found.request, stage_runs, context)
-
-
-def _nothing() -> None:
-    """Confirm what needs no confirmation."""
 
 
 def _run_on_state(

@@ -89,7 +89,11 @@ class Pipes:
             if self._spool is None:
                 if os.isatty(0):
                     note("rows are read from the terminal; end them with Ctrl-D")
-                first = _first_bytes()
+                first = os.read(0, _CHUNK)
+                while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
+                    first += more
+                if not first.strip():
+                    raise InputError("stdin is empty", "pipe something into it, or name a file")
                 form = _form(first) if requested == "auto" else file_format(requested)
                 if requested == "auto":
                     note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
@@ -168,16 +172,6 @@ def _reserve_stdout() -> Iterator[int]:
             sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
-
-
-def _first_bytes() -> bytes:
-    """Read as much of stdin as says its format. Raises `OSError`, and `InputError` where there is nothing."""
-    first = os.read(0, _CHUNK)
-    while first and len(first) < _ENOUGH and (more := os.read(0, _CHUNK)):
-        first += more
-    if not first.strip():
-        raise InputError("stdin is empty", "pipe something into it, or name a file")
-    return first
 
 
 def _form(first: bytes) -> Format:

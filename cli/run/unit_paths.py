@@ -88,7 +88,13 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
 
     Raises `InputError` where one of several inputs has files for the unit and another has none.
     """
-    given = [(path, _paths(path, found, unit)) for path, found in input_paths.inputs]
+    given = []
+    for path, found in input_paths.inputs:
+        if found is None:
+            given.append((path, [(fill(path, unit), before_date(path))]))
+        else:
+            folders = found.folders.get(unit.label, ())
+            given.append((path, [(f"{path.rstrip('/')}/{folder}", path) for folder in folders]))
     skip, version = input_paths.skip_unreadable, input_paths.version
     files = {
         path: [file for below, base in paths for file in _list_files(below, base, skip, version)]
@@ -115,13 +121,10 @@ def find_input(input_paths: InputPaths, unit: Unit) -> UnitInput | None:
 
 
 def _as_inputs(files: Iterable[ListedFile]) -> tuple[InputFile, ...]:
-    return tuple(InputFile(_name(file), file.size, file.mtime) for file in files)
-
-
-def _paths(given: str, found: Partitions | None, unit: Unit) -> list[tuple[str, str]]:
-    if found is None:
-        return [(fill(given, unit), before_date(given))]
-    return [(f"{given.rstrip('/')}/{folder}", given) for folder in found.folders.get(unit.label, ())]
+    named = (
+        (printable(each.place.path) if each.place.is_local else absolute(each.place.shown), each) for each in files
+    )
+    return tuple(InputFile(name, file.size, file.mtime) for name, file in named)
 
 
 def _list_files(path: str, base: str, skip_unreadable: bool, version: str | None) -> Sequence[ListedFile]:
@@ -132,10 +135,6 @@ def _list_files(path: str, base: str, skip_unreadable: bool, version: str | None
     if not listing.files:  # no gap: a result has a part, be it an empty one
         raise InputError(f"{printable(path)} is a result that lacks its parts", "write the result again")
     return order_files(listing, "name").files
-
-
-def _name(file: ListedFile) -> str:
-    return printable(file.place.path) if file.place.is_local else absolute(file.place.shown)
 
 
 def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, ...]:

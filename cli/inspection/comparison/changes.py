@@ -342,8 +342,8 @@ def changes_of(comparison: Comparison, a: pa.Table, b: pa.Table) -> Changes:
         kept |= mask
     return Changes(
         comparison,
-        a.filter(pa.array(_others(len(a), in_a))),
-        b.filter(pa.array(_others(len(b), in_b))),
+        a.filter(pa.array(~np.isin(np.arange(len(a)), in_a))),
+        b.filter(pa.array(~np.isin(np.arange(len(b)), in_b))),
         before.filter(pa.array(kept)),
         after.filter(pa.array(kept)),
         {name: mask[kept] for name, mask in differs.items()},
@@ -403,12 +403,6 @@ def _paired(comparison: Comparison, a: pa.Table, b: pa.Table) -> tuple[npt.NDArr
     return in_a, in_b
 
 
-def _others(size: int, places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    kept = np.ones(size, np.bool_)
-    kept[places] = False
-    return kept
-
-
 def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     """Return where two columns differ: bool (n,)."""
     one, other = (combined(column) for column in (before, after))
@@ -448,19 +442,12 @@ def _difference(
     at: int,
     effects: Sequence[npt.NDArray[np.float64]],
 ) -> Difference:
-    comparison = changes.comparison
+    comparison, (a, b) = changes.comparison, sides
     there = next(side for side in sides if side is not None)
     names = [name for name in comparison.values if kind != "changed" or changes.differs[name][at]]
-    values = {name: _values(sides, name, at) for name in names}
+    values = {name: (None if a is None else a[name][at], None if b is None else b[name][at]) for name in names}
     identity = {name: there[name][at] for name in comparison.identity}
     return Difference(unit, kind, identity, values, tuple(float(effect[at]) for effect in effects))
-
-
-def _values(
-    sides: tuple[pa.Table | None, pa.Table | None], name: str, at: int
-) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    one, other = (None if side is None else side[name][at] for side in sides)
-    return one, other
 
 
 def _sum(column: pa.ChunkedArray) -> Number:

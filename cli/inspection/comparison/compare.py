@@ -9,12 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....readers.files.listing import list_files
-from ....readers.files.result_folders import read_manifest
-from ....readers.files.walk import MANIFEST, ListedFile
+from ....readers.files.walk import MANIFEST
 from ....readers.values.types import arrow_type
 from ....windowing.columns.row_hashes import RowHasher
-from ....windowing.errors import ConfigError, DamagedError, InputError, did_you_mean
+from ....windowing.errors import ConfigError, did_you_mean
 from ....windowing.kinds.registry import kind_of
 from ....windowing.language.parser import parse_window
 from ....windowing.language.spec import HIDDEN
@@ -23,7 +21,15 @@ from ....windowing.ports import Split
 from ....windowing.support.value_table import value_table
 from ....writers.state.layout import is_state
 from ...console.table import is_number
-from ..results.result import ResultFolder, StoredRows, label_of, open_result_folder
+from ..results.result import (
+    ResultFolder,
+    StoredRows,
+    label_of,
+    manifest_of,
+    no_manifest,
+    open_result_folder,
+    results_at_path,
+)
 from .changes import (
     WAITING,
     Comparison,
@@ -82,8 +88,9 @@ class ResultPair:
     def has_digests(self) -> bool:
         if self.a is None or self.b is None:
             return False
-        one, other = self.a.manifest, self.b.manifest
-        return bool(one.get("digest") and other.get("digest")) and _is_same_schema(one, other)
+        sides = (self.a.manifest, self.b.manifest)
+        one, other = (sorted((each["name"], each["type"]) for each in side["schema"]) for side in sides)
+        return all(side.get("digest") for side in sides) and one == other
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,24 +137,15 @@ def pairs_of(a: str, b: str) -> list[ResultPair]:
 def _results(path: str) -> dict[str, Side]:
     if is_state(path):
         raise ConfigError(f"{path} is a state", "name the outputs of its units")
-    manifests = list_files([path], skip_unreadable=True).manifests
-    if not manifests:
-        raise InputError(f"{path} is no result of wincli", "name the folder that a run wrote")
-    base = path.rstrip("/")
-    if manifests[0].below == MANIFEST:
-        return {"": Side(path, _manifest(manifests[0]))}
-    sides = [(label_of(each), f"{base}/{each.below.removesuffix(MANIFEST).rstrip('/')}", each) for each in manifests]
-    return {label: Side(shown, _manifest(each)) for label, shown, each in sides}
-
-
-def _manifest(file: ListedFile) -> dict[str, Any]:
-    try:
-        manifest = read_manifest(file.place)
-        if not isinstance(manifest["rows_out"], int) or not {"parts", "schema"} <= manifest.keys():
-            raise ValueError("it lacks a key")
-    except (ValueError, KeyError) as error:
-        raise DamagedError(f"{file.place.shown} is no manifest of wincli", "write the result again") from error
-    return manifest
+    found = results_at_path(path, "is no result of wincli", "name the folder that a run wrote")
+    is_single = found[0][0].below == MANIFEST
+    sides = {}
+    for file, folder in found[:1] if is_single else found:
+        manifest = manifest_of(file)
+        if not isinstance(manifest.get("rows_out"), int) or not {"parts", "schema"} <= manifest.keys():
+            raise no_manifest(file)
+        sides["" if is_single else label_of(file)] = Side(folder, manifest)
+    return sides
 
 
 def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: Sequence[str] = ()) -> Columns:
@@ -225,11 +223,6 @@ def _stream_names(manifest: Mapping[str, Any]) -> list[str]:
     stream = manifest.get("stream") or {"order": (), "own": ()}
     names = {*stream["order"], *stream.get("own", ()), MARK}
     return [name for name in names if name.startswith("_")]
-
-
-def _is_same_schema(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    columns = [sorted((each["name"], each["type"]) for each in manifest["schema"]) for manifest in (one, other)]
-    return columns[0] == columns[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,9 +334,10 @@ def _compare_pair(
     sort = request.sort
     if sort is not None and (sort not in columns.values or not is_number(columns.schema.field(sort).type)):
         what = f"--sort: {sort!r} is no column of numbers that is compared"
-        raise ConfigError(what, f"name one of {', '.join(_numbers(columns)) or 'another pair of results'}")
+        numbers = [name for name in columns.values if is_number(columns.schema.field(name).type)]
+        raise ConfigError(what, f"name one of {', '.join(numbers) or 'another pair of results'}")
     comparison = Comparison(columns.identity, columns.values, columns.schema, request.tolerance, sort)
-    a, b = _Rows(one, other, columns).tables(), _Rows(other, one, columns).tables()
+    a, b = _tables(one, other, columns), _tables(other, one, columns)
     decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
     for in_a, in_b in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
         pairs = without_equals(in_a, in_b, columns.schema, decides) if columns.number else (in_a, in_b)
@@ -355,46 +349,27 @@ def _compare_pair(
     return replace(found, columns=columns), comparison.numeric
 
 
-def _numbers(columns: Columns) -> list[str]:
-    return [name for name in columns.values if is_number(columns.schema.field(name).type)]
+def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Columns) -> Iterator[pa.Table]:
+    """Yield the rows of one side that can differ from those of the other, in the types of the comparison.
 
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of one side that can differ from those of the other: parts with equal digests cancel each other unread.
-
-    ``result``: the side; None: it has no rows.
-    ``other``: the other side.
-    ``columns``: those to read.
+    Mark-only rows are left out, and parts with equal digests cancel each other unread. ``result``: the side; None: it
+    has no rows.
     """
-
-    result: ResultFolder | None
-    other: ResultFolder | None
-    columns: Columns
-
-    def tables(self) -> Iterator[pa.Table]:
-        """Yield the rows, without mark-only ones, in the types of the comparison."""
-        if self.result is None:
-            return
-        schema, names = self.columns.schema, list(self.columns.schema.names)
-        has_marks = MARK in self.result.schema.names
-        wanted = [name for name in names if name != NUMBER]
-        wanted += [name for name in (WINDOW if self.columns.number else None, MARK if has_marks else None) if name]
-        for table in without_files(self.result.rows, self._skipped()).tables(list(dict.fromkeys(wanted))):
-            rows = table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True)) if has_marks else table
-            yield (_numbered(rows) if self.columns.number else rows).select(names).cast(schema)
-
-    def _skipped(self) -> list[str]:
-        if self.result is None or self.other is None or self.columns.differ:
-            return []
-        left = [part.get("digest") for part in self.other.manifest["parts"]]
-        mine = [part.get("digest") for part in self.result.manifest["parts"]]
-        skipped = []
-        for part in self.result.manifest["parts"]:
-            digest = part.get("digest")
+    if result is None:
+        return
+    skipped = []
+    if other is not None and not columns.differ:
+        left, mine = ([part.get("digest") for part in side.manifest["parts"]] for side in (other, result))
+        for part, digest in zip(result.manifest["parts"], mine, strict=True):
             if digest is not None and left.count(digest) == mine.count(digest):
                 skipped.append(part["name"])
-        return skipped
+    schema, names = columns.schema, list(columns.schema.names)
+    has_marks = MARK in result.schema.names
+    wanted = [name for name in names if name != NUMBER]
+    wanted += [name for name in (WINDOW if columns.number else None, MARK if has_marks else None) if name]
+    for table in without_files(result.rows, skipped).tables(list(dict.fromkeys(wanted))):
+        rows = table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True)) if has_marks else table
+        yield (_numbered(rows) if columns.number else rows).select(names).cast(schema)
 
 
 def _numbered(rows: pa.Table) -> pa.Table:

@@ -11,10 +11,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from ....readers.files.listing import list_files
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, RowHasher, hasher_of, type_text
-from ....windowing.errors import DamagedError, InputError, WincliError, shown
+from ....windowing.errors import DamagedError, WincliError, shown
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....windowing.support.file_systems import check_file
 from ....windowing.support.redaction import redacted, redacted_path
@@ -31,7 +30,7 @@ from ...console.messages import DATA, OK
 from ...console.streams import json_text, say
 from ...console.table import is_number
 from ...run.units import loss_of
-from ..results.result import ResultFolder, StoredRows, open_result_folder
+from ..results.result import ResultFolder, StoredRows, open_result_folder, results_at_path
 from .changes import Difference, Number, Tally
 from .compare import WINDOW, Diff, DiffRequest, UnitDiff, compare, schema_of, without_files
 
@@ -73,13 +72,8 @@ def verify(path: str) -> Verification:
     if is_state(path):
         _verify_state(path, found)
         return found
-    manifests = list_files([path], skip_unreadable=True).manifests
-    if not manifests:
-        raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
-    base = path.rstrip("/")
-    for each in manifests:
-        below = each.below.removesuffix(MANIFEST).rstrip("/")
-        _verify_result(f"{base}/{below}" if below else path, found)
+    for _, folder in results_at_path(path):
+        _verify_result(folder, found)
     return found
 
 
@@ -131,8 +125,15 @@ def _verify_result(path: str, found: Verification, shown: str | None = None) -> 
         found.files += len(_files_of(manifest))
         found.unsummed += any(part.get(CHECKSUM) is None for part in _files_of(manifest))
         found.damage += damage
-        if not damage:
-            _verify_rows(place, path, manifest, found)
+        if damage:
+            return
+        try:
+            result = open_result_folder(path)
+        except WincliError as error:
+            found.damage.append(error.what)
+            return
+        found.damage += [*_damage_of_rows(place, result, found), *_damage_of_rejects(place, manifest)]
+        found.rows += manifest["rows_out"]
     except (KeyError, TypeError, ValueError, AttributeError):
         found.damage.append(f"{place.shown}/{MANIFEST}: it is no manifest of wincli")
 
@@ -210,16 +211,6 @@ def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[st
     expected = sum(sum(reasons.values()) for reasons in here)
     if (rejects := sum(part["rows"] for part in manifest["rejects"])) != expected:
         yield f"{file}: {rejects:,} rows are in the rejects, and {expected:,} were rejected"
-
-
-def _verify_rows(place: Place, path: str, manifest: Mapping[str, Any], found: Verification) -> None:
-    try:
-        result = open_result_folder(path)
-    except WincliError as error:
-        found.damage.append(error.what)
-        return
-    found.damage += [*_damage_of_rows(place, result, found), *_damage_of_rejects(place, manifest)]
-    found.rows += manifest["rows_out"]
 
 
 def _damage_of_rows(place: Place, result: ResultFolder, found: Verification) -> Iterator[str]:
@@ -482,13 +473,9 @@ def _listed(difference: Difference) -> dict[str, Any]:
 def _plain(value: pa.Scalar | None) -> Any:
     if value is None or not value.is_valid:
         return None
-    found = value.as_py() if _is_plain(value.type) else str(value)
+    plain_types = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
+    found = value.as_py() if any(is_type(value.type) for is_type in plain_types) else str(value)
     return str(found) if isinstance(found, float) and not math.isfinite(found) else found
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    is_plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string)
-    return any(each(kind) for each in is_plain)
 
 
 # ``wincli diff`` and ``wincli verify``: from their options to stdout and an exit code.

@@ -34,12 +34,11 @@ from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
 from ...console.messages import Messages
 from ...planning.fingerprint import absolute, same_inputs
 from ...planning.job_plan import open_outputs, plan_job
-from ...planning.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns
+from ...planning.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions
 from ...planning.request import JobRequest, request_of
 from ...planning.stage_plans import StagePlan, plan_stages
 from ...run.context import owner
 from ...run.incremental_run import known_by
-from ...run.late_rows import row_expressions
 from ...run.pipeline import PlainRun, loaded_tables
 from ...run.run_modes import local_context, run_request
 from ..results.result import ResultFolder, open_result_folder
@@ -113,13 +112,11 @@ def _above(path: str) -> str:
 def _folder_of_result(path: str) -> str | None:
     if "://" not in path:
         return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
-    return next((folder for folder in _folders_above(path) if is_result(folder)), None)
-
-
-def _folders_above(uri: str) -> Iterator[str]:
-    head, sign, query = uri.partition("?")
+    head, sign, query = path.partition("?")
     while "/" in (head := head.rpartition("/")[0]).partition("://")[2]:
-        yield head + sign + query
+        if is_result(folder := head + sign + query):
+            return folder
+    return None
 
 
 def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
@@ -142,22 +139,12 @@ def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
 _POSITION = "position"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedUnits:
-    """The rows of all units of a state.
-
-    ``source``: those that the units took, whose windows are those of one run over them.
-    ``late``: those that they rejected because they sort before the rows of earlier units; None: there are none.
-    """
-
-    source: MergedSource
-    late: MergedSource | None
-
-
-def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedUnits:
+def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> tuple[MergedSource, MergedSource | None]:
     """Open the input of all units of a state.
 
-    Raises `ConfigError` where the state is not there, `InputError` where a file of a unit is gone or has changed.
+    Returns the rows that the units took, whose windows are those of one run over them, and those that they rejected
+    because they sort before the rows of earlier units; None: there are none. Raises `ConfigError` where the state is
+    not there, `InputError` where a file of a unit is gone or has changed.
     """
     path = request.job.state
     if path is None or not is_state(path):
@@ -175,14 +162,11 @@ def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedUnit
         shift = record.ordinal * UNIT_DISTANCE
         source = open_files(request, record.inputs, known_by(record, path, request)).source
         own = SourceRange(source, shift, expressions=row_expressions(request))
-        last = _last_before(request, state, record, taken) if _has_late(record) else None
+        has_late = record.stages[0].counts["rejected"].get("late")
+        last = _last_before(request, state, record, taken) if has_late else None
         taken.append(replace(own, after=last))
         late += [] if last is None else [replace(own, before=last)]
-    return RecordedUnits(merge(taken), merge(late) if late else None)
-
-
-def _has_late(record: UnitRecord) -> bool:
-    return bool(record.stages[0].counts["rejected"].get("late"))
+    return merge(taken), merge(late) if late else None
 
 
 def _last_before(
@@ -213,13 +197,6 @@ def _last_of(work: TaskContext, part: Split) -> pa.Table | None:
     if read.reasons is not None:
         rows = rows.take(pa.array(split_by_reason(read.reasons)[0]))
     return last_in_order(pa.Table.from_batches([rows]).select(list(work.plan.order.columns)))
-
-
-def check_marks_of_late(units: RecordedUnits, stage: StagePlan) -> None:
-    """Raise `ConfigError` where the end of a file is a mark, and late rows may have taken it with them."""
-    if units.late is not None and stage.plan.takes_marks and stage.marks == FILES:
-        what = "units of this state rejected rows that came late, and ends of files are marks, which may have been late"
-        raise ConfigError(what, "wincli why explains such windows where the marks are a column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +253,15 @@ def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
         if own.enrichments:
             what = "this result is a unit on a state, of a job with --enrich"
             raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
-        units = open_units(own, manifest)
-        stage = plan_stages(own, units.source)[0]
-        check_marks_of_late(units, stage)
-        return RecordedStage(units.source, stage, late=units.late)
+        source, late = open_units(own, manifest)
+        stage = plan_stages(own, source)[0]
+        if late is not None and stage.plan.takes_marks and stage.marks == FILES:  # they may have taken marks with them
+            what = "units of this state rejected rows that came late, and ends of files are marks, which may have been"
+            raise ConfigError(f"{what} late", "wincli why explains such windows where the marks are a column")
+        return RecordedStage(source, stage, late=late)
     found = open_input(request, manifest)
     if not own.enrichments:
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
-
     return RecordedStage(*stack.enter_context(enriched(own, found)))
 
 

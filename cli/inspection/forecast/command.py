@@ -336,10 +336,10 @@ def print_plan(
     from .drawing import drawing_of  # noqa: PLC0415 - what was printed is there while the scan loads
     from .sample import sample_job  # noqa: PLC0415
 
-    sampled = sample_job(foreseen.job)
-    if sampled.strategy is not None:
-        _print(strategy_text(sampled.strategy, width), messages)
-    drawing = drawing_of(foreseen.job, sampled.source, choice, width, has_colour())
+    source, strategy = sample_job(foreseen.job)
+    if strategy is not None:
+        _print(strategy_text(strategy, width), messages)
+    drawing = drawing_of(foreseen.job, source, choice, width, has_colour())
     if drawing is not None:
         _print(drawing, messages)
 
@@ -350,9 +350,9 @@ def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, mes
 
     forecast, drawing = foreseen.forecast, None
     if foreseen.job is not None:
-        sampled = sample_job(foreseen.job)
-        forecast = forecast.with_strategy(sampled.strategy)
-        drawing = drawing_of(foreseen.job, sampled.source, choice, _WIDEST, is_coloured=False)
+        source, strategy = sample_job(foreseen.job)
+        forecast = forecast.with_strategy(strategy)
+        drawing = drawing_of(foreseen.job, source, choice, _WIDEST, is_coloured=False)
     values = {**forecast_as_json(forecast), "drawing": drawing}
     if effect is not None:
         from ..effect import effect_json  # noqa: PLC0415

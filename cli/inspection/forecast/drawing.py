@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,10 @@ from ....windowing.drawings.text import picture_text
 from ....windowing.engine.task import FILES, STREAM
 from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
-from ....windowing.expressions.syntax import Expression
 from ....windowing.language.options import WINDOW_OPTIONS
-from ....windowing.language.spec import AggregateCall, AggregateExpression, Column
 from ....windowing.ports import Source, Split
 from ...console.amounts import count_of
-from ...planning.open_input import AnySource
+from ...planning.open_input import AnySource, columns_of_call
 from ...planning.stage_plans import StagePlan
 from .forecast import Choice
 from .stages import OpenJob
@@ -75,17 +73,13 @@ def read_head(source: Source, columns: Sequence[str], only: Mapping[str, Sequenc
 def _parts(source: Source) -> Iterator[tuple[Split, bool]]:
     for split in source.splits:
         before = None
-        for piece in _pieces(source, split):
+        files = source.base if isinstance(source, EnrichedSource) else source
+        for piece in files.pieces_of(split, _PIECE) if isinstance(files, FileSource) else source.parts_of(split):
             if before is not None:
                 yield before, False
             before = piece
         if before is not None:
             yield before, split.ends_file
-
-
-def _pieces(source: Source, split: Split) -> Iterable[Split]:
-    files = source.base if isinstance(source, EnrichedSource) else source
-    return files.pieces_of(split, _PIECE) if isinstance(files, FileSource) else source.parts_of(split)
 
 
 def _read_part(source: Source, part: Split, columns: Sequence[str], only: Mapping[str, Sequence[Any]]) -> pa.Table:
@@ -138,7 +132,8 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
         return f"{_NO_DRAWING}: they depend on {', '.join(sorted(virtual))}, which only a run knows"
     head = read_head(source, _columns(stage, source.schema), _apart(stage, source, only))
     if not head.rows.num_rows and only:
-        raise ConfigError(f"--only: no key has {_choice_text(choice)}", "look at the values of the key columns")
+        given = ", ".join(shown(f"{name}={value}") for name, value in choice.only)
+        raise ConfigError(f"--only: no key has {given}", "look at the values of the key columns")
     if not head.rows.num_rows:
         return None
     lines = [*_lines(stage, head, only, choice.rows, width), *_notes(job, head, bool(only))]
@@ -171,18 +166,10 @@ def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
     options = plan.options
     expressions = [*(each for _, each in options.let), *([options.where] if options.where is not None else [])]
     needed = {*plan.projection.needs(plan.columns), *(name for each in expressions for name in each.columns)}
-    needed |= {name for call in stage.request.calls or () for name in _of_call(call)}
+    needed |= {name for item in stage.request.calls or () for call in item.calls for name in columns_of_call(call)}
     needed |= {stage.marks.removeprefix("column:")}
     found = [name for name in schema.names if name in needed]
     return found or list(schema.names[:1])  # a table without columns would have no rows
-
-
-def _of_call(item: AggregateCall | AggregateExpression) -> Iterator[str]:
-    for part in (each for call in item.calls for each in (*call.arguments, call.where)):
-        if isinstance(part, Column):
-            yield part.name
-        elif isinstance(part, Expression):
-            yield from part.columns
 
 
 def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
@@ -215,10 +202,6 @@ def _marks(stage: StagePlan, head: HeadRows) -> Any:
     if stage.marks.startswith("column:"):
         return stage.marks.removeprefix("column:")
     return list(head.ends) if stage.marks == FILES else []
-
-
-def _choice_text(choice: Choice) -> str:
-    return ", ".join(shown(f"{name}={value}") for name, value in choice.only)
 
 
 def _notes(job: OpenJob, head: HeadRows, is_chosen: bool) -> Iterator[str]:

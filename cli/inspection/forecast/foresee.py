@@ -22,13 +22,14 @@ from ...planning.fingerprint import same_job
 from ...planning.job_plan import refuse_overlaps, refuse_state_overlap
 from ...planning.request import JobRequest
 from ...run.incremental_backfill import RangeOnState
+from ...run.incremental_run import IncrementalRun
 from ...run.parallel_units import why_one_by_one
 from ...run.plain_backfill import earlier_jobs, own_request, read_result
 from ...run.rerun import differences_of
 from ...run.run_modes import check_undated, files_of, find_next_run, result_is_done
 from ...run.unit_paths import InputPaths, find_input_paths, outputs_of, unit_job
 from .forecast import ExpectedTime, Forecast, UnitForecast
-from .stages import OnState, OpenJob, open_job, output_name
+from .stages import OpenJob, open_job, output_name
 from .units import SupposedRun, forecast_range, size_of
 
 # How long a run may take, from what earlier runs of the same job took for inputs of other sizes.
@@ -167,14 +168,15 @@ def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
     size, runs = size_of(files), runs_on_state(request, state.records)
     found = find_next_run(request, state)
     before = found.before
-    place = OnState(state, unit_of_plain_run(before.ordinal if before else None), before.label if before else None)
+    unit_now, keep = unit_of_plain_run(before.ordinal if before else None), request.job.kept(1, 0)
+    mode = IncrementalRun(state, unit_now, before.label if before else None, keep)
     if found.done is not None and not found.is_again:
         why = found.why or f"{found.done.label} of {path} has read this input"
         unit = UnitForecast(found.done.label, "skip", why, *size, is_again=True)
-        return _of_one(request, unit, runs, None, open_job(_to_plan(request), place, show))
+        return _of_one(request, unit, runs, None, open_job(_to_plan(request), mode, show))
     problem = _problem_of(found.request)
-    unit = _one_unit(place.unit.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
-    foreseen = _of_one(found.request, unit, runs, problem, open_job(_to_plan(found.request), place, show))
+    unit = _one_unit(unit_now.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
+    foreseen = _of_one(found.request, unit, runs, problem, open_job(_to_plan(found.request), mode, show))
     return replace(foreseen, forecast=replace(foreseen.forecast, reach=_reach_of_late_rows(request, state)))
 
 
@@ -235,9 +237,11 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
             break
     if found.first is None:
         return JobForecast(forecast)
-    place = None if state is None else OnState(state, found.first.unit, found.first.previous)
+    mode = None
+    if state is not None:
+        mode = IncrementalRun(state, found.first.unit, found.first.previous, request.job.kept(1, 0))
     earlier = partial(earlier_jobs, request, input_paths, found.first.unit) if state is None else None
-    job = open_job(own_of(found.first), place, show, earlier)
+    job = open_job(own_of(found.first), mode, show, earlier)
     return _with_job(replace(forecast, shown=found.first.unit.label), job)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ....windowing.engine.enrich import SMALL_TABLE, load_tables
@@ -14,33 +14,21 @@ from ....writers.state.stage_files import ParquetStateFiles
 from ...planning.open_input import AnySource
 from ...run.pipeline import sizes_of, task_of
 from ...run.reports import window_words
-from .forecast import (
-    StrategyForecast,
-)
+from .forecast import StrategyForecast
 from .stages import DriverExecutor, MemoryTables, OpenJob, driver_of
 
 
-@dataclass(frozen=True, slots=True)
-class JobSample:
-    """A job whose input was looked into.
-
-    ``source``: the input, with enrich tables that are read; None where these are too large for this process.
-    ``strategy``: how the first stage will be computed; None as ``source``.
-    """
-
-    source: AnySource | None
-    strategy: StrategyForecast | None
-
-
-def sample_job(job: OpenJob) -> JobSample:
+def sample_job(job: OpenJob) -> tuple[AnySource | None, StrategyForecast | None]:
     """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
 
-    Raises `DataError` where the result would have more rows than the job allows, and what reading raises.
+    Returns the input with its tables, and how the first stage will be computed; None for both where the tables are too
+    large for this process. Raises `DataError` where the result would have more rows than the job allows, and what
+    reading raises.
     """
     options = job.plan.request.job
     driver = driver_of(options.master, options.spark_conf)
     source = _with_tables(job, driver)
-    return JobSample(source, None if source is None else _strategy(job, source, driver))
+    return source, None if source is None else _strategy(job, source, driver)
 
 
 def _with_tables(job: OpenJob, driver: DriverExecutor) -> AnySource | None:

@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from ....conf.job import PIPE, Job
-from ....conf.ranges import Unit
+from ....conf.job import PIPE
 from ....conf.spark import usable_cores
 from ....readers.source import FileSource
 from ....windowing.columns.arrays import is_instant
-from ....windowing.engine.task import FILES, NONE, STREAM
 from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.language.sentences import sentences_of
 from ....windowing.language.spec import AggregateCall
@@ -26,14 +24,14 @@ from ....windowing.spark.boot import Progress
 from ....windowing.spark.setup import is_local
 from ....windowing.support.formats import FORMATS, Format
 from ....windowing.support.redaction import redacted_path
-from ....writers.output.output import Output, output_to_plan
-from ....writers.state.state import State
+from ....writers.output.output import output_to_plan
 from ...console.progress import Show
 from ...planning.job_plan import JobPlan, plan_job
-from ...planning.open_input import NOTHING_KNOWN, AnySource, Earlier, enriched_input, open_unit, open_with
+from ...planning.open_input import NOTHING_KNOWN, AnySource, Earlier, enriched_input, open_input, open_unit
 from ...planning.request import JobRequest
 from ...planning.stage_plans import StagePlan
 from ...run.incremental_run import IncrementalRun
+from ...run.reports import place_of_marks
 from .forecast import ColumnForecast, InputForecast, StageForecast
 
 # Where the type of each input column comes from, and what each column of a result holds, in words.
@@ -107,24 +105,18 @@ def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
     known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
     known |= {each: _FIXED[each] for each in (*FIXED, *OUTPUTS, MARK)}
     holds = known | dict.fromkeys(plan.options.group_by, "group") | dict.fromkeys(plan.key, "key")
-    own = _aggregates(stage)
+    own = {"count": "count()"}
+    if (calls := stage.request.calls) is not None:
+        own = {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
     other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
     return tuple(
-        ColumnForecast(field.name, _type(field), holds.get(field.name) or own.get(field.name, other))
+        ColumnForecast(
+            field.name,
+            str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type),
+            holds.get(field.name) or own.get(field.name, other),
+        )
         for field in stage.result
     )
-
-
-def _type(field: pa.Field) -> str:
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    return str(kind)
-
-
-def _aggregates(stage: StagePlan) -> dict[str, str]:
-    calls = stage.request.calls
-    if calls is None:
-        return {"count": "count()"}
-    return {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
 
 
 # What a plan needs in place of Spark: an executor and a place for tables that leave no trace.
@@ -208,18 +200,6 @@ def _tasks_of(master: str, settings: Mapping[str, str]) -> int | None:
     return usable_cores() if found[1] == "*" else int(found[1] or 1)
 
 
-_MARKS = {FILES: "the end of each file", NONE: "nowhere", STREAM: "the result that is read"}
-
-
-@dataclass(frozen=True, slots=True)
-class OnState:
-    """The place of a run on a state: the state, the unit, and the label of the unit that it begins from, or None."""
-
-    state: State
-    unit: Unit
-    previous: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class OpenJob:
     """A job that is planned over its input.
@@ -236,21 +216,22 @@ class OpenJob:
     stages: tuple[StageForecast, ...]
 
 
-def open_job(request: JobRequest, place: OnState | None, show: Show, earlier: Earlier | None = None) -> OpenJob:
+def open_job(request: JobRequest, mode: IncrementalRun | None, show: Show, earlier: Earlier | None = None) -> OpenJob:
     """Open the input of a job and plan its stages; write nothing. Raises what a run raises before it computes.
 
-    ``show``: shows the progress of reading text files. ``earlier``: as `PlainRun` has it.
+    ``mode``: the run on a state; None without one. ``show``: shows the progress of reading text files. ``earlier``: as
+    `PlainRun` has it.
     """
     driver = replace(driver_of(request.job.master, request.job.spark_conf), show=show)
-    mode = None if place is None else IncrementalRun(place.state, place.unit, place.previous, request.job.kept(1, 0))
     known = NOTHING_KNOWN if mode is None else mode.known(request)
     if earlier is None:
-        source = enriched_input(request, open_with(request, driver, known=known), driver, known)
+        source = enriched_input(request, open_input(request, driver, known=known), driver, known)
     else:
         source = enriched_input(request, open_unit(request, driver, earlier), driver)
     stage_outputs = (stage.stage.output for stage in request.stages[:-1])
     paths = [*stage_outputs, request.stdout or request.job.output]
-    plan = plan_job(request, source, [_to_plan(path, request.job) if path else None for path in paths])
+    outputs = [output_to_plan(path, request.job.mode, request.job.evolve_schema) if path else None for path in paths]
+    plan = plan_job(request, source, outputs)
     if mode is not None:
         mode.check(plan.stages)
     return OpenJob(plan, mode, _input(request, source, plan), tuple(_stage(plan, stage) for stage in plan.stages))
@@ -282,34 +263,20 @@ def _stage(plan: JobPlan, stage: StagePlan) -> StageForecast:
     times = frozenset(field.name for field in bound.projection.schema if is_instant(field.type))
     sentences = sentences_of(bound.spec, bound.key, stage.request.calls, bound.options, times)
     output = plan.request.shown_output if is_last else options.output
+    order_why = bound.order.why
+    if bound.pos is not None and not bound.order.columns:
+        order_why = f"the order in which the {'result that is read' if is_first else 'stage before'} was emitted"
     return StageForecast(
         stage.name,
         str(bound.spec),
         tuple(sentences),
         tuple(bound.key),
         tuple(bound.order.columns),
-        _order_why(stage, is_first),
+        order_why,
         None if bound.clock is None or not bound.kind.needs_clock else bound.clock,
-        _marks(stage, is_first) if bound.takes_marks else None,
+        place_of_marks(stage, is_first) if bound.takes_marks else None,
         None,
         None if output is None else output_name(output),
         options.output_format,
         result_columns(stage),
     )
-
-
-def _order_why(stage: StagePlan, is_first: bool) -> str:
-    plan = stage.plan
-    if plan.pos is None or plan.order.columns:
-        return plan.order.why
-    return f"the order in which the {'result that is read' if is_first else 'stage before'} was emitted"
-
-
-def _marks(stage: StagePlan, is_first: bool) -> str:
-    if stage.marks == STREAM and not is_first:
-        return "the stage before"
-    return _MARKS.get(stage.marks, stage.marks.replace(":", " "))
-
-
-def _to_plan(path: str, job: Job) -> Output:
-    return output_to_plan(path, job.mode, job.evolve_schema)

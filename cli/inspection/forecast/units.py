@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
@@ -58,27 +58,16 @@ class SupposedRun:
     previous: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SupposedRange:
-    """What the loop of a range has come to.
-
-    ``runs``: ordinal to the unit that ran.
-    ``whys``: label of each finished unit that was decided on to whether it runs again, and the reason in words.
-    ``problem``: why the loop stopped; None: it did not.
-    """
-
-    runs: Mapping[int, SupposedRun]
-    whys: Mapping[str, tuple[bool, str]]
-    problem: WincliError | None
-
-
-@dataclass(frozen=True, slots=True)
-class _SupposedMode(Generic[R]):
-    """A `BackfillMode` that runs nothing.
+@dataclass(slots=True)
+class SupposedRange(Generic[R]):
+    """A `BackfillMode` that runs nothing, and what the loop of its range has come to.
 
     ``chain``, ``why_rerun``: those of a mode that runs.
     ``finder``: finds inputs.
     ``suppose``: makes the record that a unit would leave.
+    ``runs``: ordinal to the unit that ran.
+    ``whys``: label of each finished unit that was decided on to whether it runs again, and the reason in words.
+    ``problem``: why the loop stopped; None: it did not.
     """
 
     chain: UnitChain[R]
@@ -87,6 +76,15 @@ class _SupposedMode(Generic[R]):
     suppose: Callable[[SupposedRun], R]
     runs: dict[int, SupposedRun] = field(default_factory=dict)
     whys: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    problem: WincliError | None = None
+
+    def go_through(self, units: Sequence[Unit], kind: Kind, records: Sequence[R], redo: bool) -> SupposedRange[R]:
+        """Go through a range, of which the units of ``records`` are done."""
+        try:
+            run_backfill(units, kind, records, self, redo)
+        except WincliError as error:
+            self.problem = error
+        return self
 
     def find(self, unit: Unit) -> UnitInput | None:
         return self.finder.find(unit)
@@ -132,21 +130,9 @@ class _SupposedState:
         self._supposed.add(record.label)
 
 
-def suppose_apart(
-    units: Sequence[Unit], kind: Kind, records: Sequence[ResultRecord], finder: Finder, redo: bool
-) -> SupposedRange:
-    """Go through a range in which no unit depends on another. ``records``: those of the units that are done."""
-
-    def suppose(run: SupposedRun) -> ResultRecord:
-        return ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ())
-
-    mode: _SupposedMode[ResultRecord] = _SupposedMode(NoChain(), lambda _: None, finder, suppose)
-    return _go_through(units, kind, records, mode, redo)
-
-
 def suppose_on_state(
     request: JobRequest, state: State, units: Sequence[Unit], finder: Finder, leaves_same: bool
-) -> SupposedRange:
+) -> SupposedRange[UnitRecord]:
     """Go through a range on a state.
 
     ``leaves_same``: whether a unit that runs again is supposed to leave the window state that it left before. Raises
@@ -165,8 +151,8 @@ def suppose_on_state(
         records.suppose(record)
         return record
 
-    mode: _SupposedMode[UnitRecord] = _SupposedMode(on_state.chain, on_state.why_rerun, finder, suppose)
-    return _go_through(units, request.job.unit, state.records, mode, request.job.redo)
+    mode = SupposedRange(on_state.chain, on_state.why_rerun, finder, suppose)
+    return mode.go_through(units, request.job.unit, state.records, request.job.redo)
 
 
 def _record(run: SupposedRun, own: JobRequest, records: _SupposedState, former: UnitRecord | None) -> UnitRecord:
@@ -193,17 +179,6 @@ def _record(run: SupposedRun, own: JobRequest, records: _SupposedState, former: 
         () if former is None else former.borrowed,
         run.found.tables,
     )
-
-
-def _go_through(
-    units: Sequence[Unit], kind: Kind, records: Sequence[R], mode: _SupposedMode[R], redo: bool
-) -> SupposedRange:
-    problem = None
-    try:
-        run_backfill(units, kind, records, mode, redo)
-    except WincliError as error:
-        problem = error
-    return SupposedRange(mode.runs, mode.whys, problem)
 
 
 _LATE = "rows of later units may belong to it (--late redo)"
@@ -237,9 +212,16 @@ def forecast_range(
     Raises `ConfigError` where units of the range were done by another job.
     """
     kind, finder = request.job.unit, Finder(input_paths)
-    if state is None:
+    sure: SupposedRange[Any]
+    maybe: SupposedRange[Any]
+    if state is None:  # no unit depends on another
         done = finished_records(request, input_paths, in_range)
-        sure = maybe = suppose_apart(in_range, kind, done, finder, request.job.redo)
+
+        def suppose(run: SupposedRun) -> ResultRecord:
+            return ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ())
+
+        sure = maybe = SupposedRange(NoChain(), lambda _: None, finder, suppose)
+        sure.go_through(in_range, kind, done, request.job.redo)
         ordinals = {record.ordinal for record in done}
     else:
         sure, maybe = (suppose_on_state(request, state, in_range, finder, same) for same in (True, False))
@@ -255,17 +237,21 @@ def forecast_range(
     notes = () if sure.problem or not maybe.problem else (f"if the correction reaches that far: {maybe.problem}",)
     reach = _reach(units, state is not None)
     runs = tuple(sure.runs[each] for each in sorted(sure.runs))
-    return RangeForecast(units, _first(sure, in_range, finder), reach, sure.problem, notes, runs)
+    first = runs[0] if runs else None
+    if first is None and sure.problem is None:
+        with_input = ((unit, found) for unit in in_range if (found := finder.find(unit)) is not None)
+        first = next((SupposedRun(unit, found, None) for unit, found in with_input), None)
+    return RangeForecast(units, first, reach, sure.problem, notes, runs)
 
 
-def _late(request: JobRequest, sure: SupposedRange, done: set[int]) -> set[int]:
+def _late(request: JobRequest, sure: SupposedRange[Any], done: set[int]) -> set[int]:
     """Return the finished units that late rows may make run again: all before the last unit that runs."""
     if request.job.late != "redo" or not sure.runs:
         return set()
     return {ordinal for ordinal in done if ordinal < max(sure.runs)} - sure.runs.keys()
 
 
-def _stopped_at(sure: SupposedRange, ordinals: set[int], kind: Kind) -> int | None:
+def _stopped_at(sure: SupposedRange[Any], ordinals: set[int], kind: Kind) -> int | None:
     """Return the unit at which the run stops, with whose label the error begins; None where it does not stop."""
     if sure.problem is None:
         return None
@@ -275,7 +261,7 @@ def _stopped_at(sure: SupposedRange, ordinals: set[int], kind: Kind) -> int | No
 
 
 def _unit(
-    unit: Unit, finder: Finder, sure: SupposedRange, may_run: bool, is_late: bool, is_done: bool, stop: int | None
+    unit: Unit, finder: Finder, sure: SupposedRange[Any], may_run: bool, is_late: bool, is_done: bool, stop: int | None
 ) -> UnitForecast:
     label = unit.label
     if stop is not None and unit.ordinal >= stop:
@@ -287,18 +273,14 @@ def _unit(
         return UnitForecast(label, "run", why if runs_again else "it is not done yet", files, nbytes, is_done)
     if may_run or is_late:
         reason = "the unit before it may leave another state" if may_run else _LATE
-        return UnitForecast(label, "may run", reason, *_size(_found_if_whole(unit, finder)), is_again=True)
+        found = None
+        with suppress(WincliError):  # the run may never look at its input, which need not be as it should be
+            found = finder.find(unit)
+        return UnitForecast(label, "may run", reason, *_size(found), is_again=True)
     if not is_done:
         return UnitForecast(label, "gap", "there is no input for it")
     reason = why or "done with the same input"
     return UnitForecast(label, "skip", reason, *_size(finder.find(unit)), is_again=True)
-
-
-def _found_if_whole(unit: Unit, finder: Finder) -> UnitInput | None:
-    """Return the input of a unit that may never be looked at by the run; None where it is not as it should be."""
-    with suppress(WincliError):
-        return finder.find(unit)
-    return None
 
 
 def size_of(files: Sequence[InputFile]) -> tuple[int, int]:
@@ -308,15 +290,6 @@ def size_of(files: Sequence[InputFile]) -> tuple[int, int]:
 
 def _size(found: UnitInput | None) -> tuple[int, int]:
     return size_of(() if found is None else found.files)
-
-
-def _first(sure: SupposedRange, in_range: Sequence[Unit], finder: Finder) -> SupposedRun | None:
-    if sure.runs:
-        return sure.runs[min(sure.runs)]
-    if sure.problem is not None:
-        return None
-    with_input = ((unit, found) for unit in in_range if (found := finder.find(unit)) is not None)
-    return next((SupposedRun(unit, found, None) for unit, found in with_input), None)
 
 
 def _reach(units: Sequence[UnitForecast], has_state: bool) -> str | None:

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from ....windowing.errors import ConfigError
 from ....windowing.expressions.syntax import Expression
-from ....windowing.rows.projection import RowExpressions, make_projection, project
+from ....windowing.rows.projection import RowExpressions, make_projection
 from ....windowing.state.state_tables import POS, WINDOWS
 from ....writers.state.stage_files import ParquetStateFiles
 from ....writers.state.state import read_state
 from ....writers.state.tables import record_of, stage_of
+from .result import kept_rows
 
 WINDOW = "window"
 
@@ -42,8 +43,7 @@ class OpenWindowRows:
         projection = make_projection(self.schema, RowExpressions((), where))
         for keys, rows in zip(self.files.parts("keys"), self.files.parts("rows"), strict=True):
             whole = _lines(self.files.read_part(keys), self.files.read_part(rows), self.key, self.order)
-            found = project(projection, whole.select(list(projection.needs(names))), names)
-            yield found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
+            yield kept_rows(projection, whole.select(list(projection.needs(names))), names)
 
 
 def open_windows(path: str, unit: str | None, stage: str | None) -> OpenWindowRows:

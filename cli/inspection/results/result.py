@@ -19,7 +19,6 @@ from ....readers.source import FileSource
 from ....windowing.errors import DamagedError, InputError
 from ....windowing.expressions.syntax import Expression
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.ports import Split
 from ....windowing.rows.projection import Projection, RowExpressions, make_projection, project, stored_condition
 from ....writers.places.place import REJECTED
 
@@ -48,17 +47,17 @@ class StoredRows:
         """
         names = self.schema.names if columns is None else columns
         projection = make_projection(self.schema, RowExpressions((), where))
-        for part in self._parts(projection):
-            batch = self.source.read(part, projection.needs(names))
-            found = project(projection, batch.rows, names)
-            yield found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
-
-    def _parts(self, projection: Projection) -> Iterator[Split]:
         condition = stored_condition(projection)
         for split in self.source.splits:
-            found = [split] if condition is None else self.source.parts_with(split, condition)
-            for part in found:
-                yield from self.source.parts_of(part)
+            for found in [split] if condition is None else self.source.parts_with(split, condition):
+                for part in self.source.parts_of(found):
+                    yield kept_rows(projection, self.source.read(part, projection.needs(names)).rows, names)
+
+
+def kept_rows(projection: Projection, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return columns of the rows for which the condition of a projection is true."""
+    found = project(projection, rows, names)
+    return found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +88,39 @@ def open_result_folder(path: str) -> ResultFolder:
     listing = list_files([path], skip_unreadable=True)
     found = [each for each in listing.manifests if each.below == MANIFEST]
     if not found:
-        raise InputError(f"{path} is no result of wincli", _hint(bool(listing.manifests)))
+        is_range = bool(listing.manifests)
+        do = "it holds several results; name one of them" if is_range else "name the folder that a run wrote"
+        raise InputError(f"{path} is no result of wincli", do)
+    return ResultFolder(path, manifest_of(found[0]), open_rows(path), found[0].place)
+
+
+def results_at_path(
+    path: str,
+    lacks: str = "is no state and no result of wincli",
+    do: str = "name the folder of --state, or of an output",
+) -> list[tuple[ListedFile, str]]:
+    """Return the manifests of the results at a path, each with its folder as the user would write it.
+
+    Raises `InputError`, in the words ``lacks`` and ``do``, where there is none.
+    """
+    manifests = list_files([path], skip_unreadable=True).manifests
+    if not manifests:
+        raise InputError(f"{path} {lacks}", do)
+    below = [each.below.removesuffix(MANIFEST).rstrip("/") for each in manifests]
+    return [(each, f"{path.rstrip('/')}/{name}" if name else path) for each, name in zip(manifests, below, strict=True)]
+
+
+def manifest_of(file: ListedFile) -> dict[str, Any]:
+    """Return a manifest. Raises `DamagedError` where the file is none."""
     try:
-        manifest = read_manifest(found[0].place)
+        return read_manifest(file.place)
     except ValueError as error:
-        raise DamagedError(f"{found[0].place.shown} is no manifest of wincli", "write the result again") from error
-    return ResultFolder(path, manifest, open_rows(path), found[0].place)
+        raise no_manifest(file) from error
+
+
+def no_manifest(file: ListedFile) -> DamagedError:
+    """Return the error for a file that is no manifest."""
+    return DamagedError(f"{file.place.shown} is no manifest of wincli", "write the result again")
 
 
 def label_of(manifest: ListedFile) -> str:
@@ -123,7 +149,3 @@ def open_rows(path: str) -> StoredRows:
 
 def _open(shown: str, paths: Sequence[str]) -> StoredRows:
     return StoredRows(shown, open_source(paths, ReadOptions(), LocalExecutor()))
-
-
-def _hint(is_range: bool) -> str:
-    return "it holds several results; name one of them" if is_range else "name the folder that a run wrote"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -183,14 +183,19 @@ def print_bars(
     if not bars.lanes:
         messages.note("there is no such window")
         return
-    print_lines(bar_lines(bars, terminal_width() or _WIDTH, _blocks()))
+    blocks = _BLOCKS
+    try:
+        blocks.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        blocks = _PLAIN
+    print_lines(bar_lines(bars, terminal_width() or _WIDTH, blocks))
     if bars.more:
         messages.note("there are more windows; --only NAME=VALUE and --where choose those to draw")
 
 
 def read_bars(rows: ShownRows, where: Expression | None, aggregate: str | None, most: int) -> Bars:
     """Read the windows of the first `_KEYS` keys, at most ``most``."""
-    key = list(_key_of(rows))
+    key = list(takewhile(lambda name: name != "window", rows.schema.names))
     names = [*key, "window", *BOUNDS, *([] if aggregate is None else [aggregate])]
     found, more = _read(rows.tables(names, where), most)
     table = pa.concat_tables([pa.schema([rows.schema.field(name) for name in names]).empty_table(), *found])
@@ -232,13 +237,8 @@ def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
                 for each in highest
             )
             yield f"{_padded(f' {bars.aggregate}', left)} {line}".rstrip()
-    if bars.aggregate is not None:
-        yield from _scale(bars, blocks)
-
-
-def _scale(bars: Bars, blocks: str) -> Iterator[str]:
-    low, high = _extent(bars)
-    if np.isfinite(low):
+    if bars.aggregate is not None and np.isfinite(_extent(bars)[0]):
+        low, high = _extent(bars)
         yield bold(f"{bars.aggregate}: {blocks[0]} {low:.6g} to {blocks[-1]} {high:.6g}")
 
 
@@ -250,14 +250,6 @@ def _read(tables: Iterator[pa.Table], most: int) -> tuple[list[pa.Table], bool]:
         if left < 0:
             return found, True
     return found, False
-
-
-def _key_of(rows: ShownRows) -> Iterator[str]:
-    """Yield the key columns: those before the number of the window."""
-    for name in rows.schema.names:
-        if name == "window":
-            return
-        yield name
 
 
 def _lane(table: pa.Table, labels: Any, label: str, aggregate: str | None) -> BarLane:
@@ -289,8 +281,13 @@ def _stacked(bars: Bars, lane: BarLane, room: int) -> list[str]:
     lines = [[" "] * room for _ in range(_LANES)]
     places = _lines_of(lane)
     for line, a, b in zip(places, first, last, strict=True):
-        if line is not None:
-            _paint(lines[line], int(a), int(b))
+        if line is None:
+            continue
+        cells = lines[line]
+        if a == b:
+            cells[a] = "|" if cells[a] == " " else "#"
+        else:
+            cells[a : b + 1] = ["[" if cells[a] == " " else "#", *"=" * int(b - a - 1), "]"]
     used = max((line for line in places if line is not None), default=0) + 1
     texts, hidden = ["".join(line) for line in lines[:used]], places.count(None)
     return texts if not hidden else [*texts, f"(and {count_of(hidden, 'window')} that overlap these)"]
@@ -307,25 +304,10 @@ def _lines_of(lane: BarLane) -> list[int | None]:
     return found
 
 
-def _paint(line: list[str], a: int, b: int) -> None:
-    if a == b:
-        line[a] = "|" if line[a] == " " else "#"
-        return
-    line[a : b + 1] = ["[" if line[a] == " " else "#", *"=" * (b - a - 1), "]"]
-
-
 def _extent(bars: Bars) -> tuple[float, float]:
     every = np.concatenate([lane.value for lane in bars.lanes])
     known = every[np.isfinite(every)]
     return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
-
-
-def _blocks() -> str:
-    try:
-        _BLOCKS.encode(sys.stdout.encoding or "utf-8")
-    except UnicodeEncodeError:
-        return _PLAIN
-    return _BLOCKS
 
 
 def _padded(text: str, width: int) -> str:

@@ -9,15 +9,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ....conf.ranges import instant_of
-from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST, ListedFile
-from ....windowing.errors import ConfigError, InputError, did_you_mean, few
+from ....windowing.errors import ConfigError, did_you_mean, few
 from ....windowing.expressions.syntax import Expression, parse_expression
-from ....windowing.rows.projection import RowExpressions, make_projection, project
+from ....windowing.rows.projection import RowExpressions, make_projection
 from ....writers.state.layout import is_state
 from ...planning.fingerprint import same_job
-from .result import ResultFolder, label_of, open_result_folder, rejects_of
+from .result import ResultFolder, kept_rows, label_of, open_result_folder, rejects_of, results_at_path
 
 UNIT = "unit"
 """The column that is added to the rows of several units."""
@@ -61,8 +60,7 @@ class RowsOfUnits:
         for label, rows in self.units:
             own = [name for name in needed if name in rows.schema.names and name != UNIT]
             for table in rows.tables(own or rows.schema.names[:1]):  # a table of no column has no rows
-                found = project(projection, _completed(table, label, schema, needed), names)
-                yield found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
+                yield kept_rows(projection, _completed(table, label, schema, needed), names)
 
 
 def _completed(table: pa.Table, label: str, schema: pa.Schema, names: Sequence[str]) -> pa.Table:
@@ -103,16 +101,13 @@ def results_at(path: str, unit: str | None) -> list[tuple[str, ResultFolder]]:
 
     Raises `InputError` where there is none, `ConfigError` where no unit has this label.
     """
-    manifests = list_files([path], skip_unreadable=True).manifests
-    if not manifests:
-        raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
-    if manifests[0].below == MANIFEST:
+    found = results_at_path(path)
+    if found[0][0].below == MANIFEST:
         if unit is not None:
             raise ConfigError(f"--unit: {path} is a single result", "leave it out")
         return [("", open_result_folder(path))]
-    base = path.rstrip("/")
-    _check_related(path, manifests)
-    folders = {label_of(each): f"{base}/{each.below.removesuffix(MANIFEST).rstrip('/')}" for each in manifests}
+    _check_related(path, [file for file, _ in found])
+    folders = {label_of(file): folder for file, folder in found}
     if unit is not None and unit not in folders:
         raise ConfigError(f"{path} has no unit {unit!r}", did_you_mean(unit, list(folders)))
     return [(label, open_result_folder(folder)) for label, folder in folders.items() if unit in (None, label)]
@@ -169,19 +164,14 @@ def value_of(text: str, kind: pa.DataType, option: str) -> pa.Scalar:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     try:
-        return pa.scalar(text).cast(kind) if not pa.types.is_timestamp(kind) else _instant(text, kind)
+        try:
+            return pa.scalar(text).cast(kind)
+        except pa.ArrowInvalid:
+            if not pa.types.is_timestamp(kind) or kind.tz is None:
+                raise
+            return pa.scalar(f"{text}Z").cast(kind)  # an instant without a zone in its text is in UTC
     except pa.ArrowException as error:
         raise ConfigError(f"{option}: {text!r} is no {kind}", "give a value of that type") from error
-
-
-def _instant(text: str, kind: pa.TimestampType) -> pa.Scalar:
-    """Return an instant; without a zone in the text it is in UTC, where the type has a zone."""
-    if kind.tz is None:
-        return pa.scalar(text).cast(kind)
-    try:
-        return pa.scalar(text).cast(kind)
-    except pa.ArrowInvalid:
-        return pa.scalar(f"{text}Z").cast(kind)
 
 
 def condition_of(where: str | None, only: Mapping[str, pa.Scalar]) -> Expression | None:
@@ -192,13 +182,9 @@ def condition_of(where: str | None, only: Mapping[str, pa.Scalar]) -> Expression
     given = None if where is None else parse_expression(where)
     if not only:
         return given
-    texts = [f"{_quoted(name)} = {_literal(value)}" for name, value in only.items()]
+    names = [name.replace('"', '""') for name in only]
+    texts = [f'"{name}" = {_literal(value)}' for name, value in zip(names, only.values(), strict=True)]
     return parse_expression(" AND ".join([*texts, *([f"({where})"] if where is not None else [])]))
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _literal(value: pa.Scalar) -> str:

@@ -9,10 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ....conf.ranges import Kind, Unit, compact, kind_of, unit_at, unit_of
-from ....readers.files.listing import list_files
-from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST, ListedFile
-from ....windowing.errors import DamagedError, InputError, shown
+from ....windowing.errors import shown
 from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.result_files import missing_file
 from ....writers.places.lock import Owner, is_dead
@@ -35,7 +33,7 @@ from ...console.amounts import (
 from ...console.messages import Messages
 from ...console.streams import json_text, say
 from ...run.units import local_loss_of
-from .result import label_of
+from .result import label_of, manifest_of, no_manifest, results_at_path
 
 # The status of a folder, read from the unit records of a state or from the manifests of results.
 
@@ -164,16 +162,13 @@ def _of_state(path: str, host: str) -> Status:
 
 
 def _of_results(path: str) -> Status:
-    found = list_files([path], skip_unreadable=True).manifests
-    if not found:
-        raise InputError(f"{path} is no state and no result of wincli", "name the folder of --state, or of an output")
-    manifests = [(file, _content(file)) for file in found]
+    manifests = [(file, manifest_of(file)) for file, _ in results_at_path(path)]
     units = tuple(_read_unit(file, manifest) for file, manifest in manifests)
     kind: Kind = manifests[0][1]["job"].get("unit", "day")
     dated = [unit_of(unit.label, kind) for unit in units]
     return Status(
         path,
-        "result" if found[0].below == MANIFEST else "range",
+        "result" if manifests[0][0].below == MANIFEST else "range",
         units,
         _gaps([unit.ordinal for unit in dated if unit], kind),
         {name: sum_independent(accounts) for name, accounts in _by_stage(units).items()},
@@ -197,18 +192,7 @@ def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
         stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
         return UnitStatus(label_of(file), None, manifest["rows_out"], stages, tuple(manifest.get("expectations", ())))
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise _no_manifest(file.place.shown) from error
-
-
-def _no_manifest(shown: str) -> DamagedError:
-    return DamagedError(f"{shown} is no manifest of wincli", "write the result again")
-
-
-def _content(manifest: ListedFile) -> dict[str, Any]:
-    try:
-        return read_manifest(manifest.place)
-    except ValueError as error:
-        raise _no_manifest(manifest.place.shown) from error
+        raise no_manifest(file) from error
 
 
 def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:
@@ -233,19 +217,18 @@ def print_status(path: str, as_json: bool, messages: Messages) -> None:
     """
     status = read_status(path, socket.gethostname())
     messages.detail(f"{path} is {_WHAT[status.what]}", path=path, what=status.what)
-    say(_json_text(_as_json(status)) if as_json else "\n".join(map(redacted, map(shown, _lines(status)))))
-
-
-_WHAT = {"state": "a state", "range": "a folder of results", "result": "a result"}
-
-
-def _json_text(fields: dict[str, Any]) -> str:
-    text = json_text(fields, 2, is_ascii=False)
+    if not as_json:
+        say("\n".join(map(redacted, map(shown, _lines(status)))))
+        return
+    text = json_text(_as_json(status), 2, is_ascii=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        return json_text(fields, 2)
-    return text
+        text = json_text(_as_json(status), 2)
+    say(text)
+
+
+_WHAT = {"state": "a state", "range": "a folder of results", "result": "a result"}
 
 
 def _as_json(status: Status) -> dict[str, Any]:
@@ -293,7 +276,11 @@ def _lines(status: Status) -> list[str]:
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
     lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
     head = ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
-    lines += _table([head, *map(_cells, units)]) if units else []
+    cells = [
+        (unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", reason_counts(unit.rejected) or "0")
+        for unit in units
+    ]
+    lines += _table([head, *cells]) if units else []
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
     several = len(status.last_stages) > 1
     for stage in status.last_stages:
@@ -346,10 +333,6 @@ def _damage(status: Status) -> list[str]:
 def _few(labels: Sequence[str]) -> str:
     more = f" and {len(labels) - 3:,} more" if len(labels) > 4 else ""
     return ", ".join(labels[:3] if more else labels) + more
-
-
-def _cells(unit: UnitStatus) -> tuple[str, ...]:
-    return unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", reason_counts(unit.rejected) or "0"
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:
