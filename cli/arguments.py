@@ -101,11 +101,14 @@ def _parameters() -> Iterator[inspect.Parameter]:
         annotation = _TYPES.get(each.kind, str) | None
         # The option for Typer. Switches have flags for both values, so that each can override a job file.
         metavar = each.metavar or "|".join(each.words) or _METAVARS.get(each.kind)
+        text = each.help
+        if each.has_default and each.kind != "switch" and "Default: " not in text:  # else it names one in its own words
+            text = f"{text} Default: {each.default}.".lstrip()
         default = typer.Option(
             None,
             each.flag + (f"/--no-{each.flag[2:]}" if each.kind == "switch" else ""),
             *filter(None, [each.short]),
-            help=_help(each),
+            help=text,
             metavar=metavar,
             envvar=None if each.kind in _LISTS else each.variable,
             show_envvar=False,
@@ -113,13 +116,6 @@ def _parameters() -> Iterator[inspect.Parameter]:
             autocompletion=_completing(metavar, each.complete or _COMPLETIONS.get(each.kind)),
         )
         yield inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _help(declared: Option) -> str:
-    """Return the help of an option, with its default unless the text names one in words of its own."""
-    if not declared.has_default or declared.kind == "switch" or "Default: " in declared.help:
-        return declared.help
-    return f"{declared.help} Default: {declared.default}.".lstrip()
 
 
 def _completing(metavar: str | None, name: str | None) -> Callable[[typer.Context, str], list[str]] | None:
@@ -179,8 +175,8 @@ def strange_variables(environ: Iterable[str]) -> tuple[str, ...]:
     known = [name.removeprefix(_PREFIX) for name in (*VARIABLES, *_OTHERS)]
     strange = [name.removeprefix(_PREFIX) for name in environ if name.startswith(_PREFIX)]
     strange = [name for name in strange if name not in known and not name.startswith(_WORKER)]
-    return tuple(_note(name, nearest(name, known)) for name in sorted(strange))
-
-
-def _note(name: str, near: str | None) -> str:
-    return f"nothing reads the variable {_PREFIX}{name}" + (f"; did you mean {_PREFIX}{near}?" if near else "")
+    nearby = [(name, nearest(name, known)) for name in sorted(strange)]
+    return tuple(
+        f"nothing reads the variable {_PREFIX}{name}" + (f"; did you mean {_PREFIX}{near}?" if near else "")
+        for name, near in nearby
+    )

@@ -200,7 +200,10 @@ def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int
     monitors = Monitors(request, messages, started)
     try:
         monitors.open()
-        code = _run_piped(request, messages, monitors, confirm)
+        with piped(request) as pipes:
+            finish = _run(request, messages, pipes, monitors, confirm)
+            is_read = pipes.write()
+        code = finish() if is_read else CLOSED
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
         reported = too_few_files() if isinstance(error, OSError) and error.errno == errno.EMFILE else error
         messages.error(reported)
@@ -208,14 +211,6 @@ def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int
         return exit_code(reported)
     monitors.end(code)
     return code
-
-
-def _run_piped(request: JobRequest, messages: Messages, monitors: Monitors, confirm: Confirm) -> int:
-    with piped(request) as pipes:
-        finish = _run(request, messages, pipes, monitors, confirm)
-        if not pipes.write():
-            return CLOSED
-    return finish()
 
 
 def _run(

@@ -38,7 +38,9 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
         do = f"write at most {_MOST_STAGES:,}, and let another job go on from their result"
         yield _problem(("stages",), what, do)
     for index, stage in enumerate(job["stages"]):
-        yield from _stage(("stages", index), stage, job)
+        if stage.get("at_end") == "hold" and not job.get("state"):
+            what = "hold keeps open windows in a state, and there is none"
+            yield _problem(("stages", index, "at_end"), what, "name a state, or say flush or drop")
     yield from _names([stage.get("name") for stage in job["stages"]])
     yield from _outputs(in_file)
     yield from _range(job)
@@ -66,13 +68,6 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
 
 def _problem(at: Location, what: str, do: str) -> Problem:
     return Problem(at, None, ConfigError(what, do))
-
-
-def _stage(at: Location, stage: Values, job: Values) -> Iterator[Problem]:
-    state = job.get("state")
-    if stage.get("at_end") == "hold" and not state:
-        what = "hold keeps open windows in a state, and there is none"
-        yield _problem((*at, "at_end"), what, "name a state, or say flush or drop")
 
 
 def _names(names: Sequence[Any]) -> Iterator[Problem]:
@@ -184,8 +179,17 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     given = {name: value for name, value in flags.items() if value not in (None, [], {})}
     in_file: dict[str, Any] = dict(file.values) if file else {}
     options = layered(given, in_file)
-    job, unfit = _validated(options)
-    found = [*_no_utf8(options), *_beside_stages(given, in_file), *unfit, *_types(options, read_types)]
+    found = [*_no_utf8(options), *_beside_stages(given, in_file)]
+    job: Job | None = None
+    try:
+        job = Job.model_validate(options)
+    except ValidationError as error:
+        found += [Problem(tuple(each["loc"]), None, *_error(each)) for each in error.errors()]
+    if options.get("schema"):
+        try:
+            read_types(options["schema"])
+        except WincliError as error:
+            found.append(Problem(("schema",), None, error))
     found += check_together(options, in_file.get("stages", ()))
     problems = list(file.problems) if file else []
     for problem in _with_lines(found, given, file):
@@ -229,13 +233,6 @@ def _texts(at: Location, value: Any) -> Iterator[tuple[Location, str]]:
             yield from _texts((*at, index) if isinstance(inner, Mapping) else at, inner)
 
 
-def _validated(options: Mapping[str, Any]) -> tuple[Job | None, list[Problem]]:
-    try:
-        return Job.model_validate(options), []
-    except ValidationError as error:
-        return None, [Problem(tuple(each["loc"]), None, *_error(each)) for each in error.errors()]
-
-
 def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
     shown = MASK if found["loc"][0] == "spark_conf" else short(repr(found["input"]))
     if found["type"] == "unfit":
@@ -251,14 +248,6 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
         bound = "at least" if found["type"] == "greater_than_equal" else "at most"
         return ConfigError(f"cannot be {shown}", f"it is {bound} {next(iter(found['ctx'].values())):,}"), True
     return ConfigError(f"cannot be {shown}", found["msg"][:1].lower() + found["msg"][1:]), True
-
-
-def _types(options: Mapping[str, Any], read_types: Callable[[str], object]) -> Iterator[Problem]:
-    if options.get("schema"):
-        try:
-            read_types(options["schema"])
-        except WincliError as error:
-            yield Problem(("schema",), None, error)
 
 
 def _beside_stages(flags: Mapping[str, Any], in_file: Mapping[str, Any]) -> Iterator[Problem]:

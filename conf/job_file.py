@@ -73,7 +73,8 @@ class Variables:
         value = self.given.get(name, os.environ.get(name))
         if value is None:
             raise ConfigError(f"names ${{{name}}}, and no such variable is set", self._advice(name))
-        if not may_be_secret and _is_secret(name):
+        is_door_key = _DOOR_KEY.search(name) is not None
+        if not may_be_secret and (is_door_key or is_secret(re.sub("key", "", name, flags=re.IGNORECASE))):
             what = f"names ${{{name}}}, whose name says that it is secret, and results record this value as it is"
             raise ConfigError(what, "use secrets in paths and settings of Spark, or call it by another name")
         return value
@@ -84,10 +85,6 @@ class Variables:
         if not _NAME.fullmatch(name):
             return "a name has letters, digits and _; write $${ for these characters themselves"
         return f"set it, say --var {name}=VALUE, or write $${{ for these characters themselves"
-
-
-def _is_secret(name: str) -> bool:
-    return _DOOR_KEY.search(name) is not None or is_secret(re.sub("key", "", name, flags=re.IGNORECASE))
 
 
 def given_variables(texts: Iterable[str]) -> dict[str, str]:
@@ -402,12 +399,10 @@ def _mapping(at: Location, node: yaml.MappingNode, types: tuple[str, ...], file:
         return [f"{column_text(name)}={text}" if text else "" for name, text in texts]
     values = {name: _item((*at, name), each, types, file) for name, each in items}
     if at[-1] == "schema":
-        return ", ".join(f"{_column(name)}:{text}" for name, text in values.items()) if all(values.values()) else None
+        quoted = {name: '"' + name.replace('"', '""') + '"' for name in values if re.search(r'[,:"]|^\s|\s$', name)}
+        types_of_columns = ", ".join(f"{quoted.get(name, name)}:{text}" for name, text in values.items())
+        return types_of_columns if all(values.values()) else None
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
-
-
-def _column(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if re.search(r'[,:"]|^\s|\s$', name) else name
 
 
 def _wrong(at: Location, node: yaml.Node, file: JobFile, what: str, do: str | None) -> None:

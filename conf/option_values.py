@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -23,10 +23,6 @@ from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.language.tokens import Duration
 from ..windowing.support.option import Kind, Option
-
-if TYPE_CHECKING:
-    from ..windowing.expressions.syntax import Expression
-
 
 # The entries of ``--partition-by``: columns of a result, and names of expressions over them.
 
@@ -45,7 +41,7 @@ class PartitionColumn:
     """
 
     name: str
-    expression: Expression | None
+    expression: AnyExpression | None
 
 
 def entries(value: Any) -> tuple[str, ...]:
@@ -63,8 +59,6 @@ def entries(value: Any) -> tuple[str, ...]:
 def partition_column(entry: str) -> PartitionColumn:
     """Parse one entry: ``COL``, ``"odd name"`` or ``NAME=EXPR``. Raises as `entries` does."""
     if named := _NAMED.fullmatch(entry):
-        from ..windowing.expressions.syntax import parse_expression  # noqa: PLC0415 - few jobs have an expression
-
         name = named[1] or named[2].replace('""', '"')
         return PartitionColumn(name, parse_expression(named[3].strip()))
     quoted = _QUOTED_NAME.fullmatch(entry)
@@ -357,17 +351,9 @@ def window_value(declared: Option, text: Any) -> Any:
     return _OF_WINDOW[declared.kind](text) if declared.kind in _OF_WINDOW else text
 
 
-def _lets(texts: Sequence[str]) -> tuple[tuple[str, AnyExpression], ...]:
-    return tuple(parse_let(text) for text in texts)
-
-
-def _expression(text: str | None) -> AnyExpression | None:
-    return None if text is None else parse_expression(text)
-
-
 _OF_WINDOW: Mapping[Kind, Callable[[Any], Any]] = {
     "duration": parse_duration,
-    "expression": _expression,
-    "lets": _lets,
+    "expression": lambda text: None if text is None else parse_expression(text),
+    "lets": lambda texts: tuple(map(parse_let, texts)),
     "origin": origin_seconds,
 }

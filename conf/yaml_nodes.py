@@ -44,10 +44,13 @@ def read_root(path: str, words: tuple[str, str, str] = JOB) -> yaml.MappingNode:
         seen.add(id(node))
         below = [each for item in node.value for each in (item if isinstance(item, tuple) else (item,))]
         for one, after in pairwise(below) if node.flow_style else ():
-            if _is_open(one) and isinstance(after, yaml.ScalarNode):
+            if not isinstance(one, yaml.ScalarNode) or not isinstance(after, yaml.ScalarNode):
+                continue
+            if one.style is None and one.value.count("(") > one.value.count(")"):
                 what = f"{path}:{one.start_mark.line + 1}: the comma after {one.value} ends the value"
                 whole = f"{one.value}, {after.value}"
-                raise ConfigError(what, f"put the whole of it in quotes: {_in_quotes(whole)}")
+                quoted = f'"{whole}"' if '"' not in whole else "'" + whole.replace("'", "''") + "'"
+                raise ConfigError(what, f"put the whole of it in quotes: {quoted}")
         nodes.extend(below)
     if not isinstance(root, yaml.MappingNode):
         line = root.start_mark.line + 1
@@ -124,14 +127,6 @@ def _deepest(text: str) -> int:
         if depth > _DEPTH:
             return int(event.start_mark.line) + 1
     return 1
-
-
-def _is_open(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.style is None and node.value.count("(") > node.value.count(")")
-
-
-def _in_quotes(text: str) -> str:
-    return f'"{text}"' if '"' not in text else "'" + text.replace("'", "''") + "'"
 
 
 # Problems of a job: where each one is, what is wrong, what to do; and one error for all of them.

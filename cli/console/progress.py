@@ -104,16 +104,14 @@ _EXCHANGE = "exchange and scan"
 def phase_of(seen: Progress) -> str:
     """Return the phase of a run in words, after the unit and the stage that its label begins with."""
     head, sign, label = seen.label.rpartition(": ")
-    return f"{head}{sign}{_words(label, seen.stage < seen.stages)}"
-
-
-def _words(label: str, is_before_last: bool) -> str:
-    if label == _EXCHANGE:
-        return "sorting rows" if is_before_last else "scanning windows"
     verb, _, name = label.partition(" ")
-    if verb == "enrich":
-        return f"looking up {name}"
-    return f"writing {name}" if verb == "write" else _WORDS.get(label, label)
+    if label == _EXCHANGE:
+        words = "sorting rows" if seen.stage < seen.stages else "scanning windows"
+    elif verb in ("enrich", "write"):
+        words = f"{'looking up' if verb == 'enrich' else 'writing'} {name}"
+    else:
+        words = _WORDS.get(label, label)
+    return f"{head}{sign}{words}"
 
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -131,7 +129,7 @@ def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
     ``mode``: ``auto`` (a bar if stderr is a terminal), ``plain``, ``json`` or ``none``.
     """
     if mode == "none" or messages.level < 0:
-        yield _silent
+        yield lambda _: None
     elif mode == "json":
         yield _Lines(_SECONDS_BETWEEN_OBJECTS, messages.progress)
     elif mode == "auto" and sys.stderr.isatty() and not messages.as_json:
@@ -139,10 +137,6 @@ def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
             yield progress
     else:
         yield _Lines(_SECONDS_BETWEEN_LINES, messages.note)
-
-
-def _silent(_: Progress) -> None:
-    return
 
 
 class _Lines:
@@ -158,11 +152,9 @@ class _Lines:
         now = time.monotonic()
         pace = self._stopwatch.pace(seen, now)
         what = (seen.label, seen.done, seen.total)
-        if what != self._written and now - self._last >= self._apart:
-            self._last, self._written = now, what
-            self._write(seen, pace)
-
-    def _write(self, seen: Progress, pace: Pace) -> None:
+        if what == self._written or now - self._last < self._apart:
+            return
+        self._last, self._written = now, what
         left, rate = pace.seconds_left, pace.rows_per_second
         self._write_line(
             ", ".join([f"{phase_of(seen)}: {seen.done} of {seen.total} tasks", *pace_words(pace)]),

@@ -148,11 +148,10 @@ def run_request(request: JobRequest, context: RunContext, confirm: Confirm | Non
         # Run the units of a range: each by itself, or on a state.
         in_range = units(job.start, job.end, job.unit)
         input_paths = find_input_paths(request, in_range[0], request.job.unit)
-        check: Callable[[], None] = lambda: None
-        if confirm and job.confirm_effect is not None:
-            check = partial(confirm, request, context)
+        check = partial(confirm, request, context) if confirm and job.confirm_effect is not None else None
         if request.job.state is None:
-            check()
+            if check is not None:
+                check()
             shared = shared_context(context, request)
             mode = PlainBackfill(request, shared.context, input_paths)
             done = mode.records(in_range)
@@ -210,11 +209,11 @@ def _run_on_state(
     input_paths: InputPaths,
     in_range: Sequence[Unit],
     context: RunContext,
-    check: Callable[[], None],
+    check: Callable[[], None] | None,
 ) -> Finish:
     """Run the units of a range on a state, and those after them that a correction reaches.
 
-    ``check``: confirms the effect, while no other run can change the state.
+    ``check``: confirms the effect, while no other run can change the state; None: no effect is confirmed.
     """
     with open_state(path, owner(), paths_of(request.job)) as state:
         _report_notes(state, context)
@@ -224,7 +223,8 @@ def _run_on_state(
         keep = request.job.kept(len(in_range), len(before.data))
         mode = IncrementalBackfill(request, context, input_paths, state, in_range, keep)
         mode.range.check_same_job()
-        check()
+        if check is not None:
+            check()
         outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
         report_kept(before, state, context.messages)
         if request.job.late == "redo":

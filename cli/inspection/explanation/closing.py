@@ -75,7 +75,11 @@ def closing_fact(pane: KeyPane, policy: Policy | None) -> Fact:
     if reason in CLOCK:
         return _closed_by_clock(pane)
     if row is None:
-        return Fact("closed", f"a mark behind {_mark_row(pane)} ended it", None, reason)
+        at, marks = pane.cause - len(pane.panes.sequences), pane.panes.marks
+        mark = f"arrival position {int(marks.pos[at])}"
+        if names := marks.rows.schema.names:
+            mark = f"the row at {scalar_text(marks.rows.column(names[0])[at])}"
+        return Fact("closed", f"a mark behind {mark} ended it", None, reason)
     assert policy is not None
     return _CLOSED[name_of(policy)](pane, policy, row)
 
@@ -90,14 +94,6 @@ def closing_policy(pane: KeyPane, policies: Sequence[Policy]) -> Policy | None:
     if len(alike) < 2 or row is None or pane.closed_by in CLOCK:
         return next(iter(alike), None)
     return next((each for each in alike if _ENDS[name_of(each)](pane, each, row)), alike[0])
-
-
-def _mark_row(pane: KeyPane) -> str:
-    at = pane.cause - len(pane.panes.sequences)
-    names = pane.panes.marks.rows.schema.names
-    if names:
-        return f"the row at {scalar_text(pane.panes.marks.rows.column(names[0])[at])}"
-    return f"arrival position {int(pane.panes.marks.pos[at])}"
 
 
 def _closed_by_clock(pane: KeyPane) -> Fact:

@@ -31,7 +31,9 @@ def tumbling_facts(pane: KeyPane, spec: Tumbling) -> Iterator[Fact]:
         return
     policies = spec.policy.policies if isinstance(spec.policy, AnyOf) else (spec.policy,)
     first, values = int(pane.rows[0]), pane.values
-    text = f"{values.name(first)} opened it{_why_there(pane, policies)}{_condition(policies)}"
+    openers = (policy for policy in policies if isinstance(policy, OPENERS))
+    conditions = "".join(f", and {policy.condition} is true for it" for policy in openers)
+    text = f"{values.name(first)} opened it{_why_there(pane, policies)}{conditions}"
     yield Fact("opened", text, values.pos(first), pane.before)
     ending = closing_policy(pane, policies)
     yield closing_fact(pane, ending)
@@ -48,11 +50,6 @@ def _why_there(pane: KeyPane, policies: Sequence[Policy]) -> str:
     if pane.before in CLOCK:
         return f": it is the first row after the end of the window before ({pane.before})"
     return f": the window before had ended ({pane.before})"
-
-
-def _condition(policies: Sequence[Policy]) -> str:
-    openers = (policy for policy in policies if isinstance(policy, OPENERS))
-    return "".join(f", and {policy.condition} is true for it" for policy in openers)
 
 
 # The facts of a pane of a window that keeps rows: its oldest row, the age of a row, and what changed.

@@ -117,7 +117,8 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     """
     nowhere: Any = None  # nothing is written
     work = with_projection(TaskContext(plan, source, nowhere, marks))
-    chunks = _chunks(work, parts_of_key(plan, source, key, span))
+    parts = parts_of_key(plan, source, key, span)
+    chunks = pack(parts, row_width(source.schema, parts, work.columns), _CHUNK)
     work, assigned = run_global_pass(work, chunks, LocalExecutor())
     rejected: Counter[str] = Counter()
     mapped = [_of_key(work, chunk, key, rejected) for chunk in assigned]
@@ -141,17 +142,14 @@ def parts_of_key(plan: Plan, source: Source, key: Mapping[str, pa.Scalar], span:
     """Return the smallest parts of files that may hold rows that matter for a key, in order."""
     if plan.takes_marks or (plan.kind.has_watermark and not plan.order.columns):
         return [part for split in source.splits for part in source.parts_of(split)]
-    own = {} if _has_clock_of_all(plan, span) else key
+    kind = plan.kind
+    # Rows of other keys decide when windows of a key end: by a watermark, evictions, or the one clock.
+    is_of_all = kind.has_watermark or kind.eviction is not None or (kind.needs_clock and span == Span())
+    own = {} if is_of_all else key
     order = next(iter(plan.sort), None)
     condition = KeyCondition(own, order, span, source.schema)
     parts = [part for split in source.splits for part in parts_with(source, split, condition)]
     return parts if order is not None else [part for part in parts if _is_within(part, span)]
-
-
-def _has_clock_of_all(plan: Plan, span: Span) -> bool:
-    """Whether rows of other keys decide when windows of a key end: by a watermark, evictions, or the one clock."""
-    kind = plan.kind
-    return kind.has_watermark or kind.eviction is not None or (kind.needs_clock and span == Span())
 
 
 def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterator[Split]:
@@ -164,10 +162,6 @@ def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterato
 def _is_within(part: Split, span: Span) -> bool:
     is_after = span.high is not None and part.base > span.high.as_py()
     return not is_after and (span.low is None or part.base + part.rows > span.low.as_py())
-
-
-def _chunks(work: TaskContext, parts: Sequence[Split]) -> list[Chunk]:
-    return pack(parts, row_width(work.source.schema, parts, work.columns), _CHUNK)
 
 
 def _of_key(work: TaskContext, chunk: Chunk, key: Mapping[str, pa.Scalar], rejected: Counter[str]) -> MappedChunk:

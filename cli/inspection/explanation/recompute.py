@@ -219,7 +219,11 @@ def _from_window_before(
     if span is None:
         return None
     rows = read_key(plan, recorded.source, recorded.stage.marks, key, span)
-    rows = replace(rows, sequences=_behind(plan, rows.sequences, found.before))
+    sequences = rows.sequences
+    if found.before is not None and len(sequences):
+        first = _first_behind(plan, sequences, found.before)
+        bounds, own, pos = np.array([0, len(sequences) - first], np.int64), sequences.rows, sequences.pos
+        rows = replace(rows, sequences=replace(sequences, bounds=bounds, rows=own.slice(first), pos=pos[first:]))
     panes = panes_of(rows, _clock(plan, rows, found.row))
     before = None if found.before is None else str(found.before["closed_by"])
     return next((pane_at(panes, int(at), before) for at in matching(panes.head, found.row, _NUMBER)), None)
@@ -269,19 +273,14 @@ def _span(plan: Plan, found: FoundWindow) -> Span | None:
         return None
     name = _AT if plan.sort else POS
     low = found.before[name] if found.before is not None else found.row["window_start"] if plan.sort else None
-    ends = [found.row[name], *([found.row["window_end"]] if plan.sort else []), *_after(plan, found)]
+    ends = [found.row[name], *([found.row["window_end"]] if plan.sort else [])]
+    ends += [found.after["window_start" if plan.sort else POS]] if found.after is not None else []
     known = [each for each in ends if each.is_valid]
     return Span(low, None if str(found.row["closed_by"]) == "end" or not known else pc.max(_array(known)))
 
 
 def _array(values: list[pa.Scalar]) -> pa.Array:
     return pa.concat_arrays([pa.repeat(each.cast(values[0].type), 1) for each in values])
-
-
-def _after(plan: Plan, found: FoundWindow) -> list[pa.Scalar]:
-    if found.after is None:
-        return []
-    return [found.after["window_start"] if plan.sort else found.after[POS]]
 
 
 def _stands_alone(plan: Plan) -> bool:
@@ -295,14 +294,6 @@ def _stands_alone(plan: Plan) -> bool:
         and plan.options.empty == "skip"
         and len(plan.sort) <= 1
     )
-
-
-def _behind(plan: Plan, sequences: Sequences, before: Row | None) -> Sequences:
-    if before is None or not len(sequences):
-        return sequences
-    first = _first_behind(plan, sequences, before)
-    bounds = np.array([0, len(sequences) - first], np.int64)
-    return replace(sequences, bounds=bounds, rows=sequences.rows.slice(first), pos=sequences.pos[first:])
 
 
 def _first_behind(plan: Plan, sequences: Sequences, before: Row) -> int:

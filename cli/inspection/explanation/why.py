@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from textwrap import wrap
 from typing import Any
 
@@ -216,16 +217,11 @@ def _row_lines(rows: InputRows, width: int | None) -> Iterator[str]:
 
 def _json_rows(rows: InputRows) -> list[dict[str, Any]]:
     names = rows.table.column_names
-    texts = [_texts(rows.table, name) for name in names]
+    texts = [texts_of(rows.table.column(name)).to_pylist() for name in names]
     return [
         {"where": place, "arrival": int(rows.pos[at]), "row": dict(zip(names, values, strict=True))}
         for place, at, *values in zip(rows.places, rows.at.tolist(), *texts, strict=True)
     ]
-
-
-def _texts(table: pa.Table, name: str) -> list[str]:
-    found: list[str] = texts_of(table.column(name)).to_pylist()
-    return found
 
 
 # Rows by their arrival positions, as the input has them, with file and line.
@@ -247,7 +243,8 @@ def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
     """Return the rows at arrival positions, in that order, and file and line of each."""
     names = list(source.schema.names)
     found: dict[int, tuple[pa.Table, str]] = {}
-    for part, wanted in _by_part(source, np.unique(pos)):
+    of_splits = _shared(source.splits, np.unique(pos))
+    for part, wanted in chain.from_iterable(_shared(source.parts_of(split), within) for split, within in of_splits):
         batch = source.read(part, names)
         places = np.searchsorted(batch.pos, wanted)
         lines = source.line_numbers(part, wanted)
@@ -266,13 +263,8 @@ def _name(source: Source, part: Split) -> str:
     return name if alike < 2 else source.files[part.file].path
 
 
-def _by_part(source: Source, pos: Ints) -> Iterator[tuple[Split, Ints]]:
-    """Yield the smallest parts of files that hold rows, each with the positions of these. ``pos``: ascending."""
-    for split, within in _shared(source.splits, pos):
-        yield from _shared(source.parts_of(split), within)
-
-
 def _shared(splits: Sequence[Split], pos: Ints) -> Iterator[tuple[Split, Ints]]:
+    """Yield the splits that hold rows, each with the positions of these. ``pos``: ascending."""
     bases = [split.base for split in splits]
     at = np.array([bisect_right(bases, each) - 1 for each in pos.tolist()], np.int64)
     for each in np.unique(at).tolist():
@@ -377,7 +369,11 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
     there, or not as it was.
     """
     block_pandas()
-    result = _result(request)
+    results = results_at(request.path, request.unit)
+    if len(results) > 1:
+        do = f"say --unit, such as --unit {results[0][0]}"
+        raise ConfigError(f"{request.path} holds {len(results)} results", do)
+    result = results[0][1]
     answer = explain(result, request)
     if isinstance(answer, Explanation) and answer.also:
         also = ", ".join(map(str, answer.also[:5]))
@@ -400,13 +396,6 @@ def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingW
             return missing_window(result, recorded, sought)
         pane = compute_window(recorded, sought.key, found)
         return _explanation(result, recorded, sought, found, pane, request.rows)
-
-
-def _result(request: WhyRequest) -> ResultFolder:
-    found = results_at(request.path, request.unit)
-    if len(found) > 1:
-        raise ConfigError(f"{request.path} holds {len(found)} results", f"say --unit, such as --unit {found[0][0]}")
-    return found[0][1]
 
 
 def _explanation(

@@ -161,17 +161,14 @@ def _units(forecast: Forecast) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
     for head, lot in zip(heads, lots, strict=True):
         cells = "  ".join(text.ljust(width) for text, width in zip(head, widths, strict=True))
-        yield f"{cells}  {lot[0].why}{_size_of(lot)}"
+        files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
+        is_read = lot[0].action in ("run", "may run") and files
+        read = f" ({count_of(files, 'file')}, {size(nbytes)})" if is_read else ""
+        yield f"{cells}  {lot[0].why}{read}"
 
 
 def _action(unit: UnitForecast) -> str:
     return "run again" if unit.action == "run" and unit.is_again else unit.action
-
-
-def _size_of(lot: Sequence[UnitForecast]) -> str:
-    files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
-    is_read = lot[0].action in ("run", "may run") and files
-    return f" ({count_of(files, 'file')}, {size(nbytes)})" if is_read else ""
 
 
 def _input(found: InputForecast, label: str | None) -> Iterator[str]:

@@ -177,15 +177,9 @@ def _foresee_next(request: JobRequest, path: str, show: Show) -> JobForecast:
     problem = _problem_of(found.request)
     unit = _one_unit(unit_now.label, found.why or "its input is new", size, problem, is_again=found.done is not None)
     foreseen = _of_one(found.request, unit, runs, problem, open_job(_to_plan(found.request), mode, show))
-    return replace(foreseen, forecast=replace(foreseen.forecast, reach=_reach_of_late_rows(request, state)))
-
-
-def _reach_of_late_rows(request: JobRequest, state: State) -> str | None:
-    """Return how far late rows may reach, in words; None where the job rejects them, or nothing was done before."""
     kept = [record.label for record in state.records if state.has_data(record.label)]
-    if request.job.late != "redo" or not kept:
-        return None
-    return f"late rows may make units run again, from {kept[0]} on"
+    reach = f"late rows may make units run again, from {kept[0]} on" if request.job.late == "redo" and kept else None
+    return replace(foreseen, forecast=replace(foreseen.forecast, reach=reach))
 
 
 def _one_unit(

@@ -27,19 +27,13 @@ def sample_job(job: OpenJob) -> tuple[AnySource | None, StrategyForecast | None]
     """
     options = job.plan.request.job
     driver = driver_of(options.master, options.spark_conf)
-    source = _with_tables(job, driver)
-    return source, None if source is None else _strategy(job, source, driver)
-
-
-def _with_tables(job: OpenJob, driver: DriverExecutor) -> AnySource | None:
-    """Return the input with its enrich tables read; None where they are too large for this process."""
-    source = job.plan.source
-    if not isinstance(source, EnrichedSource):
-        return source
-    if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
-        return None
-    sink: Any = MemoryTables()
-    return load_tables(source, sink, driver, None, job.plan.request.job.slice_size).source
+    source: AnySource = job.plan.source
+    if isinstance(source, EnrichedSource):
+        if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
+            return None, None
+        sink: Any = MemoryTables()
+        source = load_tables(source, sink, driver, None, options.slice_size).source
+    return source, _strategy(job, source, driver)
 
 
 def _strategy(job: OpenJob, source: AnySource, driver: DriverExecutor) -> StrategyForecast:
