@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from openlineage.client.uuid import generate_new_uuid
 
 from ...conf.job import plain_path
 from ...conf.ranges import unit_of
@@ -19,7 +21,7 @@ from ...windowing.support.redaction import redacted, redacted_path
 from ..console.messages import Messages, Stopped
 from ..planning.open_input import AnySource
 from ..planning.request import JobRequest
-from ..run.context import ObservedRun, StagedJob, StageRun
+from ..run.context import ObservedRun, StagedJob
 from .lineage_events import (
     ColumnLineage,
     DatasetName,
@@ -30,17 +32,13 @@ from .lineage_events import (
     RunFacts,
     RunName,
     chained,
-    complete_event,
+    event_of,
     exact_name,
-    fail_event,
-    inputs_of,
+    input_names,
     lineage_of,
     name_of,
-    new_run_id,
     outputs_of,
     parents_in,
-    start_event,
-    unique,
 )
 from .lineage_transport import Outbox
 
@@ -51,27 +49,18 @@ Origin = Sequence[tuple[DatasetName, str]]
 """The datasets and fields that a column of an input is in."""
 
 
-def planned_inputs(request: JobRequest) -> list[InputFacts]:
-    """Return the inputs of a run that begins, by name. ``request``: its job, for a unit of a range the whole job."""
-    tables = [each.path for each in request.enrichments]
-    return [InputFacts(name) for name in unique([name_of(path) for path in (*inputs_of(request), *tables)])]
-
-
-def planned_outputs(request: JobRequest) -> list[OutputFacts]:
-    """Return the outputs of a run that begins, by name."""
-    return [OutputFacts(name_of(path)) for path in outputs_of(request)]
-
-
 def inputs_read(request: JobRequest, job: StagedJob) -> list[InputFacts]:
     """Return the inputs of a run that is committed, those of enrich tables last."""
-    source = job.plan.source
-    base, tables = _divided(source)
-    names = unique([name_of(path) for path in inputs_of(request)])
+    base, tables = _divided(job.plan.source)
+    names = input_names(request)
     rows = job.stage_runs[0].outcome.counts.rows_in
-    found = [
-        InputFacts(name, base.schema, rows if len(names) == 1 else None, *_size(_files_of(base.files, name, names)))
-        for name in names
-    ]
+    if len(names) == 1:
+        found = [InputFacts(names[0], base.schema, rows, *_size(base.files))]
+    else:
+        found = []
+        for name in names:
+            files = [file for file in base.files if _is_below(exact_name(file.path), name)]
+            found.append(InputFacts(name, base.schema, None, *_size(files)))
     for each, table in zip(request.enrichments, tables, strict=True):
         found.append(InputFacts(name_of(each.path), table.schema, None, *_size(table.files)))
     return found
@@ -86,37 +75,24 @@ def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputFacts
         of_stage = lineage_of(each.stage)
         lineage = of_stage if lineage is None else chained(lineage, of_stage)
         path = next(paths, None) if each.stage_output.is_own else None
-        if path is not None:
-            is_last = each is job.stage_runs[-1]
-            yield _output(name_of(path), each, _with_joins(lineage, job.plan.source), origins, job if is_last else None)
-
-
-def _output(
-    name: DatasetName, run: StageRun, lineage: ColumnLineage, origins: Mapping[str, Origin], last: StagedJob | None
-) -> OutputFacts:
-    expectations = (
-        [] if last is None else [(each.expect, each.holds, each.on_fail == "fail") for each in last.expectations]
-    )
-    return OutputFacts(
-        name,
-        run.stage.result,
-        sum(part.rows for part in run.parts),
-        sum(part.nbytes for part in run.parts),
-        len(run.parts),
-        lineage,
-        origins,
-        expectations,
-    )
+        if path is None:
+            continue
+        yield OutputFacts(
+            name_of(path),
+            each.stage.result,
+            sum(part.rows for part in each.parts),
+            sum(part.nbytes for part in each.parts),
+            len(each.parts),
+            _with_joins(lineage, job.plan.source),
+            origins,
+            [(one.expect, one.holds, one.on_fail == "fail") for one in job.expectations]
+            if each is job.stage_runs[-1]
+            else (),
+        )
 
 
 def _divided(source: AnySource) -> tuple[AnySource, Sequence[AnySource]]:
     return (source.base, source.tables) if isinstance(source, EnrichedSource) else (source, ())
-
-
-def _files_of(files: Sequence[InputFile], name: DatasetName, names: Sequence[DatasetName]) -> Sequence[InputFile]:
-    if len(names) == 1:
-        return files
-    return [file for file in files if _is_below(exact_name(file.path), name)]
 
 
 def _is_below(file: DatasetName, name: DatasetName) -> bool:
@@ -130,7 +106,7 @@ def _size(files: Sequence[InputFile]) -> tuple[int, int]:
 
 def _origins(request: JobRequest, source: AnySource) -> dict[str, Origin]:
     base, _ = _divided(source)
-    names = unique([name_of(path) for path in inputs_of(request)])
+    names = input_names(request)
     found: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
     if isinstance(source, EnrichedSource):
         for each, one in zip(request.enrichments, source.enriched, strict=True):
@@ -144,7 +120,7 @@ def _origins(request: JobRequest, source: AnySource) -> dict[str, Origin]:
 def _with_joins(lineage: ColumnLineage, source: AnySource) -> ColumnLineage:
     if not isinstance(source, EnrichedSource):
         return lineage
-    rows: dict[str, frozenset[Indirect]] = dict(lineage.rows)
+    rows: dict[str, Set[Indirect]] = dict(lineage.rows)
     for one in source.enriched:
         name = one.bound.enrichment.name
         for column in [*one.bound.left, *(_key_of(name, pair.right) for pair in one.bound.compared)]:
@@ -185,7 +161,7 @@ class Lineage:
         for note in parents.notes:
             messages.note(note)
         namespace = environ.get("OPENLINEAGE_NAMESPACE") or _NAMESPACE
-        name = RunName(namespace, shown(redacted_path(plain_path(request.job.output))), new_run_id())
+        name = RunName(namespace, shown(redacted_path(plain_path(request.job.output))), str(generate_new_uuid()))
         self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in request.stages), parents)
         self._units: dict[int, RunFacts] = {}
         self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
@@ -193,22 +169,26 @@ class Lineage:
 
     def open(self, at: dt.datetime) -> None:
         """Send that the command starts. ``at``: when it began."""
-        self._emit(lambda: start_event(self._facts, at, *self._planned_by_command()))
+        self._emit(
+            lambda: event_of(
+                "START", self._facts, at, *(NO_DATASETS if self._has_units else self._planned(self._request))
+            )
+        )
 
     def begin(self, run: ObservedRun) -> None:
         if self._has_units:
             above = self._facts
-            name = replace(above.run, name=f"{above.run.name}.unit", run_id=new_run_id())
+            name = replace(above.run, name=f"{above.run.name}.unit", run_id=str(generate_new_uuid()))
             parents = Parents(above.run, above.parents.root or above.parents.parent or above.run)
             facts = RunFacts(name, above.about, parents, unit_of(run.unit, run.request.job.unit))
             self._units[id(run)] = facts
-            self._emit(lambda: start_event(facts, run.started, *self._planned(run.request)))
+            self._emit(lambda: event_of("START", facts, run.started, *self._planned(run.request)))
 
     def commit(self, run: ObservedRun, job: StagedJob) -> None:
         datasets = partial(self._committed, run.request, job)
         if self._has_units:
             facts = self._units.pop(id(run))
-            self._emit(lambda: complete_event(facts, _now(), *datasets()))
+            self._emit(lambda: event_of("COMPLETE", facts, _now(), *datasets()))
         else:
             self._datasets = datasets
 
@@ -223,18 +203,16 @@ class Lineage:
     def close(self, error: BaseException | None) -> None:
         """Send that the command has ended, well or with an error; say how many events could not be sent."""
         if error is None:
-            self._emit(lambda: complete_event(self._facts, _now(), *self._datasets()))
+            self._emit(lambda: event_of("COMPLETE", self._facts, _now(), *self._datasets()))
         else:
             self._emit(lambda: self._failure(self._facts, error))
         for note in self._outbox.close():
             self._messages.note(note)
 
-    def _planned_by_command(self) -> Datasets:
-        return NO_DATASETS if self._has_units else self._planned(self._request)
-
     def _planned(self, own: JobRequest) -> Datasets:
         request = self._naming(own)
-        return planned_inputs(request), planned_outputs(request)
+        names = dict.fromkeys([*input_names(request), *(name_of(each.path) for each in request.enrichments)])
+        return [InputFacts(name) for name in names], [OutputFacts(name_of(path)) for path in outputs_of(request)]
 
     def _committed(self, own: JobRequest, job: StagedJob) -> Datasets:
         request = self._naming(own)
@@ -245,9 +223,10 @@ class Lineage:
         return self._request if self._is_range else own
 
     def _failure(self, facts: RunFacts, error: BaseException) -> Any:
+        if isinstance(error, Stopped | KeyboardInterrupt):
+            return event_of("ABORT", facts, _now(), error="stopped by a signal")
         text = self._messages.clean(shown(redacted(str(error)))) or type(error).__name__
-        is_stopped = isinstance(error, Stopped | KeyboardInterrupt)
-        return fail_event(facts, _now(), "stopped by a signal" if is_stopped else text, is_stopped)
+        return event_of("FAIL", facts, _now(), error=text)
 
     def _emit(self, make: Callable[[], Any]) -> None:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
@@ -27,12 +27,11 @@ from openlineage.client.facet_v2 import (
     schema_dataset,
     set_producer,
 )
-from openlineage.client.uuid import generate_new_uuid
 
 from ...conf.job import PIPE, is_table, plain_path
 from ...conf.ranges import Unit, before_date, has_date
 from ...windowing.errors import shown
-from ...windowing.language.spec import AggregateCall, AggregateExpression, Column
+from ...windowing.language.spec import Column
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
 from ...windowing.support.redaction import redacted, redacted_path
@@ -70,8 +69,8 @@ class ColumnLineage:
     """
 
     direct: Mapping[str, Origins]
-    conditions: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    rows: Mapping[str, frozenset[Indirect]] = field(default_factory=dict)
+    conditions: Mapping[str, Set[str]] = field(default_factory=dict)
+    rows: Mapping[str, Set[Indirect]] = field(default_factory=dict)
 
 
 def lineage_of(stage: StagePlan) -> ColumnLineage:
@@ -84,7 +83,7 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     rows = _deciding(stage, resolve)
     for name in plan.having.value.columns if plan.having is not None else ():
         for source in (*known.get(name, {}), *conditions.get(name, ())):
-            rows[source] = rows.get(source, frozenset()) | {"FILTER"}
+            rows.setdefault(source, set()).add("FILTER")
     return ColumnLineage(
         {name: known.get(name, {}) for name in names},
         {name: found for name, found in conditions.items() if found},
@@ -98,7 +97,7 @@ def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
     ``second``: the lineage of the stage, from the result of the stage before; ``first``: the lineage of that.
     """
     direct = {
-        name: _joined(_through(first, column, how) for column, how in found.items())
+        name: _joined(_at_least(how, first.direct.get(column, {})) for column, how in found.items())
         for name, found in second.direct.items()
     }
     conditions = {
@@ -112,15 +111,7 @@ def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
     for column, how in second.rows.items():
         for source in _sources(first, [column]):
             rows.setdefault(source, set()).update(how)
-    return ColumnLineage(
-        direct,
-        {name: frozenset(found) for name, found in conditions.items() if found},
-        {column: frozenset(how) for column, how in rows.items()},
-    )
-
-
-def _through(first: ColumnLineage, column: str, how: Direct) -> Origins:
-    return {source: _stronger(how, before) for source, before in first.direct.get(column, {}).items()}
+    return ColumnLineage(direct, {name: found for name, found in conditions.items() if found}, rows)
 
 
 def _sources(first: ColumnLineage, columns: Iterable[str]) -> set[str]:
@@ -167,9 +158,7 @@ def _pane_columns(plan: Plan, resolve: Callable[[str], Origins]) -> dict[str, Or
     return found | ({POS: resolve(plan.pos)} if plan.pos is not None else {})
 
 
-def _values(
-    stage: StagePlan, resolve: Callable[[str], Origins]
-) -> tuple[dict[str, Origins], dict[str, frozenset[str]]]:
+def _values(stage: StagePlan, resolve: Callable[[str], Origins]) -> tuple[dict[str, Origins], dict[str, Set[str]]]:
     plan = stage.plan
     if plan.options.operator is not None:
         read = _at_least("TRANSFORMATION", _joined(resolve(name) for name in (*plan.key, *plan.rows)))
@@ -177,28 +166,23 @@ def _values(
         return {name: read for name in stage.result.names if name not in own}, {}
     if plan.rows:
         return {name: resolve(name) for name in plan.rows}, {}
-    calls = stage.request.calls or ()
-    return (
-        {each.name: _at_least("AGGREGATION", _joined(map(resolve, _arguments(each)))) for each in calls},
-        {each.name: frozenset(_joined(map(resolve, _conditions(each)))) for each in calls},
-    )
-
-
-def _arguments(item: AggregateCall | AggregateExpression) -> list[str]:
-    arguments = [argument for call in item.calls for argument in call.arguments]
-    named = [each.name for each in arguments if isinstance(each, Column)]
-    return named + [name for each in arguments for name in getattr(each, "columns", ())]
-
-
-def _conditions(item: AggregateCall | AggregateExpression) -> list[str]:
-    return [name for call in item.calls if call.where is not None for name in call.where.columns]
+    values: dict[str, Origins] = {}
+    conditions: dict[str, Set[str]] = {}
+    for item in stage.request.calls or ():
+        arguments = [argument for call in item.calls for argument in call.arguments]
+        named = [each.name for each in arguments if isinstance(each, Column)]
+        named += [name for each in arguments for name in getattr(each, "columns", ())]
+        values[item.name] = _at_least("AGGREGATION", _joined(map(resolve, named)))
+        asked = [name for call in item.calls if call.where is not None for name in call.where.columns]
+        conditions[item.name] = _joined(map(resolve, asked)).keys()
+    return values, conditions
 
 
 def _at_least(least: Direct, found: Origins) -> Origins:
     return {column: _stronger(least, how) for column, how in found.items()}
 
 
-def _deciding(stage: StagePlan, resolve: Callable[[str], Origins]) -> dict[str, frozenset[Indirect]]:
+def _deciding(stage: StagePlan, resolve: Callable[[str], Origins]) -> dict[str, set[Indirect]]:
     plan = stage.plan
     where = plan.projection.where
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
@@ -214,7 +198,7 @@ def _deciding(stage: StagePlan, resolve: Callable[[str], Origins]) -> dict[str, 
     for use, names in uses.items():
         for source in _joined(map(resolve, names)):
             found.setdefault(source, set()).add(use)
-    return {column: frozenset(how) for column, how in found.items()}
+    return found
 
 
 # Names of datasets: a path or URI becomes a namespace and a name, as OpenLineage names tables and folders.
@@ -262,19 +246,14 @@ def _fixed(path: str) -> str:
     return path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1] or "."
 
 
-def inputs_of(request: JobRequest) -> tuple[str, ...]:
-    """Return the inputs of a job. Stdin is none."""
-    return tuple(path for path in request.job.input if path != PIPE)
+def input_names(request: JobRequest) -> tuple[DatasetName, ...]:
+    """Return the names of the inputs of a job, each once. Stdin is none."""
+    return tuple(dict.fromkeys(name_of(path) for path in request.job.input if path != PIPE))
 
 
 def outputs_of(request: JobRequest) -> tuple[str, ...]:
     """Return the outputs of a job, those of stages first. Stdout is none."""
     return tuple(path for path in request.outputs if path != PIPE)
-
-
-def unique(names: Sequence[DatasetName]) -> tuple[DatasetName, ...]:
-    """Return names, each once, in their order."""
-    return tuple(dict.fromkeys(names))
 
 
 # The run that has started this one, from the environment, where Airflow and others put it.
@@ -352,20 +331,14 @@ class InputFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFacts:
-    """What is known of an output.
+class OutputFacts(InputFacts):
+    """What is known of an output, of what was written.
 
-    ``name``, ``schema``, ``rows``, ``nbytes``, ``files``: as of `InputFacts`, of what was written.
     ``lineage``: where its columns come from; None before it is planned.
     ``origins``: column of the input to the dataset and the field that it is, or several where inputs share it.
     ``expectations``: what has become of the expectations: text, whether it holds, and whether it can fail a run.
     """
 
-    name: DatasetName
-    schema: pa.Schema | None = None
-    rows: int | None = None
-    nbytes: int | None = None
-    files: int | None = None
     lineage: ColumnLineage | None = None
     origins: Mapping[str, Sequence[tuple[DatasetName, str]]] = field(default_factory=dict)
     expectations: Sequence[tuple[str, bool, bool]] = ()
@@ -387,40 +360,21 @@ class RunFacts:
     unit: Unit | None = None
 
 
-def new_run_id() -> str:
-    """Return an id for a run."""
-    return str(generate_new_uuid())
+State = Literal["START", "COMPLETE", "FAIL", "ABORT"]
 
 
-def start_event(
-    facts: RunFacts, at: dt.datetime, inputs: Sequence[InputFacts] = (), outputs: Sequence[OutputFacts] = ()
-) -> RunEvent:
-    """Return the event that a run starts."""
-    return _event(RunState.START, facts, at, inputs, outputs)
-
-
-def complete_event(
-    facts: RunFacts, at: dt.datetime, inputs: Sequence[InputFacts] = (), outputs: Sequence[OutputFacts] = ()
-) -> RunEvent:
-    """Return the event that a run is committed, or had nothing to do."""
-    return _event(RunState.COMPLETE, facts, at, inputs, outputs)
-
-
-def fail_event(facts: RunFacts, at: dt.datetime, message: str, is_stopped: bool) -> RunEvent:
-    """Return the event that a run has failed, or (``is_stopped``) was stopped by a signal. It has left no trace."""
-    why = error_message_run.ErrorMessageRunFacet(message=message, programmingLanguage="PYTHON")
-    return _event(RunState.ABORT if is_stopped else RunState.FAIL, facts, at, (), (), {"errorMessage": why})
-
-
-def _event(
-    state: RunState,
+def event_of(
+    state: State,
     facts: RunFacts,
     at: dt.datetime,
-    inputs: Sequence[InputFacts],
-    outputs: Sequence[OutputFacts],
-    more: Mapping[str, RunFacet] | None = None,
+    inputs: Sequence[InputFacts] = (),
+    outputs: Sequence[OutputFacts] = (),
+    error: str | None = None,
 ) -> RunEvent:
-    run = facts.run
+    """Return an event of a run: it starts, is complete (committed, or had nothing to do), has failed, or was stopped.
+
+    ``error``: why it has failed, or by what it was stopped; then it has left no trace.
+    """
     engine = processing_engine_run.ProcessingEngineRunFacet(
         version=_VERSION, name="wincli", openlineageAdapterVersion=_VERSION
     )
@@ -438,22 +392,21 @@ def _event(
         found["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
             nominalStartTime=f"{facts.unit.start.isoformat()}Z", nominalEndTime=f"{facts.unit.end.isoformat()}Z"
         )
+    if error is not None:
+        found["errorMessage"] = error_message_run.ErrorMessageRunFacet(message=error, programmingLanguage="PYTHON")
+    about: dict[str, JobFacet] = {
+        "jobType": job_type_job.JobTypeJobFacet(processingType="BATCH", integration="WINCLI", jobType="JOB"),
+        "documentation": documentation_job.DocumentationJobFacet(description=facts.about),
+    }
     return RunEvent(
-        eventType=state,
+        eventType=RunState[state],
         eventTime=at.isoformat(),
-        run=Run(run.run_id, {**found, **(more or {})}),
-        job=Job(run.namespace, run.name, _job_facets(facts)),
+        run=Run(facts.run.run_id, found),
+        job=Job(facts.run.namespace, facts.run.name, about),
         producer=_PRODUCER,
         inputs=[_input(each) for each in inputs],
         outputs=[_output(each) for each in outputs],
     )
-
-
-def _job_facets(facts: RunFacts) -> dict[str, JobFacet]:
-    return {
-        "jobType": job_type_job.JobTypeJobFacet(processingType="BATCH", integration="WINCLI", jobType="JOB"),
-        "documentation": documentation_job.DocumentationJobFacet(description=facts.about),
-    }
 
 
 def _input(facts: InputFacts) -> InputDataset:

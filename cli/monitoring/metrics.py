@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -20,29 +21,17 @@ _SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})? (\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One value.
-
-    ``value``: the value.
-    ``labels``: label to its value, besides those that all samples of a file have.
-    """
-
-    value: float
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Gauge:
     """The samples of one name.
 
     ``name``: its name, with the unit at the end.
     ``help``: what it says.
-    ``samples``: its values, each with other labels.
+    ``samples``: its values, each with its labels besides those that all samples of a file have.
     """
 
     name: str
     help: str
-    samples: tuple[Sample, ...]
+    samples: tuple[tuple[float, Mapping[str, str]], ...]
 
 
 def text_of(gauges: Iterable[Gauge], labels: Mapping[str, str]) -> str:
@@ -62,9 +51,10 @@ def values_in(text: bytes) -> dict[str, float]:
 def _lines(gauge: Gauge, labels: Mapping[str, str]) -> Iterator[str]:
     yield f"# HELP {gauge.name} {_escaped(gauge.help)}"
     yield f"# TYPE {gauge.name} gauge"
-    for sample in gauge.samples:
-        pairs = ",".join(f'{name}="{_quoted(value)}"' for name, value in {**labels, **sample.labels}.items())
-        yield f"{gauge.name}{{{pairs}}} {_number(sample.value)}"
+    for value, own in gauge.samples:
+        texts = {name: _escaped(shown(text)).replace('"', '\\"') for name, text in {**labels, **own}.items()}
+        pairs = ",".join(f'{name}="{text}"' for name, text in texts.items())
+        yield f"{gauge.name}{{{pairs}}} {_number(value)}"
 
 
 def _number(value: float) -> str:
@@ -74,10 +64,6 @@ def _number(value: float) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(shown(text)).replace('"', '\\"')
 
 
 NEWEST = "wincli_newest_row_timestamp_seconds"
@@ -102,7 +88,7 @@ class Totals:
     windows: int = 0
     counts: Counts = field(default_factory=Counts)
     held: int = 0
-    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
     newest: float | None = None
     done: int = 0
     failed: int = 0
@@ -133,9 +119,9 @@ class Metrics:
                 self.totals.newest_unit, self.totals.held = run.unit, sum(each.outcome.counts.held for each in runs)
             for each in runs:
                 for phase, seconds in each.outcome.seconds.items():
-                    _add_seconds(self.totals, each.stage.name, phase.lower(), seconds)
+                    self.totals.seconds[each.stage.name, phase.lower()] += seconds
             in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
-            _add_seconds(self.totals, "", "plan", max(job.seconds["total"] - in_stages, 0.0))
+            self.totals.seconds["", "plan"] += max(job.seconds["total"] - in_stages, 0.0)
             self.totals.newest = _newest(newest_of(runs[0]), self.totals.newest)
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:  # noqa: ARG002 - as `RunObserver` has it
@@ -163,9 +149,14 @@ def gauges_of(
     success = round(now, 3) if is_success else former.get(LAST_SUCCESS)
     if success is not None:
         yield _one(LAST_SUCCESS, "When the last run that succeeded ended.", success)
-    yield from _units(totals)
+    by_result = {"done": totals.done, "failed": totals.failed, "skipped": totals.skipped, "gap": totals.gaps}
+    units = tuple((number, {"result": result}) for result, number in by_result.items())
+    yield Gauge("wincli_units", "Units of the last run, or the run itself, by what became of them.", units)
     yield from _rows(totals)
-    yield from _phases(totals)
+    phases = tuple(
+        (round(spent, 3), {"stage": stage, "phase": phase}) for (stage, phase), spent in totals.seconds.items()
+    )
+    yield Gauge("wincli_phase_seconds", "Seconds of the last run by stage and phase.", phases)
     newest = _newest(totals.newest, former.get(NEWEST))
     if newest is not None:
         yield _one(NEWEST, "The largest order value of all rows read so far.", newest)
@@ -174,12 +165,6 @@ def gauges_of(
 
 def _newest(now: float | None, before: float | None) -> float | None:
     return max((each for each in (now, before) if each is not None), default=None)
-
-
-def _units(totals: Totals) -> Iterator[Gauge]:
-    by_result = {"done": totals.done, "failed": totals.failed, "skipped": totals.skipped, "gap": totals.gaps}
-    samples = tuple(Sample(number, {"result": result}) for result, number in by_result.items())
-    yield Gauge("wincli_units", "Units of the last run, or the run itself, by what became of them.", samples)
 
 
 def _rows(totals: Totals) -> Iterator[Gauge]:
@@ -193,24 +178,12 @@ def _rows(totals: Totals) -> Iterator[Gauge]:
     yield _one("wincli_rows_held", "Rows that wait in the state after the newest unit.", totals.held)
     yield _one("wincli_rows_rejected", "Rows rejected, for any reason.", sum(counts.rejected.values()))
     yield _one("wincli_rows_late", "Rows rejected because they came too late.", counts.rejected.get("late", 0))
-    reasons = tuple(Sample(rows, {"reason": reason}) for reason, rows in counts.rejected.items())
+    reasons = tuple((rows, {"reason": reason}) for reason, rows in counts.rejected.items())
     yield Gauge("wincli_rejects", "Rows rejected, by reason.", reasons)
 
 
-def _phases(totals: Totals) -> Iterator[Gauge]:
-    samples = tuple(
-        Sample(round(seconds, 3), {"stage": stage, "phase": phase})
-        for (stage, phase), seconds in totals.seconds.items()
-    )
-    yield Gauge("wincli_phase_seconds", "Seconds of the last run by stage and phase.", samples)
-
-
 def _one(name: str, text: str, value: float, **labels: str) -> Gauge:
-    return Gauge(name, text, (Sample(value, labels),))
-
-
-def _add_seconds(totals: Totals, stage: str, phase: str, seconds: float) -> None:
-    totals.seconds[stage, phase] = totals.seconds.get((stage, phase), 0.0) + seconds
+    return Gauge(name, text, ((value, labels),))
 
 
 def newest_of(first: StageRun) -> float | None:
