@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -27,7 +27,7 @@ from ....writers.state.state import read_state
 from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
-from ...planning.request import StageRequest, request_of
+from ...planning.request import request_of
 from ..results.open_windows import OpenWindowRows, open_windows
 from ..results.result import ResultFolder, open_result_folder, rejects_of
 from ..results.status import Status, UnitStatus, read_status
@@ -36,10 +36,7 @@ from .measured import LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, mea
 from .page import MARK, page_of
 from .page_elements import bytes_text
 from .panes import axis_values
-from .report import Axis, Calendar, Cell, CellKind, Clause, OverTime, Report, Series
-
-# What stands behind a report: the results to read, the job, and what runs have recorded of themselves.
-
+from .report import Axis, Calendar, Cell, CellKind, OverTime, Report, Series
 
 # Units as cells of a calendar: done, run again, without input, and what they hold.
 
@@ -49,48 +46,38 @@ _MOST = 1000
 LATE = "late"
 
 
-@dataclass(frozen=True, slots=True)
-class UnitTimes:
-    """When units were written.
+def calendar_of(
+    status: Status, kind: Kind | None, finished: Mapping[str, str], replaced: Set[str] = frozenset()
+) -> Calendar:
+    """Return the calendar of the units of a state or of a range; ``kind``: None for plain runs and other names.
 
-    ``finished``: label to the time at which the unit was last written, ISO 8601 in UTC.
-    ``replaced``: labels of units that are known to have been run again.
+    ``finished``: label to the time at which the unit was last written, ISO 8601 in UTC. ``replaced``: labels of units
+    that are known to have been run again.
     """
-
-    finished: Mapping[str, str]
-    replaced: frozenset[str] = frozenset()
-
-
-def calendar_of(status: Status, kind: Kind | None, times: UnitTimes) -> Calendar:
-    """Return the calendar of the units of a state or of a range; ``kind``: None for plain runs and other names."""
     words = ("windows out", "run again") if status.what == "state" else ("rows out", "written after a later one")
-    redone = _redone(status.units, times)
+    redone = replaced | _redone(status.units, finished)
+    cell_kind: CellKind
     if kind is None:
+        cell_kind = "run"
         cells = [_cell(unit, at, unit.label in redone) for at, unit in enumerate(status.units)]
-        return _calendar("run", "run", cells, *words)
-    found = [
-        _cell(unit, dated.ordinal, unit.label in redone)
-        for unit in status.units
-        if (dated := unit_of(unit.label, kind)) is not None
-    ]
-    gaps = [Cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
-    cells = sorted([*found, *gaps], key=lambda cell: cell.ordinal)
-    cell_kind = kind
-    while len(cells) > _MOST and cell_kind in _COARSER:
-        cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
-    return _calendar(cell_kind, kind, cells, *words)
+    else:
+        found = [
+            _cell(unit, dated.ordinal, unit.label in redone)
+            for unit in status.units
+            if (dated := unit_of(unit.label, kind)) is not None
+        ]
+        gaps = [Cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
+        cells, cell_kind = sorted([*found, *gaps], key=lambda cell: cell.ordinal), kind
+        while len(cells) > _MOST and cell_kind in _COARSER:
+            cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
+    return Calendar(cell_kind, kind or "run", tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), *words)
 
 
-def _calendar(kind: CellKind, unit: CellKind, cells: Sequence[Cell], out: str, again: str) -> Calendar:
-    return Calendar(kind, unit, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), out, again)
-
-
-def _redone(units: Sequence[UnitStatus], times: UnitTimes) -> set[str]:
+def _redone(units: Sequence[UnitStatus], times: Mapping[str, str]) -> set[str]:
     """Return the units that were written after a later unit was: corrections, and input that came afterwards."""
-    found = set(times.replaced)
-    earliest = ""
+    found, earliest = set(), ""
     for unit in reversed(units):
-        finished = times.finished.get(unit.label, "")
+        finished = times.get(unit.label, "")
         if earliest and finished > earliest:
             found.add(unit.label)
         if finished and (not earliest or finished < earliest):
@@ -115,25 +102,22 @@ def _cell(unit: UnitStatus, ordinal: int, is_redone: bool) -> Cell:
 
 
 def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
-    with_units = [(_coarse_ordinal(cell, kind, coarse), cell) for cell in cells]
-    return [_sum(ordinal, coarse, [cell for _, cell in lot]) for ordinal, lot in groupby(with_units, lambda at: at[0])]
-
-
-def _coarse_ordinal(cell: Cell, kind: Kind, coarse: Kind) -> int:
-    start = unit_at(cell.ordinal, kind).start
-    zero = unit_at(0, coarse).start
-    step = unit_at(0, coarse).end
-    assert start is not None
+    zero, step = unit_at(0, coarse).start, unit_at(0, coarse).end
     assert zero is not None
     assert step is not None
-    return (start - zero) // (step - zero)
 
+    def coarse_ordinal(cell: Cell) -> int:
+        start = unit_at(cell.ordinal, kind).start
+        assert start is not None
+        return (start - zero) // (step - zero)
 
-def _sum(ordinal: int, kind: Kind, cells: Sequence[Cell]) -> Cell:
-    names = ("done", "redone", "gaps", "rows_in", "out", "late", "rejected")
-    sums = {name: sum(getattr(cell, name) for cell in cells) for name in names}
-    held = next((cell.held for cell in reversed(cells) if cell.done + cell.redone), 0)
-    return replace(Cell(unit_at(ordinal, kind).label, ordinal, held=held), **sums)
+    found, names = [], ("done", "redone", "gaps", "rows_in", "out", "late", "rejected")
+    for ordinal, group in groupby(cells, coarse_ordinal):
+        lot = list(group)
+        sums = {name: sum(getattr(cell, name) for cell in lot) for name in names}
+        held = next((cell.held for cell in reversed(lot) if cell.done + cell.redone), 0)
+        found.append(Cell(unit_at(ordinal, coarse).label, ordinal, held=held, **sums))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +128,7 @@ class Folder:
     ``results``: the results in it, or that its units wrote, in the order of the units; those that can be opened.
     ``job``: the job, as it was recorded last.
     ``kind``: the kind of the units; None for plain runs, and for one result.
-    ``times``: when units were written.
+    ``finished``, ``replaced``: when units were written, as `calendar_of` takes them.
     ``seconds``: what each unit recorded of its phases.
     ``versions``: package to version, of the last run.
     ``inputs``: (size in bytes) of every input file.
@@ -155,7 +139,8 @@ class Folder:
     results: tuple[ResultFolder, ...]
     job: Mapping[str, Any]
     kind: Kind | None
-    times: UnitTimes
+    finished: Mapping[str, str]
+    replaced: frozenset[str]
     seconds: tuple[Mapping[str, float], ...]
     versions: Mapping[str, str | None]
     inputs: tuple[int, ...]
@@ -173,24 +158,20 @@ def _of_state(path: str, status: Status) -> Folder:
     if not records:
         raise InputError(f"the state {path} has no finished unit yet", "run the job first")
     places = [(record.label, record.outputs[-1].path) for record in records if record.outputs]
-    opened = [*_opened(places)]
-    results = tuple(each for each in opened if isinstance(each, ResultFolder))
+    results, notes = _opened(places)
     last = records[-1]
-    times = UnitTimes(
-        {record.label: record.finished for record in records},
-        frozenset(record.label for record in records if record.reruns),
-    )
     told = tuple(result.manifest["seconds"] for result in results) or tuple(record.seconds for record in records)
     return Folder(
         status,
         results,
         last.job,
         kind_of(last.label, last.ordinal),
-        times,
+        {record.label: record.finished for record in records},
+        frozenset(record.label for record in records if record.reruns),
         told,
         last.versions,
         tuple(file.size for record in records for file in record.inputs),
-        tuple(each for each in opened if isinstance(each, str)),
+        notes,
     )
 
 
@@ -200,37 +181,40 @@ def _of_results(path: str, status: Status) -> Folder:
         (unit.label, (file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."))
         for unit, file in zip(status.units, listed, strict=True)
     ]
-    opened = [*_opened(places)]
-    results = tuple(each for each in opened if isinstance(each, ResultFolder))
+    results, notes = _opened(places)
     if not results:
-        raise InputError(str(opened[0]), "write the result again")
+        raise InputError(notes[0], "write the result again")
     last = results[-1].manifest
     kind: Kind | None = last["job"].get("unit", "day") if status.what == "range" else None
     if kind and not any(unit_of(unit.label, kind) for unit in status.units):
         kind = None
-    written = {unit.label: file.mtime or "" for unit, file in zip(status.units, listed, strict=True)}
     return Folder(
         status,
         results,
         last["job"],
         kind,
-        UnitTimes(written),
+        {unit.label: file.mtime or "" for unit, file in zip(status.units, listed, strict=True)},
+        frozenset(),
         tuple(result.manifest["seconds"] for result in results),
         last["versions"],
         tuple(file["size"] for result in results for file in result.manifest["inputs"]),
-        tuple(each for each in opened if isinstance(each, str)),
+        notes,
     )
 
 
-def _opened(places: Sequence[tuple[str, str]]) -> Iterator[ResultFolder | str]:
+def _opened(places: Sequence[tuple[str, str]]) -> tuple[tuple[ResultFolder, ...], tuple[str, ...]]:
+    """Open the results of units; return those that can be opened, and a note on each of the others."""
+    results, notes = [], []
     for label, path in places:
         if MASK in path:
-            yield f"the windows of {label} are left out: the path of its result had secrets, which no record holds"
+            why = "the path of its result had secrets, which no record holds"
+            notes.append(f"the windows of {label} are left out: {why}")
             continue
         try:
-            yield open_result_folder(path)
+            results.append(open_result_folder(path))
         except WincliError as error:
-            yield f"the windows of {label} are left out: {error.what}"
+            notes.append(f"the windows of {label} are left out: {error.what}")
+    return tuple(results), tuple(notes)
 
 
 # A recorded job in words: the windows of its stages clause by clause, and the options that differ from defaults.
@@ -244,20 +228,20 @@ _HOW = frozenset({"log_format", "progress", "split_size", "slice_size", "max_ope
 """Options of how a run went, not of what it made."""
 
 
-def clauses_of(job: Mapping[str, Any], times: Set[str]) -> tuple[Clause, ...]:
-    """Return the windows of a recorded job in English, stage by stage; ``times``: the columns that are times.
+def clauses_of(job: Mapping[str, Any], times: Set[str]) -> tuple[tuple[str, str], ...]:
+    """Return sentences on the windows of a recorded job, as (stage, text); ``times``: the columns that are times.
 
     A job of another version, which this one cannot parse, is told by the texts of its windows.
     """
     try:
         stages = request_of(Job.model_validate(with_later_keys(job))).stages
     except (WincliError, ValueError):
-        return tuple(Clause(stage["name"], redacted(str(stage["window"]))) for stage in job["stages"])
-    return tuple(Clause(each.stage.name, redacted(text)) for each in stages for text in _sentences(each, times))
-
-
-def _sentences(request: StageRequest, times: Set[str]) -> tuple[str, ...]:
-    return sentences_of(request.spec, request.stage.key, request.calls, request.options, times)
+        return tuple((stage["name"], redacted(str(stage["window"]))) for stage in job["stages"])
+    return tuple(
+        (each.stage.name, redacted(text))
+        for each in stages
+        for text in sentences_of(each.spec, each.stage.key, each.calls, each.options, times)
+    )
 
 
 def settings_of(job: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -292,19 +276,16 @@ def add_rejects(results: Sequence[ResultFolder], measured: Measured) -> int:
     """Count the rejected rows of results in the steps of ``measured``; return how many have no place there."""
     if measured.axis.scale == "window":
         return 0
-    return sum(_add(result, measured) for result in results)
-
-
-def _add(result: ResultFolder, measured: Measured) -> int:
-    rows = rejects_of(result)
-    if rows is None or not {"reason", "row"} <= set(rows.schema.names):
-        return 0
     apart = 0
-    for table in rows.tables(["reason", "row"]):
-        values, has_place = _values(table["row"], measured.axis)
-        is_late = pc.equal(table["reason"], LATE).fill_null(False).to_numpy()[has_place].astype(np.int64)
-        measured.steps.add(values[has_place], **{LATE_ROWS: is_late, REJECTS: 1 - is_late})
-        apart += int(np.count_nonzero(~has_place))
+    for result in results:
+        rows = rejects_of(result)
+        if rows is None or not {"reason", "row"} <= set(rows.schema.names):
+            continue
+        for table in rows.tables(["reason", "row"]):
+            values, has_place = _values(table["row"], measured.axis)
+            is_late = pc.equal(table["reason"], LATE).fill_null(False).to_numpy()[has_place].astype(np.int64)
+            measured.steps.add(values[has_place], **{LATE_ROWS: is_late, REJECTS: 1 - is_late})
+            apart += int(np.count_nonzero(~has_place))
     return apart
 
 
@@ -334,26 +315,24 @@ def _times_of_rejects(texts: pa.ChunkedArray, axis: Axis) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(len(texts), kind)])
 
 
-def gather_report(path: str, only: Sequence[str] = ()) -> Report:
-    """Return the report on a result, a folder of results, or a state.
+def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
+    """Return the report on what was read of ``path``, a result, a folder of results, or a state.
 
-    ``only``: texts ``COLUMN=VALUE`` that choose keys, besides the busiest. Raises `InputError` where the path is none
-    of these, or is damaged, `ConfigError` for a choice that does not fit.
+    ``only``: texts ``COLUMN=VALUE`` that choose keys, besides the busiest. Raises `ConfigError` for a choice that does
+    not fit, and as `measure` does.
     """
-    return report_of(path, read_folder(path), only)
-
-
-def report_of(path: str, folder: Folder, only: Sequence[str]) -> Report:
-    """Return the report on what was read of a path. Raises as `gather_report` does."""
     notes = [*folder.notes, *folder.status.damage, *(f"{label}: {what}" for label, what in folder.status.lost)]
     notes += _events(folder)
     measured = measure(folder.results, only, notes.append)
     notes += [] if measured is None else _notes(measured)
-    calendar = calendar_of(folder.status, folder.kind, folder.times) if folder.status.what != "result" else None
+    calendar = None
+    if folder.status.what != "result":
+        calendar = calendar_of(folder.status, folder.kind, folder.finished, folder.replaced)
+    window = folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
     return Report(
         redacted_path(path),
         folder.status.what,
-        str(_window(folder)),
+        str(window),
         clauses_of(folder.job, _times(folder, measured)),
         settings_of(folder.job),
         _totals(folder, measured),
@@ -380,10 +359,6 @@ def _held(path: str, folder: Folder) -> OpenWindowRows | None:
         return open_windows(path, None, folder.status.last_stages[-1].name)
     except WincliError:  # damage, which the notes tell
         return None
-
-
-def _window(folder: Folder) -> str:
-    return folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
 
 
 def _times(folder: Folder, measured: Measured | None) -> frozenset[str]:
@@ -481,14 +456,13 @@ def _expectations(folder: Folder) -> tuple[tuple[str, str], ...]:
     for unit in folder.status.units:
         for each in unit.expectations:
             told.setdefault(str(each["expect"]), []).append((unit.label, bool(each["holds"])))
-    return tuple((redacted(text), _kept(found)) for text, found in told.items())
-
-
-def _kept(found: Sequence[tuple[str, bool]]) -> str:
-    broken = [label for label, holds in found if not holds]
-    if broken:
-        return f"does not hold in {few(broken)}" if len(found) > 1 else "does not hold"
-    return f"holds in {count_of(len(found), 'unit')}" if len(found) > 1 else "holds"
+    kept = []
+    for text, found in told.items():
+        broken = [label for label, holds in found if not holds]
+        word = "does not hold" if broken else "holds"
+        where = few(broken) if broken else count_of(len(found), "unit")
+        kept.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
+    return tuple(kept)
 
 
 # ``wincli report``: the page of a report is written to a file, whole or not at all, or to stdout.
@@ -500,8 +474,8 @@ _MOST_NOTES = 10
 def write_report(path: str, output: str, only: Sequence[str], messages: Messages) -> None:
     """Write the report on ``path`` to the file ``output``, or to stdout where that is ``-``.
 
-    ``only``: texts ``COLUMN=VALUE`` that choose keys. Raises as `report_of` does, `ConfigError` where the file
-    exists and is no report or is in the folder that is reported on, `OutputError` where it cannot be written.
+    ``only``: texts ``COLUMN=VALUE`` that choose keys. Raises as `read_folder` and `report_of` do, `ConfigError` where
+    the file exists and is no report or is in the folder that is reported on, `OutputError` where it cannot be written.
     """
     file = SideFile("-o", output, "a report", "report.html", lambda line: line.startswith(MARK.encode()))
     if output != "-":
@@ -510,17 +484,13 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
     if output != "-":  # a relative input counts from here: the record has it as it was written
         check_side_files([file], [("an input of the result", as_glob(each)) for each in folder.job["input"]])
     report = report_of(path, folder, only)
-    _tell(report.notes, messages)
+    for note in report.notes[:_MOST_NOTES]:
+        messages.note(note)
+    if len(report.notes) > _MOST_NOTES:
+        messages.note(f"there are {count_of(len(report.notes) - _MOST_NOTES, 'more note')} of this kind")
     page = page_of(report)
     if output == "-":
         sys.stdout.buffer.write(page.encode())
         return
     write_side_file(file, page)
     messages.summary(f"{output}: {bytes_text(len(page.encode()))}, open it in a browser", bytes=len(page.encode()))
-
-
-def _tell(notes: Sequence[str], messages: Messages) -> None:
-    for note in notes[:_MOST_NOTES]:
-        messages.note(note)
-    if len(notes) > _MOST_NOTES:
-        messages.note(f"there are {count_of(len(notes) - _MOST_NOTES, 'more note')} of this kind")

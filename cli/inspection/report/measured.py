@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from ....windowing.errors import ConfigError, nearest
 from ..results.open_windows import OpenWindowRows
 from ..results.result import ResultFolder
 from ..results.shown_rows import value_of
-from .panes import LaneBars, PaneColumns, Panes, add_held, add_panes, pane_columns, panes_of
+from .panes import Choice, LaneBars, PaneColumns, Panes, add_held, add_panes, is_chosen, pane_columns, panes_of
 from .report import Axis, Bar, Distribution, Lanes, Measure, Scale
 
 # The keys with most rows, found in one pass in bounded memory.
@@ -139,18 +139,9 @@ class Spread:
         """Return the distribution so far; None before the first value."""
         if not self.count:
             return None
-        bars = self._bars(unit == "rows")
         quantiles = tuple((percent, self._quantile(percent / 100)) for percent in _PERCENTS)
-        return Distribution(
-            unit,
-            bars,
-            self.zeros,
-            self.count,
-            self.least,
-            self.most,
-            self.total,
-            quantiles,
-        )
+        bars = self._bars(unit == "rows")
+        return Distribution(unit, bars, self.zeros, self.count, self.least, self.most, self.total, quantiles)
 
     def _quantile(self, share: float) -> float:
         """Return the value below or at which this share of the values lies: the lower bound of its bin."""
@@ -298,10 +289,6 @@ class Steps:
 # The keys that a user names for a report: ``--only user=u7 --only user=u8``.
 
 
-Choice = Mapping[str, Sequence[pa.Scalar]]
-"""Column of the key to the values of which one must be there."""
-
-
 def parse_choice(texts: Sequence[str], keys: Sequence[str], schema: pa.Schema) -> Choice:
     """Parse texts ``COLUMN=VALUE``; values of one column are alternatives, and all columns must fit.
 
@@ -313,25 +300,12 @@ def parse_choice(texts: Sequence[str], keys: Sequence[str], schema: pa.Schema) -
         if not sign:
             raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
         if name not in keys:
-            raise ConfigError(f"--only {text}: {name} is no column of the key", _keys(name, keys))
+            near = nearest(name, keys)
+            do = f"did you mean {near}?" if near else f"the key is {', '.join(keys)}"
+            do = do if keys else "the windows of this result have no key"
+            raise ConfigError(f"--only {text}: {name} is no column of the key", do)
         found.setdefault(name, []).append(value_of(value, schema.field(name).type, f"--only {name}"))
     return found
-
-
-def is_chosen(keys: pa.Table, choice: Choice) -> np.ndarray:
-    """Whether each key fits, bool of shape (n,)."""
-    found = np.ones(keys.num_rows, np.bool_)
-    for name, values in choice.items():
-        among = pa.array([value.as_py() for value in values], keys[name].type)
-        found &= pc.is_in(keys[name], value_set=among).to_numpy()
-    return found
-
-
-def _keys(name: str, keys: Sequence[str]) -> str:
-    if not keys:
-        return "the windows of this result have no key"
-    near = nearest(name, keys)
-    return f"did you mean {near}?" if near else f"the key is {', '.join(keys)}"
 
 
 BUSIEST, MOST_CHOSEN, BARS = 8, 16, 1200
@@ -370,7 +344,12 @@ class Measured:
     def add(self, panes: Panes) -> None:
         """Count panes."""
         self.windows += len(panes.numbers)
-        self._add_keys(panes)
+        if self.columns.keys:
+            weights = np.ones(len(panes.numbers), np.int64) if panes.rows is None else panes.rows
+            self.busy.add(panes.keys, weights)
+            if self.choice:
+                fits = is_chosen(panes.keys, self.choice)
+                self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
         if panes.reasons is not None:
             for each in pc.value_counts(panes.reasons):
                 self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
@@ -382,15 +361,6 @@ class Measured:
             self.lengths.add(ends - starts)
         rows = 0 if panes.rows is None else panes.rows[panes.has_place]
         self.steps.add(starts, windows=1, rows=rows, late=panes.is_late[panes.has_place].astype(np.int64))
-
-    def _add_keys(self, panes: Panes) -> None:
-        if not self.columns.keys:
-            return
-        weights = np.ones(len(panes.numbers), np.int64) if panes.rows is None else panes.rows
-        self.busy.add(panes.keys, weights)
-        if self.choice:
-            fits = is_chosen(panes.keys, self.choice)
-            self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
 
 
 def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable[[str], None]) -> Measured | None:
@@ -439,7 +409,7 @@ def lanes_of(results: Iterable[ResultFolder], measured: Measured, held: OpenWind
     if held is not None and {"first", "last"} <= set(held.schema.names) and measured.axis.scale != "window":
         for table in held.tables():
             add_held(bars, table, measured.axis.scale)
-    lanes = tuple(each.lane() for each in bars)
+    lanes = tuple(each.lane for each in bars)
     exact = measured.busy.missed
     return Lanes(measured.axis, lanes, measured.busy.count if columns.keys else 1, exact, columns.has_rows)
 

@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from ...console.amounts import WORDS, RowAccount, count_of
+from ...console.amounts import WORDS, count_of
 from .page_elements import (
     Element,
     Tick,
@@ -29,7 +29,6 @@ from .page_elements import (
     bytes_text,
     element,
     log_ticks,
-    mean_of,
     measure_text,
     place_text,
     seconds_text,
@@ -38,7 +37,7 @@ from .page_elements import (
     time_text,
 )
 from .page_lanes import add_calendar, add_lanes, data_of
-from .report import Distribution, Lane, OverTime, Report, Series
+from .report import Distribution, OverTime, Report, Series
 
 # The sections of the account, of the phases, and of the job in words.
 
@@ -54,7 +53,15 @@ def add_accounts(parent: Element, report: Report) -> None:
         if len(report.accounts) > 1:
             add(figure, "h3", text=f"Stage {name}")
         whole = account.rows_in + account.carried
-        parts = _parts(account)
+        rejected = sorted(account.rejected.items(), key=lambda each: -each[1])[:_REASONS]
+        parts = [
+            (WORDS["windowed"], account.windowed, "counts"),
+            (WORDS["filtered"], account.filtered, "counts"),
+            *((f"{WORDS['rejected']}: {reason}", n, "trouble") for reason, n in rejected),
+            (WORDS["dropped_at_end"], account.dropped_at_end, "trouble"),
+            (WORDS["held"], account.held, "held"),
+        ]
+        parts = [part for part in parts if part[1] or part[0] == WORDS["windowed"]]
         most = max((n for _, n, _ in parts), default=0) or 1
         rows = [(what, f"{n:,}", share_text(n, whole), n / most, classes) for what, n, classes in parts]
         came = f"{count_of(account.rows_in, 'row')} in"
@@ -63,18 +70,6 @@ def add_accounts(parent: Element, report: Report) -> None:
         add_bars(figure, f"{came}: {balance}", rows)
     if len(report.accounts) > _MOST:
         add(parent, "p", "faint", f"{len(report.accounts) - _MOST:,} further stages are not shown.")
-
-
-def _parts(account: RowAccount) -> list[tuple[str, int, str]]:
-    rejected = sorted(account.rejected.items(), key=lambda each: -each[1])[:_REASONS]
-    parts = [
-        (WORDS["windowed"], account.windowed, "counts"),
-        (WORDS["filtered"], account.filtered, "counts"),
-        *((f"{WORDS['rejected']}: {reason}", n, "trouble") for reason, n in rejected),
-        (WORDS["dropped_at_end"], account.dropped_at_end, "trouble"),
-        (WORDS["held"], account.held, "held"),
-    ]
-    return [part for part in parts if part[1] or part[0] == WORDS["windowed"]]
 
 
 def add_phases(parent: Element, report: Report) -> None:
@@ -92,10 +87,10 @@ def add_phases(parent: Element, report: Report) -> None:
 def add_job(parent: Element, report: Report) -> None:
     """Add the job in words, its further options, and what it was computed with."""
     words = add(parent, "dl")
-    for name, clauses in groupby(report.clauses[:200], lambda clause: clause.about):
+    for name, clauses in groupby(report.clauses[:200], lambda clause: clause[0]):
         add(words, "dt", text=name)
-        for clause in clauses:
-            add(words, "dd", text=clause.text)
+        for _, text in clauses:
+            add(words, "dd", text=text)
     for text, outcome in report.expectations[:_MOST]:
         add(words, "dt", text="expected")
         add(words, "dd", "" if outcome.startswith("holds") else "trouble", f"{text}: {outcome}")
@@ -120,9 +115,9 @@ _WIDE = 1000
 def add_over_time(parent: Element, found: OverTime) -> None:
     """Add the section."""
     none = [series.name for series in found.series if not any(series.values)]
-    text = f"Each bar is {_article(found.step)}{found.step}"
-    text += "" if found.axis is None else f" of {found.axis.name}"
-    text += "."
+    article = ("an " if found.step == "hour" else "a ") if found.step[:1].isalpha() else ""
+    text = f"Each bar is {article}{found.step}"
+    text += "." if found.axis is None else f" of {found.axis.name}."
     if none:
         text += f" There are no {' and no '.join(none)}."
     add(parent, "p", text=f"{text} {found.apart}".strip())
@@ -130,16 +125,17 @@ def add_over_time(parent: Element, found: OverTime) -> None:
     drawn = [series for series in found.series if any(series.values)]
     for series in drawn:
         _add_series(figure, series, found)
-    first, last = _bound_texts(found)
+    first, last = (str(bound) if found.axis is None else place_text(float(bound), found.axis) for bound in found.bounds)
     svg = add_svg(figure, "ticks", 18, f"from {first} to {last}")
     for at, tick in enumerate(_ticks(found)):
         add_text(svg, tick.share, 13, tick.text, "odd" if at % 2 else "")
+    values = np.array([series.values for series in found.series])
+    rows = [
+        [_label(found, int(at)).removeprefix("from "), *(f"{value:,}" for value in values[:, at])]
+        for at in np.flatnonzero(values.any(axis=0))
+    ]
     head = [found.step if found.axis is None else "from", *(series.name for series in found.series)]
-    add_hidden_table(figure, "These counts", head, _rows(found))
-
-
-def _article(step: str) -> str:
-    return ("an " if step == "hour" else "a ") if step[:1].isalpha() else ""
+    add_hidden_table(figure, "These counts", head, rows)
 
 
 def _add_series(figure: Element, series: Series, found: OverTime) -> None:
@@ -162,11 +158,7 @@ def _bars(series: Series, most: int) -> str:
     step = _WIDE / len(values)
     wide = step * (0.86 if step > 3 else 1)
     tall = np.where(values > 0, np.maximum(values / most * (_HEIGHT - 1), 1), 0)
-    return "".join(
-        f"M{at * step + (step - wide) / 2:.1f} {_HEIGHT - 1}v-{h:.1f}h{wide:.1f}v{h:.1f}z"
-        for at, h in enumerate(tall.tolist())
-        if h
-    )
+    return "".join(_bar(at * step + (step - wide) / 2, _HEIGHT - 1, wide, h) for at, h in enumerate(tall.tolist()) if h)
 
 
 def _ticks(found: OverTime) -> list[Tick]:
@@ -184,21 +176,6 @@ def _label(found: OverTime, at: int) -> str:
     low, high = (float(bound) for bound in found.bounds)
     place = low + (high - low) * at / len(found.series[0].values)
     return f"from {time_text(round(place))}" if found.axis.scale == "time" else f"from {place_text(place, found.axis)}"
-
-
-def _bound_texts(found: OverTime) -> tuple[str, str]:
-    if found.axis is None:
-        return str(found.bounds[0]), str(found.bounds[1])
-    low, high = (float(bound) for bound in found.bounds)
-    return place_text(low, found.axis), place_text(high, found.axis)
-
-
-def _rows(found: OverTime) -> list[list[str]]:
-    values = np.array([series.values for series in found.series])
-    return [
-        [_label(found, int(at)).removeprefix("from "), *(f"{value:,}" for value in values[:, at])]
-        for at in np.flatnonzero(values.any(axis=0))
-    ]
 
 
 # The section of distributions: how long windows are, how many rows they have, and why they ended.
@@ -238,7 +215,7 @@ def _add_distribution(pair: Element, name: str, found: Distribution) -> None:
     text = (
         f"{words}; longest {measure_text(found.most, unit)}" if unit != "rows" else f"{words}; most {found.most:,.0f}"
     )
-    add(figure, "p", "faint", f"{text}; mean {measure_text(_round(mean_of(found), unit), unit)}.")
+    add(figure, "p", "faint", f"{text}; mean {measure_text(_round(found.total / found.count, unit), unit)}.")
     svg = add_svg(figure, "histogram", _BAR_HEIGHT + 22, f"{name}: {text}")
     _add_bars(svg, found)
     _add_ticks(svg, found)
@@ -270,7 +247,11 @@ def _add_bars(svg: Element, found: Distribution) -> None:
     counts = [found.zeros] * bool(found.zeros) + [bar.count for bar in found.bars]
     densities = [count / wide for count, wide in zip(counts, widths, strict=True)]
     drawn = zip(begins, widths, densities, strict=True)
-    bars = "".join(_bar(x, wide * 0.92, density / max(densities)) for x, wide, density in drawn if density)
+    bars = "".join(
+        _bar(x, _BAR_HEIGHT - 1, wide * 0.92, max(density / max(densities) * (_BAR_HEIGHT - 2), 1))
+        for x, wide, density in drawn
+        if density
+    )
     set_attributes(add(plot, "path", "counts"), d=bars)
     add(plot, "path", "ground", d=f"M0 {_BAR_HEIGHT - 0.5}H{_WIDE}")
     for percent, value in found.quantiles:
@@ -284,9 +265,8 @@ def _share(found: Distribution, value: float) -> float:
     return float(np.log(value / low) / np.log(high / low))
 
 
-def _bar(x: float, wide: float, share: float) -> str:
-    tall = max(share * (_BAR_HEIGHT - 2), 1)
-    return f"M{x:.1f} {_BAR_HEIGHT - 1}v-{tall:.1f}h{wide:.1f}v{tall:.1f}z"
+def _bar(x: float, base: int, wide: float, tall: float) -> str:
+    return f"M{x:.1f} {base}v-{tall:.1f}h{wide:.1f}v{tall:.1f}z"
 
 
 def _add_ticks(svg: Element, found: Distribution) -> None:
@@ -311,21 +291,10 @@ def page_of(report: Report) -> str:
     """Return the page, at most `MOST_BYTES` in UTF-8."""
     page = _page(report)
     while len(page.encode()) > MOST_BYTES and report.lanes is not None:
-        lanes = replace(report.lanes, lanes=tuple(map(_half, report.lanes.lanes)))
+        lanes = replace(report.lanes, lanes=tuple(lane.halved() for lane in report.lanes.lanes))
         report = replace(report, lanes=lanes)
         page = _page(report)
     return page
-
-
-def _half(lane: Lane) -> Lane:
-    begins = np.arange(0, len(lane.starts), 2)
-    return replace(
-        lane,
-        starts=np.minimum.reduceat(lane.starts, begins),
-        ends=np.maximum.reduceat(lane.ends, begins),
-        sizes=None if lane.sizes is None else np.add.reduceat(lane.sizes, begins),
-        counts=np.add.reduceat(lane.counts, begins),
-    )
 
 
 def _page(report: Report) -> str:
@@ -382,22 +351,18 @@ def _sections(report: Report) -> Iterator[tuple[str, str, Callable[[Element], No
 
 def _lead(report: Report) -> str:
     totals = dict(report.totals)
-    text = f"{_count(totals['rows in'], 'row')} of {_count(totals['input files'], 'file')}"
+    text = f"{count_of(totals['rows in'], 'row')} of {count_of(totals['input files'], 'file')}"
     text += f" ({bytes_text(totals['input bytes'])})"
     if "windows" in totals:
-        text += f" became {_count(totals['windows'], 'window')}"
-        text += f" of {_count(totals['keys'], 'key')}" if "keys" in totals else ""
+        text += f" became {count_of(totals['windows'], 'window')}"
+        text += f" of {count_of(totals['keys'], 'key')}" if "keys" in totals else ""
     text += f"; {totals['rejected']:,} rows were rejected." if totals["rejected"] else "; no row was rejected."
     if "units" in totals:
-        text += f" {_count(totals['units'], 'unit')}, {_count(totals['gaps'], 'gap')}."
+        text += f" {count_of(totals['units'], 'unit')}, {count_of(totals['gaps'], 'gap')}."
     if totals.get("open windows"):
-        text += f" {_count(totals['open windows'], 'window')} still open."
+        text += f" {count_of(totals['open windows'], 'window')} still open."
     seconds = dict(report.phases).get("total")
     return text if seconds is None else f"{text} It took {seconds_text(seconds)}."
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
 def _hash(text: str) -> str:

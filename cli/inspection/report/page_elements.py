@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ....windowing.errors import shown
-from .report import Axis, Distribution
+from .report import Axis
 
 Element = ElementTree.Element
 LONGEST = 300
@@ -42,13 +42,13 @@ def add(parent: Element, tag: str, classes: str = "", text: str = "", **attribut
 def set_attributes(to: Element, **attributes: object) -> None:
     """Set attributes; numbers have at most two digits behind the point."""
     for name, value in attributes.items():
-        to.set(name.rstrip("_").replace("_", "-"), _value(value))
+        text = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else shown(str(value))
+        to.set(name.rstrip("_").replace("_", "-"), text)
 
 
-def add_svg(parent: Element, classes: str, height: float, title: str, described_by: str = "") -> Element:
+def add_svg(parent: Element, classes: str, height: float, title: str) -> Element:
     """Add a picture of full width; ``title`` says to readers that do not see it what it shows."""
-    more = {"aria_describedby": described_by} if described_by else {}
-    return add(parent, "svg", classes, role="img", aria_label=safe(title), width="100%", height=height, **more)
+    return add(parent, "svg", classes, role="img", aria_label=safe(title), width="100%", height=height)
 
 
 def add_plot(svg: Element, top: float, height: float, wide: float = 1000) -> Element:
@@ -93,10 +93,6 @@ def safe(text: str) -> str:
     """Return a text without unsafe characters, cut to `LONGEST` letters."""
     text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return shown(text)
-
-
-def _value(value: object) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else shown(str(value))
 
 
 # Counts, durations, sizes and times as a page writes them.
@@ -156,11 +152,6 @@ def measure_text(value: float, unit: str) -> str:
     if unit == "duration":
         return duration_text(value)
     return number_text(value) + (f" row{'' if value == 1 else 's'}" if unit == "rows" else "")
-
-
-def mean_of(found: Distribution) -> float:
-    """Return the mean of a distribution."""
-    return found.total / found.count
 
 
 def share_text(part: float, whole: float) -> str:
@@ -280,9 +271,9 @@ def _times(low: float, high: float, most: int) -> Iterator[Tick]:
     before = ""
     for place in range(int(first), int(high) + 1, int(step)):
         day = day_text(str(np.datetime64(place, "us").astype("datetime64[D]")))
-        text = day if step >= _DAY else _clock(place, step)
-        if step < _DAY and day != before:
-            text = f"{day} {text}"
+        clock = time_text(place).partition(" ")[2]
+        clock = clock[:5] if step >= 60 * _SECOND else clock
+        text = day if step >= _DAY else clock if day == before else f"{day} {clock}"
         yield Tick((place - low) / (high - low), text)
         before = day
 
@@ -302,11 +293,6 @@ def _months(low: float, high: float, most: int) -> Iterator[Tick]:
 def day_text(label: str) -> str:
     """Return a date as an axis has it: ``2026-11-03`` is ``3 Nov``."""
     return f"{int(label[-2:])} {_NAMES[int(label[-5:-3]) - 1]}"
-
-
-def _clock(micros: int, step: int) -> str:
-    text = time_text(micros).partition(" ")[2]
-    return text[:5] if step >= 60 * _SECOND else text
 
 
 def _numbers(low: float, high: float, most: int) -> Iterator[Tick]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....conf.ranges import unit_at
+from ...console.amounts import count_of
 from .page_elements import (
     Element,
     add,
@@ -148,8 +149,7 @@ def _bars_text(lanes: Lanes) -> str:
 
 
 def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
-    words = f"{lane.windows:,} window{'' if lane.windows == 1 else 's'}"
-    words += "" if lane.rows is None else f", {lane.rows:,} row{'' if lane.rows == 1 else 's'}"
+    words = count_of(lane.windows, "window") + ("" if lane.rows is None else f", {count_of(lane.rows, 'row')}")
     words += "" if lane.held is None else f", {lane.held.rows:,} held"
     name = lane.key or "all rows"
     svg = add_svg(sheet, "lane", _LABEL + HEIGHT + 6, f"{name}: {words}")
@@ -200,7 +200,9 @@ def bars_path(lane: Lane, view: View) -> str:
         tall = np.full(len(begins), HEIGHT / view.tracks - 0.8)
         tops = (np.arange(len(begins)) % view.tracks) * (HEIGHT / view.tracks)
     else:
-        tall = heights_of(lane.sizes, lane.counts, view.tallest)
+        tall = np.full(len(begins), HEIGHT * 0.6)
+        if lane.sizes is not None and view.tallest:  # the rows of a window, on average where several share a bar
+            tall = np.maximum(lane.sizes / lane.counts / view.tallest * HEIGHT, 1.5)
         tops = HEIGHT - tall
     return "".join(
         f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z"
@@ -216,13 +218,6 @@ def held_path(lane: Lane, view: View) -> str:
     x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
     tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT) if view.tallest else HEIGHT * 0.6
     return f"M{x:.1f} {HEIGHT - tall:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
-
-
-def heights_of(sizes: np.ndarray | None, counts: np.ndarray, tallest: int) -> np.ndarray:
-    """Return how high bars are: by the rows of their windows, on average where several share a bar."""
-    if sizes is None or not tallest:
-        return np.full(len(counts), HEIGHT * 0.6)
-    return np.maximum(sizes / counts / tallest * HEIGHT, 1.5)
 
 
 def _tallest(lanes: Lanes) -> int:
@@ -302,8 +297,7 @@ def add_calendar(parent: Element, calendar: Calendar) -> None:
 def _about_day(calendar: Calendar) -> str:
     cells = calendar.cells
     done, redone, gaps = (sum(getattr(cell, name) for cell in cells) for name in ("done", "redone", "gaps"))
-    unit = calendar.unit
-    words = [f"{done + redone:,} {unit}{'' if done + redone == 1 else 's'} done"]
+    words = [f"{count_of(done + redone, calendar.unit)} done"]
     words += [f"{redone:,} of them {calendar.again}"] if redone else []
     words += [f"{gaps:,} without input"] if gaps else []
     span = "" if len(cells) < 2 else f", from {cells[0].label} to {cells[-1].label}"

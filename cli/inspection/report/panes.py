@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,10 +114,10 @@ def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
             windows[REASON] if REASON in windows.column_names else None,
             np.zeros(len(numbers), np.bool_) if late is None else pc.equal(late, "late").fill_null(False).to_numpy(),
         )
-        found = panes if columns.is_one else _grouped(panes)
         if columns.is_one:
-            yield found
+            yield panes
             continue
+        found = _grouped(panes)
         found = found if held is None else _joined(held, found, columns)
         held, whole = _part(found, -1, None), _part(found, 0, -1)
         if len(whole.numbers):
@@ -139,11 +139,8 @@ def _grouped(panes: Panes) -> Panes:
         differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
         is_new[1:] |= differs.fill_null(True).to_numpy()
     begins = np.flatnonzero(is_new)
-    picked = _taken(panes, begins)
     rows = None if panes.rows is None else np.add.reduceat(panes.rows, begins)
-    return Panes(
-        picked.keys, picked.numbers, picked.starts, picked.ends, picked.has_place, rows, picked.reasons, picked.is_late
-    )
+    return replace(_taken(panes, begins), rows=rows)
 
 
 def _joined(held: Panes, found: Panes, columns: PaneColumns) -> Panes:
@@ -236,58 +233,53 @@ def _count_column(aggregates: Sequence[str]) -> str | None:
 
 
 class LaneBars:
-    """The bars of one key, at most ``most``.
-
-    ``key``: column to scalar.
-    ``is_chosen``: whether the user named it.
-    """
+    """Gathers the ``lane`` of one key, of at most ``most`` bars. ``key``: column to scalar."""
 
     def __init__(self, key: Mapping[str, Any], is_chosen: bool, has_rows: bool, most: int) -> None:
         self.key = key
-        self.is_chosen = is_chosen
-        self.has_rows = has_rows
         self.most = most
-        self.windows = 0
-        self.rows = 0
-        self.held: HeldRows | None = None
-        self.starts: np.ndarray | None = None
-        self.ends = self.sizes = self.counts = np.zeros(0, np.int64)
+        none = np.zeros(0, np.int64)
+        rows, sizes = (0, none) if has_rows else (None, None)
+        self.lane = Lane(key_text(key), is_chosen, 0, rows, none, none, sizes, none)
 
     def add(self, starts: np.ndarray, ends: np.ndarray, rows: np.ndarray | None) -> None:
-        """Add windows of the key, in the order in which they came out."""
+        """Add windows of the key, in the order in which they came out. ``rows``: None where the lane has no sizes."""
         if not len(starts):
             return
-        sizes = np.zeros(len(starts), np.int64) if rows is None else rows
-        self.windows += len(starts)
-        self.rows += int(sizes.sum())
-        found = (starts, ends, sizes, np.ones(len(starts), np.int64))
-        if self.starts is not None:
-            before = (self.starts, self.ends, self.sizes, self.counts)
-            found = tuple(map(np.concatenate, zip(before, found, strict=True)))  # type: ignore[assignment]
-        self.starts, self.ends, self.sizes, self.counts = found
-        while len(self.starts) > self.most:
-            assert self.starts is not None
-            begins = np.arange(0, len(self.starts), 2)
-            self.starts = np.minimum.reduceat(self.starts, begins)
-            self.ends = np.maximum.reduceat(self.ends, begins)
-            self.sizes = np.add.reduceat(self.sizes, begins)
-            self.counts = np.add.reduceat(self.counts, begins)
-
-    def lane(self) -> Lane:
-        """Return the lane so far."""
-        starts = np.zeros(0, np.int64) if self.starts is None else self.starts
-        rows, sizes = (self.rows, self.sizes) if self.has_rows else (None, None)
-        key, ends, counts = key_text(self.key), self.ends, self.counts
-        return Lane(key, self.is_chosen, self.windows, rows, starts, ends, sizes, counts, self.held)
+        lane = self.lane
+        lane = replace(
+            lane,
+            windows=lane.windows + len(starts),
+            rows=None if rows is None or lane.rows is None else lane.rows + int(rows.sum()),
+            starts=np.concatenate([lane.starts, starts]),
+            ends=np.concatenate([lane.ends, ends]),
+            sizes=None if rows is None or lane.sizes is None else np.concatenate([lane.sizes, rows]),
+            counts=np.concatenate([lane.counts, np.ones(len(starts), np.int64)]),
+        )
+        while len(lane.starts) > self.most:
+            lane = lane.halved()
+        self.lane = lane
 
 
 def key_text(key: Mapping[str, Any]) -> str:
     """Return the values of a key as text: ``u7``, or ``eu, shop 3`` where several columns make it."""
-    return ", ".join(shown(_text(value.as_py())) for value in key.values())
+    texts = (value.as_py() for value in key.values())
+    return ", ".join(
+        shown(text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else str(text)) for text in texts
+    )
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+Choice = Mapping[str, Sequence[pa.Scalar]]
+"""Column of the key to the values of which one must be there."""
+
+
+def is_chosen(keys: pa.Table, choice: Choice) -> np.ndarray:
+    """Whether each key fits, bool of shape (n,)."""
+    found = np.ones(keys.num_rows, np.bool_)
+    for name, values in choice.items():
+        among = pa.array([value.as_py() for value in values], keys[name].type)
+        found &= pc.is_in(keys[name], value_set=among).to_numpy()
+    return found
 
 
 def add_panes(lanes: Sequence[LaneBars], panes: Panes) -> None:
@@ -295,11 +287,11 @@ def add_panes(lanes: Sequence[LaneBars], panes: Panes) -> None:
     if not lanes:
         return
     # Whether each value of a key is one of those of a lane: all that belong to a lane are, and few others.
-    found = np.ones(len(panes.numbers), np.bool_)
-    for name in panes.keys.column_names:
-        values = pa.array([lane.key[name].as_py() for lane in lanes], panes.keys[name].type)
-        found &= pc.is_in(panes.keys[name], value_set=values).to_numpy()
-    candidates = np.flatnonzero(panes.has_place & found)
+    near = panes.has_place
+    if panes.keys.num_columns:
+        wanted = {name: [lane.key[name] for lane in lanes] for name in panes.keys.column_names}
+        near = near & is_chosen(panes.keys, wanted)
+    candidates = np.flatnonzero(near)
     if not len(candidates):
         return
     keys = panes.keys.take(candidates) if panes.keys.num_columns else panes.keys
@@ -314,7 +306,7 @@ def add_held(lanes: Sequence[LaneBars], table: pa.Table, scale: Scale) -> None:
         found = table.filter(pa.array(matches(table, lane.key, table.num_rows)))
         if found.num_rows and found["first"][0].is_valid and found["last"][0].is_valid:
             start, end = (axis_values(found[name], scale)[0].item() for name in ("first", "last"))
-            lane.held = HeldRows(start, end, found["rows"][0].as_py())
+            lane.lane = replace(lane.lane, held=HeldRows(start, end, found["rows"][0].as_py()))
 
 
 def matches(keys: pa.Table, wanted: Mapping[str, Any], n: int) -> np.ndarray:

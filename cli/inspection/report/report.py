@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -69,6 +69,17 @@ class Lane:
     sizes: np.ndarray | None
     counts: np.ndarray
     held: HeldRows | None = None
+
+    def halved(self) -> Lane:
+        """Return the lane with half as many bars: neighbours share one."""
+        begins = np.arange(0, len(self.starts), 2)
+        return replace(
+            self,
+            starts=np.minimum.reduceat(self.starts, begins),
+            ends=np.maximum.reduceat(self.ends, begins),
+            sizes=None if self.sizes is None else np.add.reduceat(self.sizes, begins),
+            counts=np.add.reduceat(self.counts, begins),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,21 +211,13 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
-    """A sentence about a window. ``about``: the name of its stage."""
-
-    about: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """All that a report shows. Texts have no secrets; they are not escaped.
 
     ``path``: the folder as the user wrote it.
     ``what``: what it holds.
     ``window``: the canonical text of the window of the last stage.
-    ``clauses``: the windows in words, stage by stage.
+    ``clauses``: sentences on the windows, as (stage, text), stage by stage.
     ``settings``: further options of the job that differ from their defaults, as (name, value).
     ``totals``: counts for the top of the page, as (what, count).
     ``accounts``: stage name to the row account of all units together.
@@ -232,7 +235,7 @@ class Report:
     path: str
     what: Literal["state", "range", "result"]
     window: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     totals: tuple[tuple[str, int], ...]
     accounts: Mapping[str, RowAccount]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.console.amounts import RowAccount
-from wincli.cli.inspection.report.gather import UnitTimes, calendar_of
+from wincli.cli.inspection.report.gather import calendar_of
 from wincli.cli.inspection.report.page_elements import element
 from wincli.cli.inspection.report.page_lanes import add_calendar
 from wincli.cli.inspection.results.status import StageStatus, Status, UnitStatus
@@ -35,7 +35,7 @@ def status(kind: Kind, done: set[int], size: int) -> Status:
 @given(st.sampled_from(["hour", "day", "week"]), st.sets(st.integers(0, 3000), min_size=1, max_size=40))
 def test_every_unit_and_every_gap_is_in_one_cell(kind: Kind, done: set[int]) -> None:
     folder = status(kind, done, 3001)
-    found = calendar_of(folder, kind, UnitTimes({}))
+    found = calendar_of(folder, kind, {})
     assert len(found.cells) <= 1000
     if not found.hidden:
         assert sum(cell.done for cell in found.cells) == len(done)
@@ -54,7 +54,7 @@ def test_a_unit_that_was_finished_after_a_later_one_was_run_again(
 ) -> None:
     folder = replace(status("day", {*range(len(times))}, len(times)), what=what)
     finished = {each.label: f"2026-11-2{time}" for each, time in zip(folder.units, times, strict=True)}
-    found = calendar_of(folder, "day", UnitTimes(finished))
+    found = calendar_of(folder, "day", finished)
     expected = [int(any(later < time for later in times[n + 1 :])) for n, time in enumerate(times)]
     assert [cell.redone for cell in found.cells] == expected
     assert found.again == {"state": "run again", "range": "written after a later one"}[what]
@@ -64,7 +64,7 @@ def drawn(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
     """Label, x and y of each cell."""
     folder = status(kind or "day", {*range(size)}, size)
     parent = element("section")
-    add_calendar(parent, calendar_of(folder, kind, UnitTimes({})))
+    add_calendar(parent, calendar_of(folder, kind, {}))
     return [
         (
             re.match(r"[^:]*", cell.findtext("title") or "")[0],

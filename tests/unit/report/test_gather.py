@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.report_logs import DAYS, RANGE, run, write_days, write_log
-from wincli.cli.inspection.report.gather import gather_report
+from wincli.cli.inspection.report.gather import read_folder, report_of
 from wincli.cli.inspection.report.page import page_of
 from wincli.cli.inspection.report.report import Lane, Report
 from wincli.cli.inspection.results.open_windows import open_windows
@@ -57,6 +57,10 @@ def panes(result: Path, keys: tuple[str, ...]) -> Iterator[Pane]:
                 pane = (key, row["window"], row["window_start"], row["window_end"], before + int(count))
                 found[key, row["window"]] = pane
     yield from found.values()
+
+
+def gather_report(path: str, only: Sequence[str] = ()) -> Report:
+    return report_of(path, read_folder(path), only)
 
 
 def measure(value: Any) -> Any:
@@ -219,7 +223,7 @@ def test_units_of_a_correction_show_as_run_again(days: Path) -> None:
 
 def test_a_window_is_told_in_the_sentences_of_a_plan(folder: Path) -> None:
     found = gather_report(str(folder / "gap"))
-    assert [clause.text for clause in found.clauses] == [
+    assert [text for _, text in found.clauses] == [
         "Each user has windows of its own.",
         "A window ends before a row whose ts is more than 1 h after that of the row before it.",
         "Each window gives one row: count = count().",

@@ -105,7 +105,7 @@ def test_bars_hold_every_window_once(batches: list[list[tuple[int, int, int]]], 
     for batch in batches:
         starts, lengths, rows = (ints([window[at] for window in batch]) for at in range(3))
         bars.add(starts, starts + lengths, rows)
-    lane, windows = bars.lane(), [window for batch in batches for window in batch]
+    lane, windows = bars.lane, [window for batch in batches for window in batch]
     assert lane.sizes is not None
     assert len(lane.starts) <= most
     assert (lane.key, lane.windows, lane.rows) == ("u7", len(windows), sum(rows for *_, rows in windows))

@@ -18,7 +18,6 @@ from wincli.cli.inspection.report.page_elements import axis_ticks, duration_text
 from wincli.cli.inspection.report.report import (
     Axis,
     Bar,
-    Clause,
     Distribution,
 )
 
@@ -75,7 +74,7 @@ def test_a_page_names_nothing_outside_of_itself() -> None:
 def test_a_page_has_at_most_2_mb_however_much_it_shows(text: str) -> None:
     lengths = tuple(Bar(2.0**n, 2.0 ** (n + 1), 10**15 + n) for n in range(40))
     spread = Distribution("duration", lengths, 1, 9, 0, 3, 14.0, ((50, 1.0),))
-    large = report(text, keys=24, bars=20_000, cells=1000, lengths=spread, clauses=(Clause(text, text),) * 1000)
+    large = report(text, keys=24, bars=20_000, cells=1000, lengths=spread, clauses=((text, text),) * 1000)
     page = page_of(large)
     assert len(page.encode()) <= MOST_BYTES
     assert page.count('class="lane"') == 24
