@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import locale
+import operator
 import os
 import platform
 import re
@@ -115,12 +116,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 _HOLDS = {
-    ">=": lambda own, limit: own >= limit,
-    "<=": lambda own, limit: own <= limit,
-    "==": lambda own, limit: own == limit,
-    "!=": lambda own, limit: own != limit,
-    "<": lambda own, limit: own < limit,
-    ">": lambda own, limit: own > limit,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
 }
 
 
@@ -197,19 +198,16 @@ _OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 def check_java(environ: Mapping[str, str]) -> Iterator[Check]:
     """Check that there is a Java for Spark, and say why it is the one. Raises `SparkError` where there is none."""
     found = find_java(environ)
+    home = "has none" if environ.get("JAVA_HOME") else "is not set"
     why = {
         "JAVA_HOME": "JAVA_HOME names it",
-        "PATH": f"the first on PATH that is {OLDEST} or newer{_without_home(environ)}",
+        "PATH": f"the first on PATH that is {OLDEST} or newer; JAVA_HOME {home}",
     }.get(found.origin, f"of {found.origin}, as neither JAVA_HOME nor PATH has one")
     yield Check("java", "ok", f"Java {found.version}, {found.path}: {why}")
     for name in _OPTIONS:
         if environ.get(name):
             do = f"if Java misbehaves, try without: unset {name}"
             yield Check("java", "warn", f"{name} changes how every Java starts", do)
-
-
-def _without_home(environ: Mapping[str, str]) -> str:
-    return "; JAVA_HOME has none" if environ.get("JAVA_HOME") else "; JAVA_HOME is not set"
 
 
 def check_spark(master: str) -> Check:
@@ -238,22 +236,10 @@ _COLOURS = {"ok": "\x1b[32m", "warn": "\x1b[33m", "fail": "\x1b[31m\x1b[1m"}
 _PLAIN = "\x1b[0m"
 _NAME = 12
 _WIDTH = 110
-_RELEVANT = (
-    "WINCLI_",
-    "SPARK_",
-    "PYSPARK_",
-    "JAVA_",
-    "JDK_",
-    "_JAVA_",
-    "HADOOP_",
-    "NUMBA_",
-    "AWS_",
-    "AZURE_",
-    "GOOGLE_",
-)
-_RELEVANT_NAMES = ("TMPDIR", "TZ", "LANG", "LC_ALL", "XDG_CACHE_HOME", "PYTHONPATH", "PYTHONIOENCODING")
 _ACCOUNTS = ("AWS_", "AZURE_", "GOOGLE_")
 """The values of these variables are names of accounts and files at best: only that they are set is printed."""
+_RELEVANT = ("WINCLI_", "SPARK_", "PYSPARK_", "JAVA_", "JDK_", "_JAVA_", "HADOOP_", "NUMBA_", *_ACCOUNTS)
+_RELEVANT_NAMES = ("TMPDIR", "TZ", "LANG", "LC_ALL", "XDG_CACHE_HOME", "PYTHONPATH", "PYTHONIOENCODING")
 
 
 def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bool) -> int:
@@ -332,17 +318,14 @@ def closing_line(found: Sequence[Check]) -> str:
 
 def report(found: Sequence[Check], environ: Mapping[str, str]) -> dict[str, Any]:
     """Return what was found and what bug reports need besides, without secrets."""
+    names = [name for name in sorted(environ) if name.startswith(_RELEVANT) or name in _RELEVANT_NAMES]
+    relevant = {name: "is set" if name.startswith(_ACCOUNTS) else environ[name] for name in names}
     return {
         "checks": [{name: _clean(text) for name, text in asdict(check).items()} for check in found],
         "versions": versions(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "environment": {name: _clean(value) for name, value in redacted_settings(_relevant(environ)).items()},
+        "environment": {name: _clean(value) for name, value in redacted_settings(relevant).items()},
     }
-
-
-def _relevant(environ: Mapping[str, str]) -> dict[str, str]:
-    names = [name for name in sorted(environ) if name.startswith(_RELEVANT) or name in _RELEVANT_NAMES]
-    return {name: "is set" if name.startswith(_ACCOUNTS) else environ[name] for name in names}
 
 
 def _clean(text: str) -> str:

@@ -45,7 +45,10 @@ def check_store(uri: str) -> Check:
         return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
     except (OSError, ValueError) as error:
         words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
-        return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", _help(uri))
+        scheme = uri.partition("://")[0].lower() if "://" in uri else ""
+        known = {"gcs": "gs", "abfs": "abfss", "s3a": "s3"}
+        do = _HELP.get(known.get(scheme, scheme), "check the path and its permissions")
+        return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", do)
     return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
 
 
@@ -130,9 +133,3 @@ def _drop(system: fs.FileSystem, path: str) -> None:
             system.delete_file(path)
     except OSError:
         return  # the step that failed is reported; a store that cannot delete keeps the small file
-
-
-def _help(uri: str) -> str:
-    scheme = uri.partition("://")[0].lower() if "://" in uri else ""
-    known = {"gcs": "gs", "abfs": "abfss", "s3a": "s3"}
-    return _HELP.get(known.get(scheme, scheme), "check the path and its permissions")

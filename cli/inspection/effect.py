@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from ...conf.job import paths_of, recorded
-from ...conf.ranges import Kind, Unit, has_date, unit_at, units
+from ...conf.ranges import Unit, has_date, unit_at, units
 from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
-from ...windowing.expressions.binding import BoundExpression, bind_condition
+from ...windowing.expressions.binding import bind_condition
 from ...windowing.expressions.syntax import parse_expression
 from ...windowing.support.redaction import redacted
 from ...writers.commit.tables import table_of
@@ -23,7 +23,7 @@ from ...writers.state.state import open_state, read_state
 from ...writers.state.store_storage import storage_of
 from ..console.amounts import count_of
 from ..console.messages import Messages
-from ..planning.fingerprint import UnitSummary, same_inputs
+from ..planning.fingerprint import same_inputs
 from ..planning.request import JobRequest
 from ..run.context import RunContext, owner
 from ..run.incremental_backfill import IncrementalBackfill
@@ -134,15 +134,16 @@ def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -
     paths = find_input_paths(request, in_range[0], job.unit)
     with tempfile.TemporaryDirectory(prefix="wincli-effect-") as folder:
         scratch = in_scratch(request, Path(folder))
-        outcome = _run(request, scratch, paths, in_range, _silent(context))
-        _check_inputs(paths, outcome.done, job.unit)
+        # Nobody reads the notes of these runs, and nobody looks at them: no unit is published.
+        messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
+        silent = replace(context, messages=messages, observers=(), announced={})
+        outcome = _run(request, scratch, paths, in_range, silent)
+        for record in outcome.done:
+            found = find_input(paths, unit_at(record.ordinal, job.unit))
+            if found is None or not same_inputs(found.files, record.inputs):
+                what = f"{record.label}: its input has changed while the effect was computed"
+                raise DataError(what, "run again")
         return _effect(request, scratch, paths, outcome, head)
-
-
-def _silent(context: RunContext) -> RunContext:
-    """Return a context whose notes nobody reads, and at whose runs nobody looks: no unit is published."""
-    messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
-    return replace(context, messages=messages, observers=(), announced={})
 
 
 def _run(
@@ -193,14 +194,6 @@ class _ScratchBackfill:
         self.published.note(text, **fields)
 
 
-def _check_inputs(paths: InputPaths, done: Sequence[UnitSummary], kind: Kind) -> None:
-    for record in done:
-        found = find_input(paths, unit_at(record.ordinal, kind))
-        if found is None or not same_inputs(found.files, record.inputs):
-            what = f"{record.label}: its input has changed while the effect was computed"
-            raise DataError(what, "run again")
-
-
 def _effect(
     request: JobRequest, scratch: JobRequest, paths: InputPaths, outcome: BackfillOutcome[Any], head: int | None
 ) -> Effect:
@@ -247,7 +240,11 @@ def confirm(request: JobRequest, context: RunContext) -> None:
     """
     text = request.job.confirm_effect
     assert text is not None
-    condition = _bound(text)
+    try:
+        schema = pa.schema([(name, pa.int64()) for name in NUMBERS])
+        condition = bind_condition(parse_expression(text), schema)
+    except SpecError as error:
+        raise SpecError(f"--confirm-effect: {error.what}", text, error.span, error.do) from None
     effect = effect_of(request, context, head=0)
     found = condition.evaluate(pa.table({name: [number] for name, number in effect.numbers.items()}))
     if found.values[0].as_py() is not True:
@@ -261,18 +258,7 @@ def effect_words(effect: Effect) -> str:
     return ", ".join(f"{name} is {number:,}" for name, number in effect.numbers.items())
 
 
-def _bound(text: str) -> BoundExpression:
-    schema = pa.schema([(name, pa.int64()) for name in NUMBERS])
-    try:
-        return bind_condition(parse_expression(text), schema)
-    except SpecError as error:
-        raise SpecError(f"--confirm-effect: {error.what}", text, error.span, error.do) from None
-
-
 # An effect as text for people, and as JSON.
-
-
-_WORDS = ("gone", "new")
 
 
 def effect_text(effect: Effect) -> str:
@@ -287,7 +273,9 @@ def _reach(effect: Effect) -> Iterator[str]:
     if not effect.runs:
         yield "nothing runs, so nothing changes"
         return
-    yield f"{count_of(len(effect.runs), 'unit')} would run{_again(effect)}: {_few(effect.runs)}"
+    again = f", {len(effect.again):,} of them again" if effect.again else ""
+    again = " again" if len(effect.again) == len(effect.runs) else again
+    yield f"{count_of(len(effect.runs), 'unit')} would run{again}: {_few(effect.runs)}"
     if not effect.has_state or effect.reached is None:
         return
     beyond = "no unit was done after it"
@@ -295,12 +283,6 @@ def _reach(effect: Effect) -> Iterator[str]:
         stay = "stays as it is" if len(effect.unaffected) == 1 else "stay as they are"
         beyond = f"{_few(effect.unaffected)} {stay}"
     yield f"the correction converges after {effect.reached}: {beyond}"
-
-
-def _again(effect: Effect) -> str:
-    if len(effect.again) == len(effect.runs):
-        return " again"
-    return f", {len(effect.again):,} of them again" if effect.again else ""
 
 
 def _few(labels: tuple[str, ...]) -> str:
@@ -318,7 +300,7 @@ def _stage(stage: StageEffect, is_named: bool) -> Iterator[str]:
         yield f"{which}{renumbered(tally, 'would ')}"
     for label, rows in stage.new:
         yield f"{label} has no result now, and would have {count_of(rows, 'row')}"
-    yield from detail_lines(stage.diff, _WORDS)
+    yield from detail_lines(stage.diff, ("gone", "new"))
 
 
 def effect_json(effect: Effect) -> dict[str, Any]:

@@ -117,18 +117,6 @@ class Case:
         return self.parts[0].label is not None
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFile:
-    """A file of cases.
-
-    ``path``: its path.
-    ``cases``: its cases, in the order of the file.
-    """
-
-    path: str
-    cases: tuple[Case, ...]
-
-
 # The rows of cases as files that the readers read: CSV as it is written, listed rows as JSON Lines.
 
 
@@ -155,7 +143,9 @@ def _write(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None:
     if path.is_absolute() or ".." in path.parts:
         raise ConfigError(f"{name} is not in the input of the case", "name a file below the input")
     if isinstance(rows, StoredFile):
-        _copy(Path(rows.path), folder / path)
+        file, target = Path(rows.path), folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target.with_name(target.name.partition(".")[0] + "".join(file.suffixes[-2:])))
         return
     form = _SUFFIXES.get(path.suffix.lower())
     if form is None:
@@ -165,12 +155,13 @@ def _write(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None:
         raise ConfigError(f"{name} is JSON Lines, and its rows are CSV", "write its rows as a list of mappings")
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(_text(rows, form, "\t" if path.suffix == ".tsv" else delimiter), encoding="utf-8")
-
-
-def _copy(file: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(file, target.with_name(target.name.partition(".")[0] + "".join(file.suffixes[-2:])))
+    if isinstance(rows, CsvRows):
+        text = rows.text.rstrip("\n") + "\n"
+    elif form == "csv":
+        text = _as_csv(rows, "\t" if path.suffix == ".tsv" else delimiter)
+    else:
+        text = "".join(f"{_json(dict(row))}\n" for row in rows.rows)
+    target.write_text(text, encoding="utf-8")
 
 
 def csv_rows(rows: CsvRows, delimiter: str) -> tuple[Mapping[str, Value], ...]:
@@ -188,14 +179,6 @@ def csv_rows(rows: CsvRows, delimiter: str) -> tuple[Mapping[str, Value], ...]:
             what = f"a line of CSV has {count_of(len(line), 'value')}, and not {len(head)}: {delimiter.join(line)}"
             raise ConfigError(what, f"put values with {delimiter} in quotes")
     return tuple({name: Scalar("csv", cell) for name, cell in zip(head, line, strict=True)} for line in body)
-
-
-def _text(rows: Rows, form: str, delimiter: str) -> str:
-    if isinstance(rows, CsvRows):
-        return rows.text.rstrip("\n") + "\n"
-    if form == "csv":
-        return _as_csv(rows, delimiter)
-    return "".join(f"{_json(dict(row))}\n" for row in rows.rows)
 
 
 def _as_csv(rows: ListedRows, delimiter: str) -> str:

@@ -17,7 +17,7 @@ from ...console.messages import OK, UNEXPECTED
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import has_colour, say
 from ...console.table import cell_width, cut_to, padded
-from .case import CaseFile
+from .case import Case
 from .compare import CaseOutcome, Mismatch, RowPair
 from .parser import read_cases
 from .run_cases import run_case
@@ -69,7 +69,9 @@ def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
     if not mismatch.pairs:
         return []
     pairs = mismatch.pairs[:_MOST_PAIRS]
-    rows = [("  ", mismatch.columns), *(line for pair in pairs for line in _lines(pair))]
+    rows = [("  ", mismatch.columns)]
+    for pair in pairs:
+        rows += [(sign, texts) for sign, texts in (("- ", pair.expected), ("+ ", pair.found)) if texts is not None]
     cells = [[cut_to(_clean(cell), _WIDEST) for cell in row] for _, row in rows]
     widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
     marks = _marks(pairs, widths)
@@ -81,13 +83,6 @@ def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
             lines.append(marks[number])
     more = len(mismatch.pairs) - len(pairs)
     return [*lines, *([f"  and {count_of(more, 'row')} more"] if more else [])]
-
-
-def _lines(pair: RowPair) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if pair.expected is not None:
-        yield "- ", pair.expected
-    if pair.found is not None:
-        yield "+ ", pair.found
 
 
 def _marks(pairs: Sequence[RowPair], widths: Sequence[int]) -> dict[int, str]:
@@ -127,21 +122,18 @@ def junit_file(path: str) -> SideFile:
 def write_junit(file: SideFile, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
     """Write a report. ``cases``: the file of the cases. Raises as `write_side_file` does."""
     root = ElementTree.Element("testsuites")
-    suite = ElementTree.SubElement(root, "testsuite", _suite(cases, outcomes))
-    for outcome in outcomes:
-        _case(suite, cases, outcome)
-    text = ElementTree.tostring(root, encoding="unicode")
-    write_side_file(file, f"{_HEAD}{text}\n")
-
-
-def _suite(cases: str, outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
-    return {
+    counts = {
         "name": _xml_text(cases),
         "tests": str(len(outcomes)),
         "failures": str(sum(bool(each.mismatches) for each in outcomes)),
         "errors": str(sum(each.error is not None for each in outcomes)),
         "time": f"{sum(each.seconds for each in outcomes):.3f}",
     }
+    suite = ElementTree.SubElement(root, "testsuite", counts)
+    for outcome in outcomes:
+        _case(suite, cases, outcome)
+    text = ElementTree.tostring(root, encoding="unicode")
+    write_side_file(file, f"{_HEAD}{text}\n")
 
 
 def _case(suite: ElementTree.Element, cases: str, outcome: CaseOutcome) -> None:
@@ -173,23 +165,26 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
     `ConfigError` and `SpecError` for a file that is wrong, `ConfigError` and `OutputError` for the report.
     """
     file = read_job_file(path, given_variables(variables))
-    found = read_cases(_cases_of(path) if cases is None else cases)
-    chosen = _chosen(found, only)
+    if cases is None:
+        cases = cases_beside(path)
+        if not Path(cases).exists():
+            raise ConfigError(f"{path} has no cases: there is no {cases}", "write it, or name the file of the cases")
+    chosen = _chosen(read_cases(cases), cases, only)
     if file.problems:
         raise as_error(file.problems, file.path)
     report = None if junit is None else junit_file(junit)
     if report is not None:
-        check_side_files([report], [("the job file", path), ("the file of cases", found.path)])
+        check_side_files([report], [("the job file", path), ("the file of cases", cases)])
     search(Path.cwd())  # the job may call functions of the user
     is_coloured = has_colour()
     outcomes = []
-    for case in chosen.cases:
+    for case in chosen:
         outcomes.append(run_case(file, case))
         for line in outcome_lines(outcomes[-1], is_coloured):
             say(line)
-    say(closing_line(outcomes, found.path))
+    say(closing_line(outcomes, cases))
     if report is not None:
-        write_junit(report, found.path, outcomes)
+        write_junit(report, cases, outcomes)
     return OK if all(outcome.passes for outcome in outcomes) else UNEXPECTED
 
 
@@ -198,18 +193,11 @@ def cases_beside(path: str) -> str:
     return f"{path.removesuffix(Path(path).suffix)}.test.yaml"
 
 
-def _cases_of(path: str) -> str:
-    beside = cases_beside(path)
-    if not Path(beside).exists():
-        raise ConfigError(f"{path} has no cases: there is no {beside}", "write it, or name the file of the cases")
-    return beside
-
-
-def _chosen(found: CaseFile, only: str | None) -> CaseFile:
+def _chosen(found: tuple[Case, ...], path: str, only: str | None) -> tuple[Case, ...]:
     if only is None:
         return found
-    chosen = tuple(case for case in found.cases if only.lower() in case.name.lower())
+    chosen = tuple(case for case in found if only.lower() in case.name.lower())
     if not chosen:
-        names = few([repr(case.name) for case in found.cases])
-        raise ConfigError(f"no case of {found.path} has {only!r} in its name", f"there are {names}")
-    return CaseFile(found.path, chosen)
+        names = few([repr(case.name) for case in found])
+        raise ConfigError(f"no case of {path} has {only!r} in its name", f"there are {names}")
+    return chosen

@@ -36,7 +36,8 @@ def is_same(expected: Value, found: pa.Scalar, tolerance: float) -> bool:
     ``tolerance``: how far a float may be away, as a share of what is expected.
     """
     if expected is None or not found.is_valid:
-        return _is_null(expected) and (not found.is_valid or found.as_py() == "")
+        is_null = expected is None or (isinstance(expected, Scalar) and expected.text == "")
+        return is_null and (not found.is_valid or found.as_py() == "")
     if isinstance(expected, Scalar):
         return _is_same_scalar(expected, found, tolerance)
     return _is_same_nested(expected, found, tolerance)
@@ -57,24 +58,19 @@ def text_of_found(value: pa.Scalar) -> str:
         return "null"
     kind = value.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
-        return _time_text(value)
+        return _ZEROS.sub(r"\1", str(value.cast(pa.string())))
     if pa.types.is_duration(kind):
-        return f"{_number(_seconds(value))}s"
+        seconds = _seconds(value)
+        is_whole = seconds.denominator == 1
+        return f"{seconds.numerator if is_whole else Decimal(seconds.numerator) / Decimal(seconds.denominator)}s"
     if _is_list(kind):
         return "[" + ", ".join(map(text_of_found, value.values)) + "]"
     if pa.types.is_struct(kind):
         return "{" + ", ".join(f"{field.name}: {text_of_found(value[field.name])}" for field in kind) + "}"
-    return _plain_text(value.as_py())
-
-
-def _plain_text(found: Any) -> str:
+    found = value.as_py()
     if isinstance(found, bool):
-        return "true" if found else "false"
+        found = str(found).lower()
     return found.hex() if isinstance(found, bytes) else "''" if found == "" else str(found)
-
-
-def _is_null(expected: Value) -> bool:
-    return expected is None or (isinstance(expected, Scalar) and expected.text == "")
 
 
 def _is_same_nested(expected: list[Any] | dict[str, Any], found: pa.Scalar, tolerance: float) -> bool:
@@ -172,16 +168,6 @@ def _seconds(found: pa.Scalar) -> Fraction:
     return Fraction(found.value) / {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[found.type.unit]
 
 
-def _number(value: Fraction) -> str:
-    return (
-        str(value.numerator) if value.denominator == 1 else str(Decimal(value.numerator) / Decimal(value.denominator))
-    )
-
-
-def _time_text(value: pa.Scalar) -> str:
-    return _ZEROS.sub(r"\1", str(value.cast(pa.string())))
-
-
 def _json_value(text: str) -> Value:
     try:
         return _as_value(json.loads(text, parse_float=str, parse_int=str))
@@ -243,27 +229,29 @@ def compare(
 
     ``what``: which rows they are, in words. Raises `ConfigError` for a column that is not there.
     """
-    columns = tuple(dict.fromkeys(name for row in expected for name in row)) or _own(found)
+    columns = tuple(dict.fromkeys(name for row in expected for name in row)) or tuple(
+        name for name in found.column_names if not name.startswith("_")
+    )
     for name in columns:
         if name not in found.column_names and (found.num_rows or found.column_names):
             raise ConfigError(f"{what} have no column {name!r}", did_you_mean(name, found.column_names))
     cells = [{name: found[name][at] for name in columns} for at in range(found.num_rows)]
-    same = [[_fits(row, cell, tolerance) for cell in cells] for row in expected]
+    same = [[_likeness(row, cell, tolerance) == len(row) for cell in cells] for row in expected]
     match = _match(same)
     if len(match) == len(expected) == len(cells):
         in_order = not is_ordered or all(match[at] == at for at in match)
         return None if in_order else Mismatch(what, columns, (), len(match))
     left = [at for at in range(len(expected)) if at not in match]
-    others = [at for at in range(len(cells)) if at not in match.values()]
-    return Mismatch(what, columns, _pairs(columns, expected, cells, left, others, tolerance), len(match))
-
-
-def _own(found: pa.Table) -> tuple[str, ...]:
-    return tuple(name for name in found.column_names if not name.startswith("_"))
-
-
-def _fits(row: Mapping[str, Value], cells: Mapping[str, pa.Scalar], tolerance: float) -> bool:
-    return all(is_same(value, cells[name], tolerance) for name, value in row.items())
+    free, pairs = [at for at in range(len(cells)) if at not in match.values()], []
+    for at in left:
+        near = max(free, key=lambda one: _likeness(expected[at], cells[one], tolerance), default=None)
+        if near is not None and _likeness(expected[at], cells[near], tolerance) == 0 and len(columns) > 1:
+            near = None
+        if near is not None:
+            free.remove(near)
+        pairs.append(_pair(columns, expected[at], None if near is None else cells[near], near, tolerance))
+    pairs += [_pair(columns, None, cells[at], at, tolerance) for at in free]
+    return Mismatch(what, columns, tuple(pairs), len(match))
 
 
 def _match(same: Sequence[Sequence[bool]]) -> dict[int, int]:
@@ -287,25 +275,6 @@ def _match(same: Sequence[Sequence[bool]]) -> dict[int, int]:
     for row in range(len(same)):
         place(row, set())
     return {row: at for at, row in owner.items()}
-
-
-def _pairs(
-    columns: Sequence[str],
-    expected: Sequence[Mapping[str, Value]],
-    cells: Sequence[Mapping[str, pa.Scalar]],
-    left: Sequence[int],
-    others: Sequence[int],
-    tolerance: float,
-) -> tuple[RowPair, ...]:
-    free, pairs = list(others), []
-    for at in left:
-        near = max(free, key=lambda one: _likeness(expected[at], cells[one], tolerance), default=None)
-        if near is not None and _likeness(expected[at], cells[near], tolerance) == 0 and len(columns) > 1:
-            near = None
-        if near is not None:
-            free.remove(near)
-        pairs.append(_pair(columns, expected[at], None if near is None else cells[near], near, tolerance))
-    return (*pairs, *(_pair(columns, None, cells[at], at, tolerance) for at in free))
 
 
 def _likeness(row: Mapping[str, Value], cells: Mapping[str, pa.Scalar], tolerance: float) -> int:

@@ -15,7 +15,7 @@ from ....conf.yaml_nodes import as_error, describe, kind_of, read_root
 from ....readers.files.file import COMPRESSIONS
 from ....windowing.errors import ConfigError, did_you_mean, short
 from ....windowing.support.formats import SUFFIXES
-from .case import Case, CaseFile, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value, float_of
+from .case import Case, CsvRows, GivenRows, ListedRows, Part, Rows, Scalar, StoredFile, Value, float_of
 
 T = TypeVar("T")
 
@@ -28,8 +28,8 @@ _OF_THE_CASE = ("input", "output", "state", "start", "end", "mode")
 _DEEPEST = 16
 
 
-def read_cases(path: str) -> CaseFile:
-    """Read a file of cases. Raises `ConfigError` with the line of the first mistake."""
+def read_cases(path: str) -> tuple[Case, ...]:
+    """Read a file of cases, in its order. Raises `ConfigError` with the line of the first mistake."""
     return _Reader(path).file(read_root(path, WORDS))
 
 
@@ -42,7 +42,7 @@ class _Reader:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def file(self, root: yaml.MappingNode) -> CaseFile:
+    def file(self, root: yaml.MappingNode) -> tuple[Case, ...]:
         keys = self._keys(root, _FILE_KEYS)
         options = self._options(keys["options"]) if "options" in keys else {}
         if "cases" not in keys:
@@ -54,7 +54,7 @@ class _Reader:
         for at, case in enumerate(cases):
             if case.name in names[:at]:
                 raise ConfigError(f"{self.path}:{case.line}: there are two cases {case.name!r}", "rename one")
-        return CaseFile(self.path, cases)
+        return cases
 
     def _case(self, node: yaml.Node, options: Mapping[str, Any]) -> Case:
         keys = self._keys(node, (*_CASE_KEYS, *_PART_KEYS))

@@ -18,7 +18,6 @@ from ....conf.job_file import ONLY, JobFile
 from ....conf.ranges import STEPS, Kind, Unit, before_date, fill, has_date, unit_at, unit_of
 from ....readers.open import open_source
 from ....readers.options import parse_schema
-from ....readers.source import FileSource
 from ....readers.values.kinds import kind_of_texts, type_of
 from ....windowing.drawings.draw import draw
 from ....windowing.errors import ConfigError, WincliError, did_you_mean
@@ -29,7 +28,7 @@ from ...console.messages import Messages
 from ...planning.request import JobRequest, StageRequest, request_of
 from ...run.run_modes import local_context, run_request
 from ..results.result import StoredRows, open_result_folder, rejects_of
-from .case import Case, CsvRows, GivenRows, Part, Rows, Value, csv_rows, write_rows
+from .case import Case, CsvRows, Part, Rows, Value, csv_rows, write_rows
 from .compare import CaseOutcome, Mismatch, compare
 
 # The job of a case: the request that `run` would make of the job file, with every path in the folder of the case.
@@ -74,17 +73,22 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     """Return one run. ``shared``: the folder of the state that later runs go on from."""
     values = {**file.values, **case.options}
     units = _units(case, values.get("unit", "day"))
-    delimiter = _delimiter(values)
+    delimiter = str(values.get("delimiter", ","))
+    delimiter = delimiter if len(delimiter) == 1 else ","  # the job itself refuses one that is wrong
     inputs = _texts(values.get("input", "input"))
     # A path of the case for each input of the job; in a range with the part of it that names the unit.
     own = [f"{folder}/input-{at}" + (_below(path) if case.is_range else "") for at, path in enumerate(inputs)]
     tables = _tables(case, folder, values)
     placed = [_write(case, part, unit, inputs, own, delimiter) for part, unit in zip(parts, units, strict=True)]
     for part, unit in zip(parts, units, strict=True):
-        _write_tables({**case.tables, **part.tables}, tables, unit, delimiter)
-    stages = _stage_names(values)
+        for name, rows in {**case.tables, **part.tables}.items():
+            write_rows(rows, Path(fill(tables[name], unit) if unit else tables[name]), "rows", delimiter)
+    stages = [str(stage.get("name", f"stage-{at + 1}")) for at, stage in enumerate(values.get("stages", ()))] or [ONLY]
     places = [str(folder / f"output-{at}") + ("/{date}" if case.is_range else "") for at in range(len(stages))]
-    flags = {**case.options, "input": own, "output": places[-1], **_SHAPE, **_enrichments(values, tables)}
+    flags = {**case.options, "input": own, "output": places[-1], **_SHAPE}
+    if tables:
+        found_tables = map(parse_enrichment, _texts(values["enrich"]))
+        flags["enrich"] = [str(with_path(each, tables.get(each.name, each.path))) for each in found_tables]
     if "state" in values:
         flags["state"] = str((shared or folder) / "state")
     if case.is_range:
@@ -105,18 +109,6 @@ def _in_folder(file: JobFile, case: Case, places: Sequence[str]) -> JobFile:
         between = [{**stage, **_BETWEEN, "output": place} for stage, place in zip(before, places, strict=False)]
         values["stages"] = [*between, {**last, **(_SHAPE if "output_format" in last else {})}]
     return replace(file, values=values)
-
-
-def _stage_names(values: Mapping[str, Any]) -> list[str]:
-    if "stages" not in values:
-        return [ONLY]
-    return [str(stage.get("name", f"stage-{at + 1}")) for at, stage in enumerate(values["stages"])]
-
-
-def _delimiter(values: Mapping[str, Any]) -> str:
-    """Return the delimiter of the job; a comma for one that is wrong, which the job itself refuses."""
-    found = str(values.get("delimiter", ","))
-    return found if len(found) == 1 else ","
 
 
 def _units(case: Case, kind: Kind) -> list[Unit | None]:
@@ -159,17 +151,13 @@ def _write(
     case: Case, part: Part, unit: Unit | None, inputs: Sequence[str], own: Sequence[str], delimiter: str
 ) -> tuple[str, ...]:
     """Write the rows that are given to a part; return the folders of its inputs."""
-    folders = [_folder(path, unit) for path in own]
+    folders = list(own)
+    if unit is not None:
+        folders = [fill(path, unit) if has_date(path) else f"{path}/dt={unit.label}" for path in own]
     for name, rows in part.given.items():
         at, file = _place(case, name, inputs)
         write_rows(rows, Path(folders[at]), file, delimiter)
     return tuple(folders)
-
-
-def _folder(path: str, unit: Unit | None) -> str:
-    if unit is None:
-        return path
-    return fill(path, unit) if has_date(path) else f"{path}/dt={unit.label}"
 
 
 def _place(case: Case, name: str, inputs: Sequence[str]) -> tuple[int, str]:
@@ -199,18 +187,6 @@ def _tables(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, st
     return {name: f"{folder}/table-{at}{below[name]}" for at, name in enumerate(sorted(given))}
 
 
-def _write_tables(rows: Mapping[str, GivenRows], places: Mapping[str, str], unit: Unit | None, delimiter: str) -> None:
-    for name, each in rows.items():
-        write_rows(each, Path(fill(places[name], unit) if unit else places[name]), "rows", delimiter)
-
-
-def _enrichments(values: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
-    if not places:
-        return {}
-    found = map(parse_enrichment, _texts(values["enrich"]))
-    return {"enrich": [str(with_path(each, places.get(each.name, each.path))) for each in found]}
-
-
 # The windows over the rows of a case, drawn as in notebooks, for the first window that is not as expected.
 
 
@@ -232,7 +208,10 @@ def draw_mismatch(run: Run, found: Sequence[tuple[Part, str, Mismatch]]) -> str 
         number = run.parts.index(part)
         at = list(run.outputs[number]).index(stage)
         request = run.request.stages[at]
-        rows, marks = _input_rows(run, number) if at == 0 else (_result_rows(run, number, at - 1), None)
+        if at == 0:
+            rows, marks = _input_rows(run, number)
+        else:
+            rows, marks = _table(open_result_folder(list(run.outputs[number].values())[at - 1]).rows), None
         return str(draw(rows, request.spec, **_options(request, marks), **_chosen(request, rows, mismatch)))
     except WincliError:
         return None  # the drawing is an extra: the rows that differ are listed without it
@@ -274,25 +253,16 @@ def _input_rows(run: Run, number: int) -> tuple[pa.Table, list[int] | None]:
     """
     first = 0 if run.request.job.state is not None else number
     sources = [open_source(paths, run.request.reading, LocalExecutor()) for paths in run.inputs[first : number + 1]]
-    tables = [table for source in sources for table in _drawn_tables(source)]
-    ends, rows = [], 0
+    tables, ends, rows = [], list[int](), 0
     for source in sources:
+        names = source.schema.names
+        tables += [source.schema.empty_table(), *(source.read(split, names).rows for split in source.splits)]
         files = [sum(s.rows for s in source.splits if s.file == at) for at in range(len(source.files))]
         for count in files:
             rows += count
             ends.append(rows)
     is_stream = any(source.stream is not None for source in sources)
     return pa.concat_tables(tables, promote_options="permissive"), None if is_stream else ends
-
-
-def _drawn_tables(source: FileSource) -> list[pa.Table]:
-    names = source.schema.names
-    return [source.schema.empty_table(), *(source.read(split, names).rows for split in source.splits)]
-
-
-def _result_rows(run: Run, number: int, at: int) -> pa.Table:
-    result = open_result_folder(list(run.outputs[number].values())[at])
-    return pa.concat_tables([result.schema.empty_table(), *result.rows.tables()])
 
 
 PREFIX = "wincli-test-"

@@ -40,9 +40,6 @@ from .proposal import FILE, Proposal, SessionGap, key_codes, propose
 from .sample import Sample, take_sample
 from .times import in_words, spec_text, type_word
 
-# The proposed job as a job file with comments.
-
-
 # What was seen in an input, in sentences: for the comments of the job file and for the terminal.
 
 
@@ -74,17 +71,14 @@ def time_words(proposal: Proposal) -> Iterator[str]:
 def type_words(proposal: Proposal) -> Iterator[str]:
     """Yield a sentence on the types of the other columns: a run finds them again, over all rows."""
     fields = [field for field in proposal.sample.rows.schema if field.name not in proposal.types]
-    named = [f"{shown(field.name)} {_type(field.type)}" for field in fields]
+    named = []
+    for field in fields:
+        word, is_text = type_word(field.type), pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        named.append(f"{shown(field.name)} {field.type if word == 'string' and not is_text else word}")
     more = f" and {len(named) - _MOST_COLUMNS} more" if len(named) > _MOST_COLUMNS else ""
     if named:
         other = "other " if proposal.types else ""
         yield f"Types of the {other}columns, as they were found: {', '.join(named[:_MOST_COLUMNS])}{more}."
-
-
-def _type(kind: pa.DataType) -> str:
-    word = type_word(kind)
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return str(kind) if word == "string" and not is_text else word
 
 
 def order_words(proposal: Proposal) -> Iterator[str]:
@@ -182,7 +176,13 @@ def job_text(proposal: Proposal, name: str) -> str:
 
 
 def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
-    yield from _head_lines(proposal, name)
+    what = "Sessions" if proposal.session is not None else "Windows"
+    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.extent}."])
+    yield "#"
+    yield f"#   wincli test {name}"
+    yield f"#   wincli run {name}"
+    yield "#"
+    yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
     yield ""
     yield from _place_lines(proposal)
     yield ""
@@ -196,16 +196,6 @@ def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
     yield f"window: {scalar(proposal.window)}"
     yield "agg:"
     yield from (f"  {scalar(each)}: {scalar(call)}" for each, call in aggregates(proposal).items())
-
-
-def _head_lines(proposal: Proposal, name: str) -> Iterator[str]:
-    what = "Sessions" if proposal.is_session else "Windows"
-    yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.extent}."])
-    yield "#"
-    yield f"#   wincli test {name}"
-    yield f"#   wincli run {name}"
-    yield "#"
-    yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
 
 
 def _place_lines(proposal: Proposal) -> Iterator[str]:
@@ -289,11 +279,15 @@ def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
     columns = proposal.columns or tuple(sample.rows.column_names[:1])
     taken = _raw(sample, columns, at) if sample.is_text else sample.rows.select(list(columns)).take(pa.array(at))
     given = _as_csv(columns, taken, sample)
-    options: dict[str, Any] = {"schema": types} if (types := _types(proposal)) else {}
+    schema = sample.rows.schema
+    types = {} if sample.is_text else {name: type_word(schema.field(name).type) for name in proposal.columns}
+    options: dict[str, Any] = {"schema": types} if types else {}
     if len(list(csv.reader(io.StringIO(given)))) != len(given.splitlines()):
         options["multiline"] = True
     name = _file_name(proposal, int(at[0]))
-    case = Case("rows of the log", 1, (Part(None, 1, {name: CsvRows(given)}),), _as_flags(options))
+    quoted = ['"' + column.replace('"', '""') + f'":{text}' for column, text in types.items()]
+    flags = {**options, "schema": ", ".join(quoted)} if types else options
+    case = Case("rows of the log", 1, (Part(None, 1, {name: CsvRows(given)}),), flags)
     windows = windows_of(read_job_file(str(job)), case)
     key = [name for name in proposal.key if name != FILE]
     names = [name for name in (*key, *_SHOWN, *aggregates(proposal)) if name in windows.column_names]
@@ -301,7 +295,7 @@ def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
     # Read the case back and run it: what is written must pass.
     path = Path(cases_beside(str(job)))
     path.write_text(text, encoding="utf-8")
-    outcome = run_case(read_job_file(str(job)), read_cases(str(path)).cases[0])
+    outcome = run_case(read_job_file(str(job)), read_cases(str(path))[0])
     if not outcome.passes:
         why = outcome.error or "; ".join(map(headline, outcome.mismatches))
         raise InputError(f"the proposed job does not give the windows of its own case: {why}", "report this input")
@@ -313,24 +307,19 @@ def _rows_around_a_boundary(proposal: Proposal) -> np.ndarray:
     if times is None:
         return np.arange(min(_BEFORE + _AFTER, sample.rows.num_rows))
     codes = key_codes(sample, proposal.key)
-    usable = times.known & (codes >= 0)
-    rows = np.flatnonzero(usable)
+    rows = np.flatnonzero(times.known & (codes >= 0))
     if not len(rows):
         raise InputError("no row has both a time and a key", "name another key with --key")
-    order = np.lexsort([times.micros[rows], codes[rows], sample.piece[rows], sample.file[rows]])
-    rows = rows[order]
+    rows = rows[np.lexsort([times.micros[rows], codes[rows], sample.piece[rows], sample.file[rows]])]
     micros, key, file = times.micros[rows], codes[rows], sample.file[rows]
     same = (np.diff(key) == 0) & (np.diff(file) == 0)
-    ends = same & (_crosses(proposal, micros))
+    if proposal.session is not None:
+        ends = same & (np.diff(micros) > proposal.session.micros)
+    else:
+        ends = same & (np.diff(micros // proposal.step) != 0)
     cut = int(np.flatnonzero(ends)[0]) if ends.any() else int(np.flatnonzero(same)[0]) if same.any() else 0
     near = np.arange(max(0, cut - _BEFORE + 1), min(len(rows), cut + 1 + _AFTER))
     return np.sort(rows[near[(key[near] == key[cut]) & (file[near] == file[cut])]])
-
-
-def _crosses(proposal: Proposal, micros: np.ndarray) -> np.ndarray:
-    if proposal.session is not None:
-        return np.asarray(np.diff(micros) > proposal.session.micros)
-    return np.asarray(np.diff(micros // proposal.step) != 0)
 
 
 def _as_csv(columns: Sequence[str], rows: pa.Table, sample: Sample) -> str:
@@ -338,7 +327,8 @@ def _as_csv(columns: Sequence[str], rows: pa.Table, sample: Sample) -> str:
     writer = csv.writer(out, delimiter=sample.options.delimiter, lineterminator="\n")
     writer.writerow(columns)
     for number in range(rows.num_rows):
-        writer.writerow([_cell(rows[name][number]) for name in columns])
+        cells = (rows[name][number] for name in columns)  # null and an empty text are both empty
+        writer.writerow(["" if not each.is_valid or each.as_py() == "" else text_of_found(each) for each in cells])
     return out.getvalue()
 
 
@@ -352,24 +342,6 @@ def _raw(sample: Sample, columns: Sequence[str], at: np.ndarray) -> pa.Table:
             batch = source.read(split, columns)
             found.append(batch.rows.filter(pa.array(np.isin(batch.pos, wanted))))
     return pa.concat_tables(found)
-
-
-def _cell(value: pa.Scalar) -> str:
-    """Return a value as a cell of CSV: null and an empty text are both empty."""
-    return "" if not value.is_valid or value.as_py() == "" else text_of_found(value)
-
-
-def _types(proposal: Proposal) -> dict[str, str]:
-    if proposal.sample.is_text:
-        return {}
-    schema = proposal.sample.rows.schema
-    return {name: type_word(schema.field(name).type) for name in proposal.columns}
-
-
-def _as_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    quoted = {'"' + name.replace('"', '""') + '"': text for name, text in options.get("schema", {}).items()}
-    types = {"schema": ", ".join(f"{name}:{text}" for name, text in quoted.items())} if quoted else {}
-    return {**options, **types}
 
 
 def _file_name(proposal: Proposal, row: int) -> str:
@@ -428,7 +400,10 @@ def init_job(
         folder = Path(name)
         (folder / "heads").mkdir()
         proposal = propose(paths, take_sample(paths, options, folder / "heads"), time, key)
-        job, cases = _texts(proposal, folder / _NAME, Path(target).name if target is not None else _NAME)
+        draft, job_name = folder / _NAME, Path(target).name if target is not None else _NAME
+        job = job_text(proposal, job_name)
+        draft.write_text(job, encoding="utf-8")
+        cases = case_text(proposal, draft, job_name)
     if target is None:
         say(job.removesuffix("\n"))
         return OK
@@ -436,13 +411,6 @@ def init_job(
         write_side_file(file, text)
     _print(proposal, target)
     return OK
-
-
-def _texts(proposal: Proposal, draft: Path, name: str) -> tuple[str, str]:
-    """Return the texts of a job and of its cases. ``draft``: where the job is written to be run; ``name``: its name."""
-    job = job_text(proposal, name)
-    draft.write_text(job, encoding="utf-8")
-    return job, case_text(proposal, draft, name)
 
 
 def _files(target: str, is_forced: bool) -> tuple[SideFile, SideFile]:
@@ -459,17 +427,15 @@ def _files(target: str, is_forced: bool) -> tuple[SideFile, SideFile]:
 def _print(proposal: Proposal, target: str) -> None:
     width = min(terminal_width() or _WIDTH, _WIDTH)
     say(redacted(shown(f"{proposal.inputs[0]}: {proposal.sample.extent}")))
-    for label, sentences in _sections(proposal):
+    sections = (
+        ("time", time_words(proposal)),
+        ("order", order_words(proposal)),
+        ("key", key_words(proposal)),
+        ("gaps", window_words(proposal)),
+        ("window", [shown(proposal.window)]),
+    )
+    for label, sentences in sections:
         text = redacted(shown(" ".join(sentences)))
         if text:
             say(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
-    beside = cases_beside(target)
-    say(shown(f"{target} and {beside} are written; next: wincli test {target}"))
-
-
-def _sections(proposal: Proposal) -> Iterable[tuple[str, Iterable[str]]]:
-    yield "time", time_words(proposal)
-    yield "order", order_words(proposal)
-    yield "key", key_words(proposal)
-    yield "gaps", window_words(proposal)
-    yield "window", [shown(proposal.window)]
+    say(shown(f"{target} and {cases_beside(target)} are written; next: wincli test {target}"))

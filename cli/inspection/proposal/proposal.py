@@ -62,15 +62,12 @@ class KeyColumn:
     is_likely: bool
 
 
-def is_named_as_id(name: str) -> bool:
-    """Whether a name says that its values are names of things: users, devices, lines."""
-    return any(pattern.search(name) for pattern in (_ENTITY, _ID, _OF_ROWS))
-
-
 def find_keys(sample: Sample, taken: Sequence[str]) -> list[KeyColumn]:
     """Return the columns that may be the key, the most likely first. ``taken``: the columns that give the time."""
     found = [*_series(sample), *_columns(sample, taken)]
-    in_turn = sorted(found, key=lambda one: (-one[0], -_spread(one[1].values, sample.rows.num_rows)))
+    rows = np.log(sample.rows.num_rows)
+    # Of equals that which divides the rows best: best are as many values as the square root of the rows.
+    in_turn = sorted(found, key=lambda one: (-one[0], abs(np.log(one[1].values) - rows / 2)))
     return [key for _, key in in_turn]
 
 
@@ -89,20 +86,13 @@ def key_codes(sample: Sample, key: Sequence[str]) -> np.ndarray:
     return np.where(gone, -1, codes)
 
 
-def _spread(values: int, rows: int) -> float:
-    """Return how well a number of values divides rows: best is the square root of the rows, worst are 1 and all."""
-    return -abs(np.log(values) - np.log(rows) / 2)
-
-
 def _series(sample: Sample) -> Iterator[tuple[int, KeyColumn]]:
     """Yield the file, where several files hold nothing but times and numbers: then each is a series of its own."""
-    texts = [f for f in sample.rows.schema if pa.types.is_string(f.type) and not _is_time_text(sample.rows[f.name])]
-    if len(sample.names) > 1 and not texts and FILE not in sample.rows.column_names:
+    texts = [sample.rows[f.name] for f in sample.rows.schema if pa.types.is_string(f.type)]
+    words = (pc.match_substring_regex(column.slice(0, 1000), "[A-Za-z]{4}") for column in texts)  # others are times
+    has_words = any(pc.any(each).as_py() for each in words)
+    if len(sample.names) > 1 and not has_words and FILE not in sample.rows.column_names:
         yield _LIKELY, KeyColumn(FILE, len(sample.names), is_likely=True)
-
-
-def _is_time_text(column: pa.ChunkedArray) -> bool:
-    return not pc.any(pc.match_substring_regex(column.slice(0, 1000), "[A-Za-z]{4}")).as_py()
 
 
 def _columns(sample: Sample, taken: Sequence[str]) -> Iterator[tuple[int, KeyColumn]]:
@@ -112,7 +102,9 @@ def _columns(sample: Sample, taken: Sequence[str]) -> Iterator[tuple[int, KeyCol
         if name in taken or score is None or column.null_count > len(column) // 2:
             continue
         values = pc.count_distinct(column).as_py()
-        if 2 <= values <= max(2, len(column) // _LEAST_ROWS) and not (_is_text(kind) and _length(column) > _LONGEST):
+        if not 2 <= values <= max(2, len(column) // _LEAST_ROWS):
+            continue
+        if not _is_text(kind) or (pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py() or 0.0) <= _LONGEST:
             yield score, KeyColumn(name, values, score >= _LIKELY)
 
 
@@ -129,11 +121,6 @@ def _score(name: str, kind: pa.DataType) -> int | None:
 
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
-
-
-def _length(column: pa.ChunkedArray) -> float:
-    texts = column.cast(pa.string())
-    return pc.mean(pc.utf8_length(texts)).as_py() or 0.0
 
 
 # Sessions: the valley between the short times inside of them and the long ones between them.
@@ -187,17 +174,18 @@ def find_session_gap(ordered: RowsInOrder) -> SessionGap | None:
     low = np.floor(np.log10(moving.min()) * _BINS) - 1
     places = np.floor(np.log10(moving) * _BINS) - low
     counts = np.bincount(places.astype(np.int64), minlength=int(places.max()) + 2).astype(np.float64)
-    for valley in _valleys(_smooth(counts), counts):
+    smooth = counts
+    for _ in range(2):
+        padded = np.pad(smooth, 1)
+        smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    for valley in _valleys(smooth, counts):
         gap, short, long = (10 ** ((at + low + 0.5) / _BINS) for at in valley)
-        made = measure_gap(ordered, _nice(gap), int(short), int(long))
-        if _is_fit(made, len(ordered.micros)):
+        micros = min(NICE, key=lambda each: abs(np.log(each / gap)))
+        made = measure_gap(ordered, micros, int(short), int(long))
+        is_firm = max(made.moved_longer, made.moved_shorter) <= _MOST_MOVED
+        if is_firm and 1 < made.sessions <= len(ordered.micros) / _ROWS_IN_A_SESSION:
             return made
     return None
-
-
-def _is_fit(made: SessionGap, rows: int) -> bool:
-    is_firm = max(made.moved_longer, made.moved_shorter) <= _MOST_MOVED
-    return is_firm and 1 < made.sessions <= rows / _ROWS_IN_A_SESSION
 
 
 def measure_gap(ordered: RowsInOrder, micros: int, short: int = 0, long: int = 0) -> SessionGap:
@@ -215,13 +203,6 @@ def session_starts(ordered: RowsInOrder, micros: int) -> npt.NDArray[np.int64]:
     starts[1:] |= np.diff(ordered.micros) > micros
     places = np.flatnonzero(starts)
     return places[np.cumsum(starts) - 1] if len(starts) else places
-
-
-def _smooth(counts: Floats) -> Floats:
-    for _ in range(2):
-        padded = np.pad(counts, 1)
-        counts = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
-    return counts
 
 
 def _valleys(smooth: Floats, counts: Floats) -> list[tuple[float, int, int]]:
@@ -254,10 +235,6 @@ def _middle(smooth: Floats, at: int) -> float:
     return (low + high) / 2
 
 
-def _nice(micros: float) -> int:
-    return min(NICE, key=lambda each: abs(np.log(each / micros)))
-
-
 _ROWS_IN_A_WINDOW = 12
 _TICKS_IN_A_WINDOW = 5
 _UNKNOWN = 300_000_000
@@ -282,7 +259,6 @@ class Proposal:
     ``session``: the gap between sessions; None where there are none.
     ``window``: the window, canonical text.
     ``measures``: the columns that are numbers, of which the mean is proposed.
-    ``ordered``: the rows by key and time; None without a time.
     ``step``: the length of windows on the clock, in microseconds.
     """
 
@@ -298,12 +274,7 @@ class Proposal:
     session: SessionGap | None
     window: str
     measures: tuple[str, ...]
-    ordered: RowsInOrder | None = None
     step: int = 1
-
-    @property
-    def is_session(self) -> bool:
-        return self.window.startswith("gap(")
 
     @property
     def types(self) -> Mapping[str, str]:
@@ -325,7 +296,8 @@ def propose(inputs: Sequence[str], sample: Sample, time: str | None, key: Sequen
     _check((*([time] if time else []), *(name for name in key or () if name != FILE)), sample)
     found = find_times(sample, time)
     if time is not None and not found:
-        raise InputError(f"column {time!r} is no time: {_examples(sample, time)}", "name another column with --time")
+        examples = ", ".join(repr(str(value)) for value in sample.rows[time].slice(0, 3).to_pylist())
+        raise InputError(f"column {time!r} is no time: {examples}", "name another column with --time")
     times = found[0] if found else None
     candidates = find_keys(sample, [name for each in found for name in each.inputs])
     chosen = tuple(key) if key is not None else tuple(each.name for each in candidates[:1] if each.is_likely)
@@ -345,7 +317,7 @@ def _with_window(plain: Proposal, times: RowTimes, codes: npt.NDArray[np.int64])
     clock, step = column_text(times.column), 86_400_000_000 if times.is_date else _grid(gaps, ordered)
     window = f"time({spec_text(step)})" if session is None else f"gap({clock}, {spec_text(session.micros)})"
     order = look_at_order(plain.sample, times, ordered, FILE in plain.key)
-    return replace(plain, order=order, gaps=gaps, session=session, window=window, ordered=ordered, step=step)
+    return replace(plain, order=order, gaps=gaps, session=session, window=window, step=step)
 
 
 def _grid(gaps: Gaps, ordered: RowsInOrder) -> int:
@@ -368,7 +340,8 @@ def _measures(sample: Sample, times: RowTimes | None, key: Sequence[str]) -> tup
 def _is_measure(field: pa.Field, sample: Sample) -> bool:
     if pa.types.is_floating(field.type) or pa.types.is_decimal(field.type):
         return True
-    if not pa.types.is_integer(field.type) or is_named_as_id(field.name) or re.search(r"time|stamp", field.name, re.I):
+    names_things = any(pattern.search(field.name) for pattern in (_ENTITY, _ID, _OF_ROWS))  # users, devices, lines
+    if not pa.types.is_integer(field.type) or names_things or re.search(r"time|stamp", field.name, re.I):
         return False
     values = sample.rows[field.name].slice(0, 10_000).drop_null().to_numpy()
     return not (len(values) > 1 and bool((np.diff(values.astype(np.float64)) == 1).all()))  # a number of the line
@@ -383,14 +356,9 @@ def _check(names: Sequence[str], sample: Sample) -> None:
             raise ConfigError(f"column {name!r} is {kind}, which holds several values", "name a column with one")
 
 
-def _examples(sample: Sample, name: str) -> str:
-    values = sample.rows[name].slice(0, 3).to_pylist()
-    return ", ".join(repr(str(value)) for value in values)
-
-
 def _output(path: str, proposal: Proposal) -> str:
     name = PurePosixPath(path.rstrip("/")).name.partition(".")[0]
     stem = re.sub(r"\W+", "_", name).strip("_") or "log"
-    base = f"{stem}_{'sessions' if proposal.is_session else 'windows'}"
+    base = f"{stem}_{'sessions' if proposal.session is not None else 'windows'}"
     there = (f"{base}_{number}" if number else base for number in range(1000))
     return next((each for each in there if not os.path.exists(each)), base)  # noqa: PTH110 - no error for a long name

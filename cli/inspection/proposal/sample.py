@@ -75,7 +75,8 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     """
     files = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable).files
     is_text = bool(files) and _is_text(files[0], options)
-    is_large = is_text and sum(map(_text_size, files)) > MOST_TEXT
+    lengths = (file.size * (_COMPRESSION if _is_compressed(file.place.path) else 1) for file in files)
+    is_large = is_text and sum(lengths) > MOST_TEXT
     chosen = [files[at] for at in _evenly(len(files))] if is_large else files
     read_paths = _heads(chosen, folder) if is_large else list(paths)
     source, options = _open(read_paths, options, is_text)
@@ -83,11 +84,15 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     table = pa.concat_tables([source.schema.empty_table(), *(lot.rows for lot in lots)])
     if not table.num_rows:
         raise InputError(f"{paths[0]} has no rows to look at", "name an input with rows")
+    is_stream = source.stream is not None
+    named = [name for name in table.column_names if "\n" not in name and not (is_stream and name.startswith("_"))]
+    written = max((file.mtime for file in files if file.mtime), default=None)
+    newest = None if written is None else dt.datetime.fromisoformat(written).astimezone(dt.UTC).replace(tzinfo=None)
     is_whole = not is_large and table.num_rows == sum(split.rows for split in source.splits)
     return Sample(
         source,
         tuple(read_paths),
-        table.select([name for name in table.column_names if _can_be_named(name, source)]),
+        table.select(named),
         np.concatenate([lot.pos for lot in lots]),
         np.concatenate([lot.numbers(0 if is_whole else lot.run) for lot in lots]),
         np.concatenate([lot.numbers(lot.file) for lot in lots]),
@@ -95,19 +100,13 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
         is_text,
         is_whole,
         _extent(table.num_rows, source, files, chosen, is_large, is_whole),
-        _newest(files),
+        newest,
         options,
     )
 
 
-def _text_size(file: ListedFile) -> int:
-    is_compressed = PurePosixPath(file.place.path.lower()).suffix in COMPRESSIONS
-    return file.size * (_COMPRESSION if is_compressed else 1)
-
-
-def _newest(files: Sequence[ListedFile]) -> dt.datetime | None:
-    newest = max((file.mtime for file in files if file.mtime), default=None)
-    return None if newest is None else dt.datetime.fromisoformat(newest).astimezone(dt.UTC).replace(tzinfo=None)
+def _is_compressed(path: str) -> bool:
+    return PurePosixPath(path.lower()).suffix in COMPRESSIONS
 
 
 def _is_text(file: ListedFile, options: ReadOptions) -> bool:
@@ -117,7 +116,7 @@ def _is_text(file: ListedFile, options: ReadOptions) -> bool:
 
 def _plain(file: ListedFile) -> PurePosixPath:
     name = PurePosixPath(PurePosixPath(file.below or file.place.path).name.lower())
-    return PurePosixPath(name.stem) if name.suffix in COMPRESSIONS else name
+    return PurePosixPath(name.stem) if _is_compressed(name.name) else name
 
 
 def _open(paths: Sequence[str], options: ReadOptions, is_text: bool) -> tuple[FileSource, ReadOptions]:
@@ -178,10 +177,6 @@ def _read(source: FileSource) -> list[_Lot]:
 
 def _evenly(count: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
-
-
-def _can_be_named(name: str, source: FileSource) -> bool:
-    return "\n" not in name and not (source.stream is not None and name.startswith("_"))
 
 
 def _rows_of(source: FileSource, file: int) -> Iterator[tuple[pa.Table, Int64s]]:

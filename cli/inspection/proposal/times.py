@@ -83,19 +83,12 @@ def _rank(times: RowTimes, sample: Sample) -> tuple[bool, float, float, int, boo
 
     A log is written as things happen, so its own time is in order, and the other times in it are often not.
     """
-    fineness = len(np.unique(times.micros[times.known][:100_000]))
-    in_order = round(ordered_share(times, sample.piece), 1)
+    micros, runs = times.micros[times.known], sample.piece[times.known]
+    fineness = len(np.unique(micros[:100_000]))
+    falls = (np.diff(micros) < 0) & (np.diff(runs) == 0)  # rows that are before the one that arrived just before them
+    in_order = round(1 - float(falls.mean()) if len(falls) else 1.0, 1)
     is_named = any(_NAMED.search(name) for name in times.inputs)
     return times.is_date, -round(float(times.known.mean()), 1), -in_order, -fineness, not is_named
-
-
-def ordered_share(times: RowTimes, piece: Int64s) -> float:
-    """Return the share of rows that are not before the row that arrived just before them."""
-    micros, runs = times.micros[times.known], piece[times.known]
-    if len(micros) < 2:
-        return 1.0
-    falls = (np.diff(micros) < 0) & (np.diff(runs) == 0)
-    return 1 - float(falls.mean())
 
 
 # Columns that are times already
@@ -106,8 +99,7 @@ def _typed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
         kind = sample.rows.schema.field(name).type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             micros, known = _micros(sample.rows[name])
-            word = type_word(kind)
-            types = {name: word} if sample.is_text else {}
+            types = {name: type_word(kind)} if sample.is_text else {}
             yield RowTimes(name, types, None, (name,), micros, known, pa.types.is_date(kind))
 
 
@@ -116,9 +108,7 @@ def _micros(column: pa.ChunkedArray) -> tuple[Int64s, Mask]:
     stamps = column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else column
     ticks = stamps.cast(pa.int64()).fill_null(0).to_numpy()
     unit = stamps.type.unit
-    if unit == "ns":
-        return ticks // 1000, known
-    return ticks * {"s": 10**6, "ms": 10**3, "us": 1}[unit], known
+    return ticks // 1000 if unit == "ns" else ticks * {"s": 10**6, "ms": 10**3, "us": 1}[unit], known
 
 
 # Columns that look like times
@@ -159,8 +149,8 @@ def _joined_times(sample: Sample) -> Iterator[RowTimes]:
 
 def _pair(sample: Sample, date: str, date_layouts: Sequence[str], clock: Guess) -> Iterator[RowTimes]:
     texts = pc.binary_join_element_wise(_texts(sample.rows[date]), _texts(sample.rows[clock.column]), " ")
-    found = [layout for layout in layouts_of(clock.value) if _is_time_of_day(layout)]
-    layouts = [f"{one} {other}" for one in date_layouts for other in found]
+    clocks = [each for each in layouts_of(clock.value) if missing_part(compile_format(each)) == ("date", "time of day")]
+    layouts = [f"{one} {other}" for one in date_layouts for other in clocks]
     readings = {layout: _read(texts, f"timestamp({layout})") for layout in layouts}
     if not readings:
         return
@@ -168,21 +158,8 @@ def _pair(sample: Sample, date: str, date_layouts: Sequence[str], clock: Guess) 
     micros, known = readings[layout]
     let = f"strptime({column_text(date)} || ' ' || {column_text(clock.column)}, {quoted(layout, chr(39))})"
     types = {date: "string", clock.column: "string"} if sample.is_text else {}
-    yield RowTimes(
-        free_name(sample.rows.column_names),
-        types,
-        let,
-        (date, clock.column),
-        micros,
-        known,
-        is_date=False,
-        others=others,
-    )
-
-
-def _is_time_of_day(layout: str) -> bool:
-    lacks = missing_part(compile_format(layout))
-    return lacks is not None and lacks == ("date", "time of day")
+    name, inputs = free_name(sample.rows.column_names), (date, clock.column)
+    yield RowTimes(name, types, let, inputs, micros, known, is_date=False, others=others)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -269,7 +246,7 @@ class Gaps:
     ``longest_at``: the time of the row before it, since 1970.
     """
 
-    between: npt.NDArray[np.int64]
+    between: Int64s
     rows: int
     usual: int | None
     share: float
@@ -286,11 +263,11 @@ class RowsInOrder:
     ``begins``: bool (M,), whether a row is the first of its key, or of its run of neighbouring rows.
     """
 
-    micros: npt.NDArray[np.int64]
-    begins: npt.NDArray[np.bool_]
+    micros: Int64s
+    begins: Mask
 
 
-def order_rows(sample: Sample, times: RowTimes, codes: npt.NDArray[np.int64]) -> RowsInOrder:
+def order_rows(sample: Sample, times: RowTimes, codes: Int64s) -> RowsInOrder:
     """Bring the rows of a sample into order by run, key and time. ``codes``: the key of each row; negative: none."""
     there = times.known & (codes >= 0)
     micros, key, piece = times.micros[there], codes[there], sample.piece[there]
