@@ -26,7 +26,7 @@ from scale_costs import JOB, MOST_SIZES, Run, Used, plan_of_job
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.windowing.engine.map_side import read_sequences
+from wincli.windowing.engine.map_side import read_rows, sequences_of
 from wincli.windowing.engine.task import NONE, Sizes, TaskContext, pack, row_width
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.rows.sequence import merge
@@ -269,7 +269,8 @@ def seconds_of_merge(log: Path) -> float:
     source = open_source([str(log)], ReadOptions(), LocalExecutor())
     work = TaskContext(plan_of_job(), source, None, NONE)
     chunks = pack(source.splits, row_width(source.schema, source.splits, work.columns), Sizes().chunk)[:4]
-    reads = [read_sequences(work, chunk) for chunk in chunks]
+    found = [read_rows(work, chunk) for chunk in chunks]
+    reads = [sequences_of(work, read.rows, read.pos, read.reasons) for read in found]
     merge(reads[:2])  # loads the kernels
     began = time.process_time()
     merge(reads)

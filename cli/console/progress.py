@@ -89,7 +89,6 @@ _WORDS: Mapping[str, str] = {
     "count": "scanning long keys",
     "follow": "scanning long keys",
     "late rows": "looking for late rows",
-    "look ahead": "checking the order of rows",
     "ordered pass": "following the watermark",
     "read types": "finding the types of text columns",
     "rejects": "writing rejected rows",

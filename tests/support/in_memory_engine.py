@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wincli.windowing.emit.aggregate_rows import merging_plan
-from wincli.windowing.engine.presorted import scan_in_one_pass, scan_in_two_passes
+from wincli.windowing.engine.presorted import scan_in_one_pass
 from wincli.windowing.engine.range_cuts import PLACE, SliceBounds, slices_of
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import StrategyRun, exchange_and_scan, outcome_of
@@ -191,13 +191,6 @@ InOrder: TypeAlias = Callable[[TaskContext, Sequence[Chunk]], list[TaskReport] |
 
 STRICT = LocalExecutor(2, is_one_machine=False, pickles=True, seed=1)
 """As strict as Spark: all that travels is pickled, and values arrive in any order."""
-
-
-def in_two_passes(
-    work: TaskContext, chunks: Sequence[Chunk], executor: LocalExecutor = STRICT
-) -> list[TaskReport] | None:
-    """Scan chunks that stand in order in two passes."""
-    return scan_in_two_passes(work, chunks, executor)
 
 
 def in_one_pass(

@@ -201,12 +201,6 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     return ChunkRows(rows, pos, reasons, marks, batches, selection.mark_only, selection.filtered)
 
 
-def read_sequences(work: TaskContext, chunk: Chunk) -> Sequences:
-    """Read a chunk, and sort the rows that are not rejected into sequences."""
-    read = read_rows(work, chunk)
-    return sequences_of(work, read.rows, read.pos, read.reasons)
-
-
 def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> Sequences:
     """Sort the rows that are not rejected into sequences."""
     if reasons is not None:

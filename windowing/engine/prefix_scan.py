@@ -1,9 +1,9 @@
 """The prefix scan: a sequence that is cut into segments is scanned by many tasks, to the same bits.
 
 Each segment is summarised by itself; the summaries are composed, in order, into the entry state of each segment; from
-there each segment is scanned. Two things vary. Where the rows of a segment are says a `SegmentSource`: staged by the
-tasks of an exchange, read again from the input, or in hand. Who composes is the driver, between two rounds of tasks
-(`scan_segments`), or a relay, in which each task hands the position on to the next (`windowing.engine.presorted`).
+there each segment is scanned. The driver composes where the tasks of an exchange have staged segments, between two
+rounds of tasks (`scan_staged_segments`); or it is a relay, in which each task has its segment in hand, and hands the
+position on to the next (`windowing.engine.presorted`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..columns.arrays import ClockValue, combined, latest_clock
+from ..columns.arrays import combined, latest_clock
 from ..kinds.context import Signals
 from ..kinds.delta import Exit
 from ..ports import ChunkAccount, Counts, Executor
@@ -40,7 +40,6 @@ from .rejects import store_rejects
 from .segments import (
     Segment,
     SegmentTask,
-    SummarisedSegment,
     plan_segments,
     read_numbers,
     read_part,
@@ -71,7 +70,7 @@ class SegmentRows:
 
 
 class SegmentSource(Protocol):
-    """Where the rows of segments are. Tasks call it, so implementations must pickle, but for one in hand."""
+    """Where the rows of segments are: staged, or in hand."""
 
     def rows(self, task: SegmentTask) -> SegmentRows:
         """Return the rows of the segment that a task scans, with all columns that the plan needs."""
@@ -80,40 +79,6 @@ class SegmentSource(Protocol):
     def earlier_rows(self, segment: Segment, first: int) -> Sequences:
         """Return the rows of an earlier segment from row ``first`` on."""
         ...
-
-    def window_rows(self, segment: Segment) -> Sequences:
-        """Return the rows of any segment with the columns, at least, that decide where windows start."""
-        ...
-
-
-def scan_segments(
-    work: TaskContext,
-    source: SegmentSource,
-    by_key: Sequence[Sequence[SummarisedSegment]],
-    executor: Executor,
-    cuts: SliceBounds | None = None,
-    clock: ClockValue | None = None,
-    idle: Sequence[SegmentTask] = (),
-) -> list[TaskReport]:
-    """Compose the summaries of each key's segments on the driver, and scan all segments in tasks.
-
-    ``cuts``: the cuts of the total order; None where chunks are segments. ``clock``: the clock at the end of the input.
-    ``idle``: tasks without a window that comes out, whose rows need an account.
-    """
-
-    def run_through_segment(segment: Segment, value: Any) -> Exit:
-        (found,) = executor.map("follow", partial(_run_through_segment, work, source, value), [segment])
-        return found
-
-    tasks_by_key = [plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in by_key]
-    if work.plan.kind.overlaps:
-        counted = [task for tasks in tasks_by_key for task in tasks[:-1]]
-        windows = iter(executor.map("count", partial(_count, work, source), counted))
-        tasks_by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in tasks_by_key]
-    tasks = sorted([*idle, *(task for tasks in tasks_by_key for task in tasks)], key=lambda task: task.part)
-    if sends_partials(work.plan, work.source.schema):
-        tasks = _with_parts(work, source, tasks, executor)
-    return executor.map("scan", partial(scan_from_entry, work, source), tasks)
 
 
 def keep_open(work: TaskContext, name: str, rows: Sequences, window: int) -> None:
@@ -146,7 +111,7 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
     return replace(report, stored_rejects=store_rejects(work, task.part, scanned.rejects))
 
 
-def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:
+def _count(work: TaskContext, source: StagedSegments, task: SegmentTask) -> int:
     found = source.rows(task)
     before = _before(work, source, task, found)
     windows, shown = count_segment(work.plan, task.entry, before, found.rows, found.signals)
@@ -154,8 +119,8 @@ def _count(work: TaskContext, source: SegmentSource, task: SegmentTask) -> int:
     return windows
 
 
-def _run_through_segment(work: TaskContext, source: SegmentSource, value: Any, segment: Segment) -> Exit:
-    return exit_through(work.plan, source.window_rows(segment), value)
+def _run_through_segment(work: TaskContext, value: Any, segment: Segment) -> Exit:
+    return exit_through(work.plan, read_segment(work, segment), value)
 
 
 def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> EarlierRows:
@@ -173,12 +138,12 @@ def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: 
     if task.baseline is None:
         return before
     earlier, row = task.baseline
-    column = combined(source.window_rows(earlier).rows.column(str(work.plan.kind.baseline_attribute)))
+    column = combined(source.earlier_rows(earlier, 0).rows.column(str(work.plan.kind.baseline_attribute)))
     return replace(before, baseline=column.slice(row, 1))
 
 
 def _with_parts(
-    work: TaskContext, source: SegmentSource, tasks: Sequence[SegmentTask], executor: Executor
+    work: TaskContext, source: StagedSegments, tasks: Sequence[SegmentTask], executor: Executor
 ) -> list[SegmentTask]:
     """Let segments that a window goes through store their parts of it, each in a task of its own.
 
@@ -193,7 +158,7 @@ def _with_parts(
     return [replace(task, has_parts=task.part in far) for task in tasks]
 
 
-def _keep_part(work: TaskContext, source: SegmentSource, begun: tuple[Segment, int, int]) -> None:
+def _keep_part(work: TaskContext, source: StagedSegments, begun: tuple[Segment, int, int]) -> None:
     segment, first, window = begun
     keep_open(work, segment.name, source.earlier_rows(segment, first), window)
 
@@ -215,10 +180,27 @@ def _rows_at(segment: Sequences, picks: Any) -> Sequences:
 def scan_staged_segments(
     work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], executor: Executor
 ) -> list[TaskReport]:
-    """Scan all segments that the slices have stored and summarised in their reports."""
-    segments = [segment for report in reports for segment in report.segments]
+    """Scan all segments that the slices have stored: compose the summaries of each key's on the driver, scan in tasks.
+
+    ``cuts``: the cuts of the total order.
+    """
+
+    def run_through_segment(segment: Segment, value: Any) -> Exit:
+        (found,) = executor.map("follow", partial(_run_through_segment, work, value), [segment])
+        return found
+
+    source = StagedSegments(work)
+    by_key = segments_by_key(cuts, [segment for report in reports for segment in report.segments])
     clock = latest_clock(report.clock for report in reports)
-    return scan_segments(work, StagedSegments(work), segments_by_key(cuts, segments), executor, cuts, clock)
+    tasks_by_key = [plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in by_key]
+    if work.plan.kind.overlaps:
+        counted = [task for tasks in tasks_by_key for task in tasks[:-1]]
+        windows = iter(executor.map("count", partial(_count, work, source), counted))
+        tasks_by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in tasks_by_key]
+    tasks = sorted((task for tasks in tasks_by_key for task in tasks), key=lambda task: task.part)
+    if sends_partials(work.plan, work.source.schema):
+        tasks = _with_parts(work, source, tasks, executor)
+    return executor.map("scan", partial(scan_from_entry, work, source), tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,18 +213,12 @@ class StagedSegments:
     work: TaskContext
 
     def rows(self, task: SegmentTask) -> SegmentRows:
-        return SegmentRows(self.window_rows(task.segment), self._signals(task.marks))
+        plan = self.work.plan
+        rows = read_segment(self.work, task.segment)  # they stay on disk until they are used
+        if plan.takes_marks or plan.kind.has_watermark:
+            return SegmentRows(rows, read_signals(self.work, not plan.takes_marks, task.marks))
+        return SegmentRows(rows, no_signals(self.work))
 
     def earlier_rows(self, segment: Segment, first: int) -> Sequences:
         rows = read_segment(self.work, segment)
         return rows if first <= 0 else part_of(rows, first, len(rows))
-
-    def window_rows(self, segment: Segment) -> Sequences:
-        """Return all rows of a segment: they stay on disk until they are used."""
-        return read_segment(self.work, segment)
-
-    def _signals(self, count: int | None) -> Signals:
-        plan = self.work.plan
-        if plan.takes_marks or plan.kind.has_watermark:
-            return read_signals(self.work, not plan.takes_marks, count)
-        return no_signals(self.work)

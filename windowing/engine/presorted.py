@@ -11,9 +11,8 @@ import contextlib
 import fcntl
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
@@ -21,25 +20,21 @@ import pyarrow as pa
 
 from ..columns.arrays import combined
 from ..columns.sort_keys import sorts_before
-from ..errors import DataError, InputError
-from ..kinds.segment_summary import EntryState, SegmentSummary, WindowPosition
+from ..errors import DataError
+from ..kinds.segment_summary import SegmentSummary, WindowPosition
 from ..kinds.tumbling.kind import entry_state
-from ..planning.plan import panes_only
 from ..ports import Executor
 from ..rows.sequence import Sequences, one_batch, order_of
-from ..scan.segment_scan import concatenate, exit_through, sends_partials, summarise
+from ..scan.segment_scan import exit_through, sends_partials
 from .blocks import part_of
-from .map_side import no_signals, read_chunk, read_sequences
-from .prefix_scan import SegmentRows, keep_open, scan_from_entry, scan_segments
+from .map_side import no_signals, read_chunk
+from .prefix_scan import SegmentRows, keep_open, scan_from_entry
 from .range_cuts import PLACE, Samples
 from .segments import FIRST, Segment, SegmentTask, read_rows
 from .slice_scan import TaskReport, with_rejects
 from .task import Chunk, TaskContext
 
 # Presorted inputs: their chunks are the slices, and no row is moved.
-#
-# On one machine each chunk is read once (`single_pass`); on a cluster twice, first only the columns that the window
-# depends on (`two_pass`). This module has what both share.
 
 
 KEYED = "the rows have a key"
@@ -61,9 +56,8 @@ def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut
         return "windows end at marks" if plan.takes_marks else "windows may show rows of several chunks"
     if not _is_ascending(work, samples):
         return OUT_OF_ORDER
-    if not work.source.columnar and not _is_one_machine(executor):
-        return "a first pass over rows of this format would read all of it"
-    return None
+    with executor.shared_folders() as folders:
+        return None if folders else "tasks on several machines cannot wait for each other"
 
 
 def _is_ascending(work: TaskContext, samples: Samples) -> bool:
@@ -72,11 +66,6 @@ def _is_ascending(work: TaskContext, samples: Samples) -> bool:
         return False
     ascending = order_of([combined(rows.column(name)) for name in (*work.plan.sort, PLACE)])
     return bool((ascending[1:] > ascending[:-1]).all())
-
-
-def _is_one_machine(executor: Executor) -> bool:
-    with executor.shared_folders() as folders:
-        return bool(folders)
 
 
 def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
@@ -207,9 +196,6 @@ class ChunkInHand:
         """Return what an earlier turn has stored: the rows of the window that was open at its end."""
         return read_rows(self.work, segment.name)
 
-    def window_rows(self, _: Segment) -> Sequences:
-        return self.segment_rows.rows
-
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
@@ -298,94 +284,3 @@ def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskR
             return scan_in_turn(work, ChunkInHand(work, rows), turn, turn.index == len(chunks) - 1)
     except DataError:
         return None
-
-
-# The two-pass scan of presorted chunks on a cluster.
-#
-# The first pass reads the columns that the window depends on; it shows whether rows are in order, and summarises each
-# chunk. The second reads each chunk and scans it from its entry state, and reads the rows of the window that is open
-# at its beginning once more.
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkSummary:
-    """What the first pass reports of a chunk.
-
-    ``in_order``: whether its rows are in their total order.
-    ``ends``: as in `windowing.engine.presorted.first_and_last`; None where all rows are rejected.
-    ``summary``: the summary of its rows; None where all rows are rejected.
-    """
-
-    in_order: bool
-    ends: pa.Table | None = None
-    summary: SegmentSummary | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChunksReadAgain:
-    """Chunks as segments, of which each task reads what it needs from the input.
-
-    ``work``: the context of the tasks.
-    ``chunks``: all chunks.
-    ``sizes``: number of rows of each that are not rejected.
-    """
-
-    work: TaskContext
-    chunks: tuple[Chunk, ...]
-    sizes: tuple[int, ...]
-
-    def rows(self, task: SegmentTask) -> SegmentRows:
-        read = read_chunk(self.work, self.chunks[task.segment.index])
-        return SegmentRows(read.sequences, no_signals(self.work), read.account)
-
-    def earlier_rows(self, segment: Segment, first: int) -> Sequences:
-        return _last_rows(self.work, self.chunks[segment.index], self.sizes[segment.index] - first)
-
-    def window_rows(self, segment: Segment) -> Sequences:
-        return read_sequences(replace(self.work, plan=panes_only(self.work.plan)), self.chunks[segment.index])
-
-
-def scan_in_two_passes(work: TaskContext, chunks: Sequence[Chunk], executor: Executor) -> list[TaskReport] | None:
-    """Scan presorted chunks, each from its entry state; None where their rows are not in order."""
-    surveys = executor.map("look ahead", partial(summarise_chunk, work), chunks)
-    if not _are_in_order(surveys):
-        return None
-    segments = [Segment(i, FIRST, str(i), None) for i in range(len(chunks))]
-    found = [(segment, survey.summary) for segment, survey in zip(segments, surveys, strict=True)]
-    summarised = [(segment, summary) for segment, summary in found if summary is not None]
-    idle = [
-        SegmentTask(segment.index, segment, EntryState(0, 0, emits=False), False)
-        for segment, summary in found
-        if summary is None
-    ]
-    sizes = tuple(0 if summary is None else summary.rows for _, summary in found)
-    source = ChunksReadAgain(work, tuple(chunks), sizes)
-    reports = scan_segments(work, source, [summarised] if summarised else [], executor, idle=idle)
-    work.sink.drop_scratch()
-    return with_rejects(work, chunks, reports, executor)
-
-
-def summarise_chunk(work: TaskContext, chunk: Chunk) -> ChunkSummary:
-    """Summarise a chunk from the columns that the window depends on."""
-    work = replace(work, plan=panes_only(work.plan))
-    rows = read_sequences(work, chunk)
-    if not len(rows):
-        return ChunkSummary(True)
-    summary, _ = summarise(work.plan, rows, no_signals(work))
-    return ChunkSummary(rows.arrived_in_order, first_and_last(work, rows), summary)
-
-
-def _are_in_order(surveys: Sequence[ChunkSummary]) -> bool:
-    ends = [survey.ends for survey in surveys if survey.ends is not None]
-    return all(survey.in_order for survey in surveys) and all(follows(after, one) for one, after in pairwise(ends))
-
-
-def _last_rows(work: TaskContext, chunk: Chunk, rows: int) -> Sequences:
-    found: list[Sequences] = []
-    for split in reversed(chunk.splits):
-        for part in reversed(work.source.parts_of(split)):
-            found.insert(0, read_sequences(work, replace(chunk, splits=(part,))))
-            rows -= len(found[0])
-            if rows <= 0:
-                return concatenate([part_of(found[0], -rows, len(found[0])), *found[1:]])
-    raise InputError("the input has fewer rows than when the run began", "run it again when nothing writes to it")

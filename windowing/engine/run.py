@@ -16,7 +16,7 @@ from ..ports import CheckedPart, Counts, Executor, Part, RowCheck, joined_span
 from .blocks import Transport, open_blocks, release, state_blocks, through_files, through_shuffle
 from .map_side import blocks_of
 from .prefix_scan import scan_staged_segments
-from .presorted import scan_in_one_pass, scan_in_two_passes
+from .presorted import scan_in_one_pass
 from .range_cuts import SliceBounds, slices_of
 from .slice_scan import TaskReport, empty_marks_of, run_global_pass, scan_directly, scan_slice, with_rejects
 from .snapshot import RunSnapshot, StatePart, write_snapshot
@@ -65,19 +65,10 @@ def run_strategy(
             reports = executor.map("scan", partial(scan_directly, work), [strategy.chunks])
             return StrategyRun(strategy, work, reports, 1)
         case Presorted():
-            found = _scan_presorted(work, strategy.chunks, executor, folders)
+            found = scan_in_one_pass(work, strategy.chunks, executor, folders[0])
             return None if found is None else StrategyRun(strategy, work, found, len(strategy.chunks))
         case Exchange():
             return _run_exchange(work, strategy, executor, folders)
-
-
-def _scan_presorted(
-    work: TaskContext, chunks: Sequence[Chunk], executor: Executor, folders: Sequence[str]
-) -> list[TaskReport] | None:
-    """Scan each chunk once on one machine, where tasks can wait for each other; twice on a cluster."""
-    if folders:
-        return scan_in_one_pass(work, chunks, executor, folders[0])
-    return scan_in_two_passes(work, chunks, executor)
 
 
 def _run_exchange(work: TaskContext, strategy: Exchange, executor: Executor, folders: Sequence[str]) -> StrategyRun:

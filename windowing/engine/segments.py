@@ -120,7 +120,7 @@ def segments_by_key(cuts: SliceBounds, segments: Sequence[SummarisedSegment]) ->
 
 def plan_segments(
     plan: Plan,
-    cuts: SliceBounds | None,
+    cuts: SliceBounds,
     summarised: Sequence[SummarisedSegment],
     run_through_segment: RunThroughSegment,
     clock: ClockValue | None,

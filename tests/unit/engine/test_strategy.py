@@ -84,8 +84,7 @@ def test_any_strategy_gives_the_bits_of_one_scan_in_memory(
     assert outcome.counts.rows_in == len(table)
 
 
-@pytest.mark.parametrize("is_one_machine", [True, False])
-def test_rows_out_of_order_are_exchanged_after_all(is_one_machine: bool) -> None:
+def test_rows_out_of_order_are_exchanged_after_all() -> None:
     """The sample sees one row of four thousand splits; the scan sees all, and nothing that it wrote stays."""
     rows = np.arange(400)
     rows[[301, 302]] = rows[[302, 301]]
@@ -93,7 +92,7 @@ def test_rows_out_of_order_are_exchanged_after_all(is_one_machine: bool) -> None
     source = MemorySource([table], [list(range(20, 400, 20))])
     whole = wincli.aggregate(table, "delta(t, 30)", order_by=["t"], aggregates=AGGREGATES)
     work = work_of(source, "delta(t, 30)", [], ["t"], {})
-    executor = replace(STRICT, is_one_machine=is_one_machine)
+    executor = replace(STRICT, is_one_machine=True)
     with mock.patch.multiple(sampling, _SAMPLED_ROWS=10, _ROWS_OF_SLICE=0):
         outcome = run_window(work, executor, TINY)
     assert outcome.strategy.reason == "the rows are not in order"
@@ -124,8 +123,8 @@ def test_a_strategy_is_chosen_with_a_reason() -> None:
         "windows may show rows of several chunks": chosen(log, "sliding, count(3), count(2)", [], ["t"]),
         "windows end at marks": chosen(log, "punct()", [], "arrival"),
         "the window cannot be scanned in segments": chosen(log, "retain all", [], "arrival"),
-        "a first pass over rows of this format would read all of it": chosen(
-            log, "delta(t, 5)", [], ["t"], columnar=False, is_one_machine=False
+        "tasks on several machines cannot wait for each other": chosen(
+            log, "delta(t, 5)", [], ["t"], is_one_machine=False
         ),
     }
     for reason, strategy in exchanged.items():

@@ -17,7 +17,7 @@ from support.condition_laws import (
     plan_of,
 )
 from support.event_logs import as_files
-from support.in_memory_engine import MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.in_memory_engine import MemorySource, in_one_pass, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
 from wincli.windowing.scan.segment_scan import can_be_cut
@@ -69,7 +69,6 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     assume(can_be_cut(plan))
     source, chunk_bounds = as_files(data.draw, table, 6)
     whole = run_in_memory(plan, source, [], None, "none")
-    for way in (in_two_passes, in_one_pass):
-        cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=way)
-        assert same(cut.table, whole.table), difference(cut.table, whole.table)
-        assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
+    cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_one_pass)
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)

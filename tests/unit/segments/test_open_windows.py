@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
-from support.in_memory_engine import InOrder, MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.in_memory_engine import InOrder, MemorySource, in_one_pass, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import WindowCase
@@ -100,18 +100,15 @@ def test_slices_of_any_size_give_the_bits_of_one(
 
 @examples(300)
 @given(
-    st.data(), logs(), st.sampled_from([case for case in WINDOWS if case[0] != "punct()"]),
-    st.sampled_from([in_one_pass, in_two_passes]),
+    st.data(), logs(), st.sampled_from([case for case in WINDOWS if case[0] != "punct()"])
 )  # fmt: skip
-def test_chunks_in_order_give_the_bits_of_one_scan(
-    data: st.DataObject, table: pa.Table, case: WindowCase, in_order: InOrder
-) -> None:
+def test_chunks_in_order_give_the_bits_of_one_scan(data: st.DataObject, table: pa.Table, case: WindowCase) -> None:
     table = table.sort_by("t") if case[1] == T else table
     calls = data.draw(st.lists(st.sampled_from(CALLS), unique=True, min_size=1, max_size=6))
     plan = planned(data, table, case, [], calls)
     source, chunk_bounds = as_files(data.draw, table, 6)
     whole = run_in_memory(plan, source, [], None, "none")
-    cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_order)
+    cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_one_pass)
     assert same(cut.table, whole.table), difference(cut.table, whole.table)
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
 
@@ -128,7 +125,7 @@ def test_open_windows_of_every_policy_travel_as_partial_aggregates(case: WindowC
         assert sends_partials(plan, plan.projection.schema) == is_sent
 
 
-@pytest.mark.parametrize("in_order", [in_one_pass, in_two_passes, None])
+@pytest.mark.parametrize("in_order", [in_one_pass, None])
 def test_rows_of_a_window_stay_in_their_segment(in_order: InOrder | None) -> None:
     """One window, of which each segment combines its rows: the last merges as many rows as there are segments."""
     rows, segments = 60, 12

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.event_logs import as_files, logs, sliced
-from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, in_two_passes, run_in_memory
+from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
@@ -122,14 +122,10 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     most = data.draw(st.sampled_from([1, 2, 1000]))
     whole = run_in_memory(plan, source, [], None, "none")
     with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
-        ways = [
-            run_in_memory(plan, source, chunk_bounds, None, "none", in_order=way)
-            for way in (in_two_passes, in_one_pass)
-        ]
-    for cut in ways:
-        assert same(cut.table, whole.table), difference(cut.table, whole.table)
-        assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
-        assert same(cut.rejects, whole.rejects)
+        cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_one_pass)
+    assert same(cut.table, whole.table), difference(cut.table, whole.table)
+    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
+    assert same(cut.rejects, whole.rejects)
 
 
 def test_unsorted_rows_are_not_scanned_as_presorted() -> None:
@@ -139,7 +135,6 @@ def test_unsorted_rows_are_not_scanned_as_presorted() -> None:
         for cuts in ([1], [2], [3], []):
             work = TaskContext(plan, source := MemorySource([table], [cuts]), MemorySink(), "none")
             chunks = [Chunk(i, split.base, (split,)) for i, split in enumerate(source.splits)]
-            assert (in_two_passes(work, chunks) is not None) == expected
             assert (in_one_pass(work, chunks) is not None) == expected
 
 
