@@ -118,7 +118,7 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     nowhere: Any = None  # nothing is written
     work = with_projection(TaskContext(plan, source, nowhere, marks))
     parts = parts_of_key(plan, source, key, span)
-    chunks = pack(parts, row_width(source.schema, parts, work.columns), _CHUNK)
+    chunks = pack(parts, row_width(work.source.schema, parts, work.columns), _CHUNK)
     work, assigned = run_global_pass(work, chunks, LocalExecutor())
     rejected: Counter[str] = Counter()
     mapped = [_of_key(work, chunk, key, rejected) for chunk in assigned]
