@@ -11,7 +11,7 @@ import typer
 
 from ..conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ..windowing.errors import nearest
-from ..windowing.support.option import GROUPS, Kind, Option
+from ..windowing.support.option import GROUPS, Kind, Option, with_parameters
 
 MESSAGES = GROUPS[-1]
 
@@ -89,11 +89,7 @@ REPEATABLE = [each for each in OPTIONS if each.kind in _LISTS]
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command all options: its ``**options`` takes them, with None for those that are not given."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    first = [each for each in own if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    last = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
-    command.__signature__ = inspect.Signature([*first, *_parameters(), *last])  # type: ignore[attr-defined]
-    return command
+    return with_parameters(command, _parameters(), eval_str=True)
 
 
 def _parameters() -> Iterator[inspect.Parameter]:

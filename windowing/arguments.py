@@ -1,12 +1,14 @@
-"""The arguments of `wincli.aggregate` in the forms that users have: tables of any library, names, aggregates."""
+"""The arguments of `wincli.aggregate` and its siblings, in the forms that users have: tables, names, aggregates."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 import pyarrow as pa
 
@@ -14,14 +16,14 @@ from .aggregates.inputs import plain, plain_type
 from .columns.arrays import scale_of
 from .errors import ConfigError, SpecError
 from .expressions.syntax import parse_expression
-from .language.options import WINDOW_OPTIONS, Options
+from .language.options import WINDOW_OPTIONS, AtEnd, Closed, Emit, Empty, Options
 from .language.parser import parse_aggregate, parse_let, parse_window
 from .language.spec import AggregateCall, AggregateExpression, default_name
 from .language.tokens import column_text
 from .planning.plan import Plan, make_plan
 from .planning.result_schema import stream_of_columns
 from .planning.validation import look_at, no_look
-from .support.option import Option
+from .support.option import Option, with_parameters
 
 
 class Stream(Protocol):
@@ -35,6 +37,79 @@ Names: TypeAlias = str | Sequence[str]
 Calls: TypeAlias = str | Sequence[str] | Mapping[str, str]
 Seconds: TypeAlias = int | float | str | Fraction
 Clock: TypeAlias = int | float | Fraction | dt.datetime
+
+
+class DrawnArguments(TypedDict, total=False):
+    """The arguments of a window that `draw` takes, and all its siblings: ``**options: Unpack[DrawnArguments]``."""
+
+    key: Names
+    aggregates: Calls | None
+    at_end: AtEnd | None
+    empty: Empty
+    closed: Closed
+    origin: Seconds | None
+    clock: Clock | None
+    since: Clock | None
+    let: Calls
+    where: str | None
+    having: str | None
+    partial: bool
+    event_time: str | None
+    lag: Seconds
+    min_gap: Seconds
+    emit_evicted: bool
+
+
+class WindowArguments(DrawnArguments, total=False):
+    """The arguments of a window that `aggregate`, `aggregate_stream` and `windows` take: a drawing has all rows."""
+
+    group_by: Names
+    emit: Emit
+    sort_by: Names
+    operator: str | None
+    plain: bool
+
+
+_BESIDE_OPTIONS: dict[str, tuple[Any, str]] = {
+    "key": ((), "The names of the key columns; a text is one name."),
+    "aggregates": (None, "Texts, or a mapping of column names to texts; count() by default."),
+    "clock": (None, "The time of the clock after the last row: seconds, or an instant."),
+    "since": (None, "The time of the clock before the first row: seconds, or an instant."),
+    "plain": (False, "Leave out mark-only rows and stream columns."),
+}
+"""The default and the help of the arguments that no option of the command line declares."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes(arguments: type) -> Callable[[F], F]:
+    """Show arguments that ``**options`` takes in the signature and in the help of a function, with their defaults.
+
+    ``arguments``: the `TypedDict` of ``**options``. An option has the help and the default of its declaration, but for
+    ``at_end``, whose default a state decides.
+    """
+    known = {each.attribute: (getattr(Options(), each.attribute), each.key_help) for each in WINDOW_OPTIONS}
+    known |= {"at_end": (None, known["at_end"][1])} | _BESIDE_OPTIONS
+
+    def show(function: F) -> F:
+        shown, lines = [], ["Arguments of all ways to windows; times and durations are in seconds:", ""]
+        for name, hint in arguments.__annotations__.items():
+            default, text = known[name]
+            default = int(default) if isinstance(default, Fraction) else default
+            kind = inspect.Parameter.KEYWORD_ONLY
+            shown.append(inspect.Parameter(name, kind, default=default, annotation=hint.__forward_arg__))
+            lines.append(textwrap.fill(f"``{name}``: {text}", 112, subsequent_indent="    "))
+        text = textwrap.indent("\n".join(lines), "    ")
+        function.__doc__ = f"{function.__doc__ or ''}\n{text}\n"
+        return with_parameters(function, shown)
+
+    return show
+
+
+def refuse_others(function: Callable[..., Any], options: Mapping[str, object]) -> None:
+    """Raise `TypeError`, as Python does, for an argument that is not in the signature of a function."""
+    for name in options:
+        if name not in inspect.signature(function).parameters:
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
 
 
 def as_table(rows: Rows) -> pa.Table:
@@ -69,9 +144,9 @@ def as_calls(aggregates: Calls) -> list[AggregateCall | AggregateExpression]:
 
 def as_options(given: Mapping[str, Any]) -> Options:
     """Return the options among the arguments of a call, by their names. Raises `ConfigError` for what is no name."""
-    values = {each.attribute: _value(each, given[each.attribute]) for each in WINDOW_OPTIONS}
-    at_end = values["at_end"] or ("flush" if given.get("state") is None else "hold")
-    return Options(**{**values, "at_end": at_end}, plain=given["plain"])
+    values = {each.attribute: _value(each, given[each.attribute]) for each in WINDOW_OPTIONS if each.attribute in given}
+    at_end = values.get("at_end") or ("flush" if given.get("state") is None else "hold")
+    return Options(**{**values, "at_end": at_end}, plain=given.get("plain", False))
 
 
 def _value(declared: Option, given: Any) -> Any:
@@ -126,19 +201,19 @@ def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
 def plan_of_call(schema: pa.Schema, given: Mapping[str, Any], rows: pa.Table | None = None) -> Plan:
     """Return the plan of a call over columns of ``schema``. Raises as the parser and `make_plan` do.
 
-    ``given``: the arguments of the call by their names: ``window``, ``key``, ``order_by``, ``aggregates``, options, and
-        ``state``, if there is one.
+    ``given``: the arguments of the call by their names: ``window``, ``order_by``, those of `WindowArguments` that were
+        given, and ``state``, if there is one.
     ``rows``: some or all rows, where they are there already; only messages and checks of units look at them.
     A table with the columns of a result is read as a stream, in the order in which its panes came out.
     """
-    window, order, aggregates = given["window"], given["order_by"], given["aggregates"]
+    window, order, aggregates = given["window"], given["order_by"], given.get("aggregates")
     spec = parse_window(window) if isinstance(window, str) else window
     options = as_options(given)
     calls = None if aggregates is None else as_calls(aggregates)
     if order is not None and order != "arrival":
         order = as_names(order, "order_by")
     stream, look = stream_of_columns(schema), no_look if rows is None else look_at(rows)
-    return make_plan(spec, schema, as_names(given["key"], "key"), order, calls, options, stream, look=look)
+    return make_plan(spec, schema, as_names(given.get("key", ()), "key"), order, calls, options, stream, look=look)
 
 
 def clock_measure(plan: Plan, clock: Clock | None) -> int | float | None:

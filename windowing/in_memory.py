@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from .arguments import Calls, Clock, Names, Rows, Seconds, as_table, clock_measure, plan_of_call
+from .arguments import Rows, Seconds, WindowArguments, as_table, clock_measure, plan_of_call, refuse_others, takes
 from .errors import ConfigError
-from .language.options import AtEnd, Closed, Emit, Empty
 from .language.spec import WindowSpec
 from .planning.row_order import OrderBy
 from .planning.validation import check_marks
@@ -20,62 +19,42 @@ from .streaming.kept_state import KeptState, PriorState, check_arguments, form_o
 from .streaming.row_rejects import Rejected
 
 
+@takes(WindowArguments)
 def aggregate(
     table: Rows,
     window: str | WindowSpec,
     *,
-    key: Names = (),
     order_by: OrderBy = None,
-    aggregates: Calls | None = None,
-    at_end: AtEnd | None = None,
-    empty: Empty = "skip",
-    closed: Closed = "left",
-    origin: Seconds | None = None,
     marks: str | Sequence[int] | None = None,
-    clock: Clock | None = None,
-    since: Clock | None = None,
-    let: Calls = (),
-    where: str | None = None,
-    having: str | None = None,
-    partial: bool = False,
-    group_by: Names = (),
-    emit: Emit = "aggregates",
-    sort_by: Names = (),
-    event_time: str | None = None,
-    lag: Seconds = 0,
-    min_gap: Seconds = 0,
-    emit_evicted: bool = False,
-    operator: str | None = None,
-    plain: bool = False,
     watermarks: Sequence[tuple[int, Seconds]] | None = None,
     rejected: Rejected = "error",
     state: PriorState | None = None,
+    **options: Unpack[WindowArguments],
 ) -> Any:
     """Apply a window to a table in arrival order; return one row per pane, by key and window, then mark-only rows.
 
     ``table``: of Arrow, or any object with ``__arrow_c_stream__`` (pandas, Polars, DuckDB). Names may be one text. A
     result is read as a stream, with its marks (semantics section 10).
-    ``aggregates``: texts, or a mapping of column names to texts; ``count()`` by default.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row, or numbers p: after the first p rows.
-    ``clock``, ``since``: the time of the clock after the last row and before the first: seconds, or an instant.
     ``watermarks``: for event-time panes, pairs (p, w): w seconds after the first p rows; by default from the rows.
-    ``plain``: leave out mark-only rows and stream columns.
     ``rejected``: what to do with rows with null or NaN where the window needs a value, or too late for any pane: an
         error, ``"drop"``, or ``"column"``: they are rows of the result, with ``_rejected`` alone: a struct of reason,
         detail, and the row.
     ``state``: go on from the state of the call before, ``"new"`` for the first, and return ``(result, state)``; N calls
         give the panes of one over all rows (docs/library.md#state). A table, one row a key and part (docs/state.md).
-    ``at_end``: ``"flush"`` by default; with a state ``"hold"``.
 
-    Other options are as on the command line, ``origin``, ``lag`` and ``min_gap`` in seconds. Raises `SpecError`,
-    `ConfigError`, also for the state of another job, and `DataError` for rejected rows and overflows.
+    Raises `SpecError`, `ConfigError`, also for the state of another job, and `DataError` for rejected rows and
+    overflows.
 
     >>> log = pa.table({"a": [0, 1, 2, 3, -50, 5, 6]})
     >>> aggregate(log, "delta(a, 2)", aggregates=["a=collect(a)"])["a"].to_pylist()
     [[0, 1, 2], [3, -50, 5], [6]]
     """
+    refuse_others(aggregate, options)
     table = as_table(with_known_columns(table, state))
-    plan = plan_of_call(table.schema, locals(), table)
+    given = {**options, "window": window, "order_by": order_by, "state": state}
+    plan = plan_of_call(table.schema, given, table)
+    clock, since = options.get("clock"), options.get("since")
     if state is not None:
         check_arguments(plan, state, clock, since, watermarks)
     before = kept_before(plan, state, since)

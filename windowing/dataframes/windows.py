@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import signature
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -17,11 +17,10 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from ..aggregates.inputs import plain_type
-from ..arguments import Calls, Clock, Names, Seconds, as_names, clock_measure, plan_of_call
+from ..arguments import Clock, Names, WindowArguments, as_names, clock_measure, plan_of_call, refuse_others, takes
 from ..columns.arrays import ClockValue, measure_type
 from ..errors import ConfigError, PartitionWarning, did_you_mean, install_extra
 from ..expressions.syntax import parse_expression
-from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.identity import have_common_type
 from ..planning.plan import Plan
@@ -374,37 +373,18 @@ def _computed(
     return rows, replace(plan, projection=left)
 
 
+@takes(WindowArguments)
 def windows(
     df: DataFrame,
     window: str | WindowSpec,
     *,
-    key: Names = (),
     order_by: Names = (),
     arrival: str | None = None,
-    aggregates: Calls | None = None,
-    at_end: AtEnd | None = None,
-    empty: Empty = "skip",
-    closed: Closed = "left",
-    origin: Seconds | None = None,
     marks: str | None = None,
-    clock: Clock | None = None,
-    since: Clock | None = None,
-    let: Calls = (),
-    where: str | None = None,
-    having: str | None = None,
-    partial: bool = False,
-    group_by: Names = (),
-    emit: Emit = "aggregates",
-    sort_by: Names = (),
-    event_time: str | None = None,
-    lag: Seconds = 0,
-    min_gap: Seconds = 0,
-    emit_evicted: bool = False,
-    operator: str | None = None,
-    plain: bool = False,
     rejected: Rejected = "error",
     state: StateFrame | None = None,
     plan: bool = False,
+    **options: Unpack[WindowArguments],
 ) -> Any:
     """Apply a window to the rows of a DataFrame; return a DataFrame with one row per pane.
 
@@ -422,15 +402,18 @@ def windows(
     ``plan``: return what would happen, a value that prints, instead of a DataFrame.
 
     Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them;
-    where it does not, a `PartitionWarning` says so. Other options and errors are those of `wincli.aggregate`; errors of
+    where it does not, a `PartitionWarning` says so. Errors are those of `wincli.aggregate`; errors of
     rows end the Spark job, and `wincli.unwrap_errors` and `wincli.find_error` find them in what Spark raises.
     """
+    refuse_others(windows, options)
     df = in_known_types(df, state)
     schema = arrow_schema(df.schema)
     check_rejected(rejected)
     _check_arrival(schema, arrival)
-    bound = plan_of_call(schema, locals() | {"order_by": _order(schema, as_names(order_by, "order_by"), arrival)})
+    order = _order(schema, as_names(order_by, "order_by"), arrival)
+    bound = plan_of_call(schema, {**options, "window": window, "order_by": order, "state": state})
     _check_plan(bound, marks)
+    clock, since = options.get("clock"), options.get("since")
     form = None if state is None else form_of_call(bound, state, clock, since)
     layout = layout_of(bound, arrival, marks)
     result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema

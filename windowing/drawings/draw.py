@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arguments import Calls, Clock, Names, Rows, Seconds, as_names, as_table, plan_of_call
+from ..arguments import Calls, DrawnArguments, Rows, Seconds, as_names, as_table, plan_of_call, refuse_others, takes
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import sort_keys
 from ..errors import ConfigError, did_you_mean, shown
 from ..in_memory import aggregate
-from ..language.options import AtEnd, Closed, Empty
 from ..language.spec import WindowSpec
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK, OUTPUTS, POS
@@ -367,34 +366,20 @@ class Drawing:
         return self.svg()
 
 
+@takes(DrawnArguments)
 def draw(
     table: Rows,
     window: str | WindowSpec,
     *,
-    key: Names = (),
     order_by: OrderBy = None,
-    aggregates: Calls | None = None,
-    at_end: AtEnd = "flush",
-    empty: Empty = "skip",
-    closed: Closed = "left",
-    origin: Seconds | None = None,
     marks: str | Sequence[int] | None = None,
-    clock: Clock | None = None,
-    since: Clock | None = None,
-    let: Calls = (),
-    where: str | None = None,
-    having: str | None = None,
-    partial: bool = False,
-    event_time: str | None = None,
-    lag: Seconds = 0,
-    min_gap: Seconds = 0,
-    emit_evicted: bool = False,
     watermarks: Sequence[tuple[int, Seconds]] | None = None,
     rejected: Literal["drop", "error"] = "drop",
     only: Mapping[str, Any] | None = None,
     limit: int = 40,
     limit_keys: int = 5,
     limit_panes: int = 40,
+    **options: Unpack[DrawnArguments],
 ) -> Drawing:
     """Draw the windows over a table: as text by ``str``, as SVG where notebooks show the value.
 
@@ -419,9 +404,10 @@ def draw(
      pane 0: [a  b  c  d]        count  4 rows
      pane 1:             [e  f>  end    2 rows
     """
-    given = {name: value for name, value in locals().items() if name not in _OWN}
+    refuse_others(draw, options)
+    own = {"window": window, "order_by": order_by, "marks": marks, "watermarks": watermarks, "rejected": rejected}
     limits = {"limit": limit, "limit_keys": limit_keys, "limit_panes": limit_panes}
-    return draw_with(table, given, limits, only or {})
+    return draw_with(table, {**options, **own}, limits, only or {})
 
 
 def draw_with(
@@ -443,16 +429,15 @@ def draw_with(
     stem = "drawn"
     while stem in used:
         stem += "_"
-    own = OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given["aggregates"] is None)
-    call = {**given, "aggregates": _with_own(given["aggregates"], own)}
+    own = OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given.get("aggregates") is None)
+    call = {**given, "aggregates": _with_own(given.get("aggregates"), own)}
     drawn = with_bits(table, [name[1:] for name in own.bits], placed.batch.sequences, chosen.rows)
-    plan = _plan(drawn, call)
+    plan = plan_of_call(drawn.schema, call)
     result = aggregate(drawn, **call)
     return Drawing(make_picture(plan, own, result, placed, chosen, limits["limit_panes"]))
 
 
 _MOST = {"limit": 1000, "limit_keys": 100, "limit_panes": 1000}
-_OWN = frozenset({"table", "only", *_MOST})
 
 
 def _check(limits: Mapping[str, int], rejected: str) -> None:
@@ -464,13 +449,8 @@ def _check(limits: Mapping[str, int], rejected: str) -> None:
         raise ConfigError(f"rejected: {rejected!r} is neither 'drop' nor 'error'", "say one of these")
 
 
-def _plan(table: pa.Table, given: Mapping[str, Any]) -> Plan:
-    as_in_aggregate = {"group_by": (), "emit": "aggregates", "sort_by": (), "operator": None, "plain": False}
-    return plan_of_call(table.schema, {**given, **as_in_aggregate})
-
-
 def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
-    plan = _plan(table, given)
+    plan = plan_of_call(table.schema, given)
     levels = given["watermarks"]
     found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
     pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from ..arguments import Calls, Clock, Names, Rows, Seconds, as_reader, as_table, clock_measure, plan_of_call
+from ..arguments import Rows, WindowArguments, as_reader, as_table, clock_measure, plan_of_call, refuse_others, takes
 from ..errors import ConfigError
-from ..language.options import AtEnd, Closed, Emit, Empty
 from ..language.spec import WindowSpec
 from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks, check_units, look_at
@@ -20,35 +19,16 @@ from .kept_state import KeptState, PriorState, check_arguments, form_of, kept_be
 from .row_rejects import Rejected
 
 
+@takes(WindowArguments)
 def aggregate_stream(
     rows: Rows,
     window: str | WindowSpec,
     *,
-    key: Names = (),
     order_by: OrderBy = None,
-    aggregates: Calls | None = None,
-    at_end: AtEnd | None = None,
-    empty: Empty = "skip",
-    closed: Closed = "left",
-    origin: Seconds | None = None,
     marks: str | None = None,
-    clock: Clock | None = None,
-    since: Clock | None = None,
-    let: Calls = (),
-    where: str | None = None,
-    having: str | None = None,
-    partial: bool = False,
-    group_by: Names = (),
-    emit: Emit = "aggregates",
-    sort_by: Names = (),
-    event_time: str | None = None,
-    lag: Seconds = 0,
-    min_gap: Seconds = 0,
-    emit_evicted: bool = False,
-    operator: str | None = None,
-    plain: bool = False,
     rejected: Rejected = "error",
     state: PriorState | None = None,
+    **options: Unpack[WindowArguments],
 ) -> Any:
     """Apply a window to rows that come in batches; return the rows of `aggregate`, each when its window is complete.
 
@@ -56,16 +36,18 @@ def aggregate_stream(
     result is read, about 64 MiB at a time. Memory: what is read at a time, and the rows of open windows of all keys.
 
     Rows must come in the order of the window: one that sorts before a row of an earlier batch is late, and rejected.
-    The result comes by batch, within one by key and window. Options, errors: as in `aggregate`; errors of rows are
+    The result comes by batch, within one by key and window. Errors are as in `aggregate`; errors of rows are
     raised where the result is read. With ``state`` also return a reader of the state, to be read after the result.
 
     >>> log = pa.table({"a": [0, 1, 2, 3, -50, 5, 6]})
     >>> aggregate_stream(log.to_reader(2), "delta(a, 2)", aggregates=["a=collect(a)"]).read_all()["a"].to_pylist()
     [[0, 1, 2], [3, -50, 5], [6]]
     """
+    refuse_others(aggregate_stream, options)
     reader = as_reader(with_known_columns(as_reader(rows), state))
     schema = as_table(reader.schema.empty_table()).schema
-    plan = plan_of_call(schema, locals())
+    plan = plan_of_call(schema, {**options, "window": window, "order_by": order_by, "state": state})
+    clock, since = options.get("clock"), options.get("since")
     check_marks(plan.projection, marks)
     if state is not None:
         check_arguments(plan, state, clock, since)

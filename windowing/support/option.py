@@ -6,10 +6,12 @@ is imported for it, since help and completion read declarations, too.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import UnionType
-from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 Kind: TypeAlias = Literal[
     "calls", "character", "duration", "enrichments", "expectations", "expression", "lets", "names", "number", "origin",
@@ -133,6 +135,22 @@ def options_of(declared: type) -> tuple[Option, ...]:
         if declare is not None:  # a field without it is no option of its own
             found.append(declare(attribute, annotation))
     return tuple(found)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_parameters(function: F, more: Iterable[inspect.Parameter], eval_str: bool = False) -> F:
+    """Show what ``**options`` of a function takes in its signature, before its other arguments by name alone.
+
+    ``eval_str``: whether annotations that are texts become types there.
+    """
+    whole = inspect.signature(function, eval_str=eval_str)
+    own = whole.parameters.values()
+    first = [each for each in own if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    last = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    function.__signature__ = whole.replace(parameters=[*first, *more, *last])  # type: ignore[attr-defined]
+    return function
 
 
 def _written(default: Any) -> Any:

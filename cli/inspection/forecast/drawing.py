@@ -189,8 +189,6 @@ def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
         "aggregates": list(stage.request.stage.agg) or None if has_aggregates else None,
         "at_end": at_end,
         "marks": _marks(stage, head) if plan.takes_marks else None,
-        "clock": None,
-        "since": None,
         "watermarks": None,
         "rejected": "drop",
     }

@@ -1,6 +1,7 @@
 """Options are declared once: what follows from a declaration, and that nothing else tells it anew."""
 
 import inspect
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
@@ -9,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli import aggregate
+from wincli import aggregate, aggregate_stream, draw, windows
 from wincli.cli.arguments import OPTIONS
 from wincli.cli.planning.fingerprint import job_differences
 from wincli.cli.planning.request import parse_request, request_of
 from wincli.conf.job import Job, Stage, default_stage, defaults
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
+from wincli.windowing.arguments import WindowArguments, as_options
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import WINDOW_OPTIONS, Options
 from wincli.windowing.language.parser import parse_let
@@ -93,6 +95,23 @@ def test_window_option_is_an_argument_of_the_library_with_the_same_default(decla
         "flush" if declared.name == "at_end" and argument.default is None else argument.default
     )  # hold, with a state
     assert (default or 0) == (getattr(Options(), declared.attribute) or 0)
+    assert f"``{declared.attribute}``: " in (aggregate.__doc__ or "")
+
+
+def test_a_call_without_options_has_their_declared_values() -> None:
+    assert as_options({}) == Options()
+    assert as_options({"state": "new"}) == Options(at_end="hold")
+
+
+def test_arguments_of_the_library_are_the_options_of_a_window_and_five_more() -> None:
+    of_options = {each.attribute for each in WINDOW_OPTIONS}
+    assert set(WindowArguments.__annotations__) == of_options | {"key", "aggregates", "clock", "since", "plain"}
+
+
+@pytest.mark.parametrize("way", [aggregate, aggregate_stream, draw, windows], ids=lambda way: way.__name__)
+def test_an_argument_that_no_window_has_is_a_mistake_of_python(way: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=rf"{way.__name__}\(\) got an unexpected keyword argument 'sort'"):
+        way(None, "count(1)", key="k", sort=1)
 
 
 VALUES: dict[str, Any] = {

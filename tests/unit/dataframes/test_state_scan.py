@@ -41,15 +41,9 @@ from wincli.windowing.state.one_table import NO_KEY, PART, REGISTERS
 from wincli.windowing.streaming.kept_state import StateForm, form_of
 from wincli.windowing.streaming.keyed_scan import COARSE_BITS, PART_OF, STATE_OF
 
-DEFAULTS: dict[str, Any] = {
-    "at_end": "flush", "empty": "skip", "closed": "left", "origin": None, "let": (), "where": None, "having": None,
-    "partial": False, "group_by": (), "emit": "aggregates", "sort_by": (), "event_time": None, "lag": 0, "min_gap": 0,
-    "emit_evicted": False, "operator": None, "plain": False,
-}  # fmt: skip
-
 
 def plan_for(window: str, schema: pa.Schema, options: dict[str, Any]) -> Plan:
-    return plan_of_call(schema, {**DEFAULTS, **options, "window": window})
+    return plan_of_call(schema, {**options, "window": window})
 
 
 class Partitions:
