@@ -20,7 +20,7 @@ from typing import Any
 from typer import Context
 
 from ..windowing.errors import shown
-from ..windowing.language.aggregates import AGGREGATES
+from ..windowing.language.aggregate_names import AGGREGATES
 from ..windowing.language.calls import Rule
 from ..windowing.language.parser import EVICTIONS, POLICIES, SETTINGS, SLIDING_POLICIES
 from ..windowing.support.formats import FORMATS, SUFFIXES, load

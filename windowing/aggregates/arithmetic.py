@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +15,13 @@ from ..rows.membership import sizes
 from ..support.jit import kernel
 from . import loops
 from .exact_moments import MEAN, SPREAD, WEIGHTED
-from .exact_sums import as_decimal, as_int64, exact_sums, propagate_carries, split, two_floats
+from .exact_sums import as_decimal, as_int64, as_wide, exact_sums, parts_of, propagate_carries, split, two_floats
 from .float_sums import float_sums, squared_deviations, sums_and_residuals, weighted_sums
 from .folds import PRODUCT, fold, rounded
 from .inputs import (
     Dense,
     Inputs,
+    TwoPhase,
     decimal_words,
     dense,
     filtered,
@@ -28,7 +31,9 @@ from .inputs import (
     halves,
     integers,
     is_disjoint,
+    is_ticks,
     is_unsigned,
+    list_array,
     masked,
     number_halves,
     order_keys,
@@ -36,8 +41,19 @@ from .inputs import (
 )
 from .loops import Floats, longest
 from .order_statistics import values_at
-from .quotients import Quotients, TwoFloats, exactly, nearest, nearest_means, spread_counts, whole_floats
-from .selection import extreme_entries
+from .quotients import (
+    COLUMNS,
+    Quotients,
+    TwoFloats,
+    exactly,
+    merge_spread,
+    nearest,
+    nearest_means,
+    split_spread,
+    spread_counts,
+    whole_floats,
+)
+from .selection import counts, extreme_entries, items_of, over_items
 
 # Loops of quantiles over disjoint panes: selection of one place (quickselect) in a scratch array, without a sort.
 
@@ -291,3 +307,77 @@ def _decimal_distances(inputs: Inputs, largest: pa.Array, smallest: pa.Array) ->
     result, over = as_decimal(limbs, largest.type.scale, none)
     inputs.refuse_overflow(over & ~none)
     return result
+
+
+# What is left of the rows of a part, and what it makes of that of several parts (`TwoPhase`).
+
+
+_WIDE = pa.decimal128(38, 0)  # has room for 2**63 integers of 64 bit
+
+
+def _merge_counts(inputs: Inputs) -> pa.Array:
+    totals, _ = as_int64(exact_sums(dense(inputs)))
+    return pa.array(totals)
+
+
+def _split_sum(inputs: Inputs) -> list[pa.Array]:
+    """The sum as a wide integer or decimal, or as a list of a few floats; null where a pane has no value."""
+    present = dense(inputs)
+    dtype = present.columns[0].type
+    if not pa.types.is_floating(dtype):
+        wide = pa.decimal256(76, dtype.scale) if pa.types.is_decimal(dtype) else _WIDE
+        return [as_wide(exact_sums(present), wide, present.empty)]
+    bounds, parts = parts_of(floats(present.columns[0]), present.ranges.lo, present.ranges.hi)
+    return [list_array(bounds, parts, present.empty)]
+
+
+def _split_mean(inputs: Inputs) -> list[pa.Array]:
+    return [*_split_sum(inputs), counts(inputs)]
+
+
+def _merge_sums(inputs: Inputs) -> pa.Array:
+    present = dense(inputs)
+    column = present.columns[0]
+    if pa.types.is_list(column.type):
+        items, membership = items_of(column, present)
+        return masked(float_sums(floats(items), membership), present.empty, inputs.type)
+    return exact_totals(inputs, present)
+
+
+def _merge_means(inputs: Inputs) -> pa.Array:
+    present = dense(inputs)
+    column, counts = present.columns
+    sizes, _ = as_int64(exact_sums(replace(present, columns=(counts,))))
+    if not pa.types.is_list(column.type):
+        return exact_means(inputs, present, sizes)
+    items, membership = items_of(column, present)
+    totals = sums_and_residuals(floats(items), membership)
+    return float_means(inputs, Quotients(MEAN, items, items, membership, sizes), totals)
+
+
+def _split_range(inputs: Inputs) -> list[pa.Array]:
+    present = dense(inputs)
+    ends = [extreme_entries(inputs, present, is_largest) for is_largest in (False, True)]
+    entries = np.stack(ends, axis=1).ravel()
+    there = np.concatenate([[0], np.cumsum((ends[0] >= 0) * 2)])
+    items = present.columns[0].take(pa.array(entries[entries >= 0]))
+    return [list_array(there, items)]
+
+
+def spread_phases(root: bool, sample: bool) -> TwoPhase:
+    """Return the two phases of `variance`."""
+    return TwoPhase(COLUMNS, split_spread, merge_spread(root, int(sample)), in_order=True, fits=_has_ticks)
+
+
+def _has_ticks(types: Sequence[pa.DataType], _: Sequence[Any]) -> bool:
+    return not pa.types.is_decimal(types[0]) or is_ticks(types[0])
+
+
+def _is_narrow(types: Sequence[pa.DataType], _: Sequence[Any]) -> bool:
+    return not pa.types.is_decimal256(types[0])
+
+
+COUNT_PHASES = TwoPhase(1, lambda inputs: [counts(inputs)], _merge_counts)
+SUM_PHASES = TwoPhase(1, _split_sum, _merge_sums, fits=_is_narrow)
+MEAN_PHASES = TwoPhase(2, _split_mean, _merge_means, fits=_is_narrow)
+RANGE_PHASES = TwoPhase(1, _split_range, over_items(value_ranges), in_order=True)

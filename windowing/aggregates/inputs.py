@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard, TypeVar
 
@@ -321,6 +321,28 @@ class Inputs:
         """Raise `PaneOverflow` for the first pane for which ``over`` is true, if there is one."""
         if over.any():
             raise PaneOverflow(int(over.argmax()), self.call, self.names[0], self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhase:
+    """An aggregate in two phases, before and after the exchange (semantics section 9).
+
+    The first phase turns some rows of a pane into a few columns: exact sums that cannot overflow, a few floats with the
+    same true sum as many, extremes. The second phase merges these columns. Its result is, to the bit, the result of one
+    phase over all rows.
+
+    ``columns``: how many columns the first phase leaves.
+    ``split``: the first phase, over disjoint panes; returns that many arrays.
+    ``merge``: the second phase, over inputs with these arrays as their columns.
+    ``in_order``: whether a first phase must take rows that follow one another, and the second its results in order.
+    ``fits``: whether there are two phases for the plain types of the columns of a call, and its literals.
+    """
+
+    columns: int
+    split: Callable[[Inputs], list[pa.Array]]
+    merge: Callable[[Inputs], pa.Array]
+    in_order: bool = False
+    fits: Callable[[Sequence[pa.DataType], Sequence[Any]], bool] = lambda _types, _literals: True
 
 
 @dataclass(frozen=True, slots=True)

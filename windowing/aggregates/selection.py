@@ -12,21 +12,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, Mask, take_or_null
-from ..rows.membership import Memberships, Ranges, batches, gathered, part
+from ..columns.arrays import Ints, take_or_null
+from ..rows.membership import Membership, Memberships, Ranges, batches, gathered, part
 from . import loops, order_statistics, pane_deltas
 from .folds import SMALLEST, fold
 from .inputs import (
     Dense,
     Inputs,
     Ranked,
+    TwoPhase,
     as_disjoint,
+    as_ranges,
     codes,
     dense,
+    entries_of,
     first_equals,
     frozen,
     halves,
     is_disjoint,
+    list_array,
     order_keys,
 )
 from .live_trees import live_extremes
@@ -173,7 +177,7 @@ def lists(inputs: Inputs) -> pa.Array:
         values = column.slice(membership.lo[0], membership.hi[-1] - membership.lo[0])
     else:
         values = column.take(pa.array(gathered(membership, 0, len(membership))[0]))
-    return _list_array(present.sizes, values, present.empty)
+    return list_array(np.append(0, np.cumsum(present.sizes)), values, present.empty)
 
 
 def distinct_lists(inputs: Inputs) -> pa.Array:
@@ -183,7 +187,7 @@ def distinct_lists(inputs: Inputs) -> pa.Array:
     first = first_equals(column, ranges.lo, ranges.hi)
     sizes = loops.distinct_counts(first, ranges.lo, ranges.hi)
     rows = loops.distinct_rows(first, int(sizes.sum()), ranges.lo, ranges.hi)
-    return _list_array(sizes, column.take(pa.array(rows)), present.empty)
+    return list_array(np.append(0, np.cumsum(sizes)), column.take(pa.array(rows)), present.empty)
 
 
 def joins(inputs: Inputs) -> pa.Array:
@@ -191,6 +195,85 @@ def joins(inputs: Inputs) -> pa.Array:
     return pc.binary_join(lists(inputs), pa.scalar(inputs.literals[0], inputs.type))
 
 
-def _list_array(sizes: Ints, values: pa.Array, null: Mask) -> pa.Array:
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return pa.ListArray.from_arrays(pa.array(offsets).cast(pa.int32()), values, mask=pa.array(null))
+# What is left of the rows of a part, and what it makes of that of several parts (`TwoPhase`).
+
+
+_MOST_VALUES = 1000  # of which an ``nth`` may leave as many
+
+
+def items_of(lists: pa.Array, present: Dense) -> tuple[pa.Array, Membership]:
+    """Return the items of lists, a value an entry of ``present``, and the panes over them."""
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    first = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    return lists.flatten(), entries_of(_of_items(present.membership, first))
+
+
+def _of_items(membership: Membership, first: Ints) -> Membership:
+    if isinstance(membership, Ranges):
+        return Ranges(first[membership.lo], first[membership.hi], first[membership.base], membership.disjoint)
+    repeats = np.diff(first)
+    enter, leave = np.repeat(membership.enter, repeats), np.repeat(membership.leave, repeats)
+    return Memberships(np.arange(first[-1]), enter, leave, first[membership.first_entry], membership.first_pane)
+
+
+def over_items(compute: Callable[[Inputs], pa.Array]) -> Callable[[Inputs], pa.Array]:
+    """Return the second phase that takes the items of lists, which the first phase leaves, as values."""
+
+    def merge(inputs: Inputs) -> pa.Array:
+        present = dense(inputs)
+        items, membership = items_of(present.columns[0], present)
+        return compute(replace(inputs, columns=(items,), ranked=Ranked(membership)))
+
+    return merge
+
+
+def _split_nth(inputs: Inputs) -> list[pa.Array]:
+    present, place = dense(inputs), int(inputs.literals[0])
+    lo, hi = present.ranges.lo, present.ranges.hi
+    lo, hi = (lo, np.minimum(hi, lo + place + 1)) if place >= 0 else (np.maximum(lo, hi + place), hi)
+    entries, bounds = gathered(Ranges(lo, hi, lo, True), 0, len(lo))
+    return [list_array(bounds, present.columns[0].take(pa.array(entries)))]
+
+
+def arg_extreme_phases(is_largest: bool) -> TwoPhase:
+    """Return the two phases of `arg_extremes`: y and x of the row that each part selects."""
+
+    def split_both(inputs: Inputs) -> list[pa.Array]:
+        target, by = inputs.columns
+        present = dense(replace(inputs, columns=(by,)))
+        picks = present.original(extreme_entries(inputs, present, is_largest))
+        return [take_or_null(column, picks) for column in (target, by)]
+
+    return TwoPhase(2, split_both, arg_extremes(is_largest), in_order=True)
+
+
+def extreme_count_phases(is_largest: bool) -> TwoPhase:
+    """Return the two phases of `extreme_counts`: the extreme of each part, and how often it occurs there."""
+    find = extreme_counts(is_largest)
+
+    def split_both(inputs: Inputs) -> list[pa.Array]:
+        present = dense(inputs)
+        return [take_or_null(present.columns[0], extreme_entries(inputs, present, is_largest)), find(inputs)]
+
+    def merge(inputs: Inputs) -> pa.Array:
+        present = as_ranges(dense(inputs))
+        column, counts = present.columns
+        extremes = replace(present, columns=(column,))
+        keys, picks = order_keys(column), extreme_entries(inputs, extremes, is_largest)
+        entries, bounds = gathered(present.ranges, 0, len(present.ranges))
+        pane = np.repeat(np.arange(len(present.ranges)), np.diff(bounds))
+        entries, pane = entries[same := keys[entries] == keys[picks[pane]]], pane[same]
+        totals = np.zeros(len(present.ranges), np.int64)
+        np.add.at(totals, pane, counts.to_numpy()[entries])
+        return pa.array(totals)
+
+    return TwoPhase(2, split_both, merge, in_order=True)
+
+
+NTH_PHASES = TwoPhase(
+    1,
+    _split_nth,
+    over_items(nths),
+    in_order=True,
+    fits=lambda _types, literals: abs(literals[0]) <= _MOST_VALUES,
+)

@@ -6,6 +6,7 @@ hashed as these do. Sketches of panes are made of rows and never of sketches, so
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints
 from ..errors import DataError
 from ..rows.membership import Ranges, sizes
-from .inputs import Dense, Inputs, as_ranges, dense, filtered, floats, frozen, masked
+from .inputs import Dense, Inputs, TwoPhase, as_ranges, dense, filtered, floats, frozen, masked
 
 _FINEST_SHARE = 10**6
 _LARGEST = 2**31 - 1  # bytes of a column of binary
@@ -168,3 +169,8 @@ def _binary(content: npt.NDArray[np.uint8], offsets: Ints, present: Dense) -> pa
     buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
     whole = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
     return pc.if_else(pa.array(present.empty), pa.scalar(None, pa.binary()), whole)
+
+
+def sketch_phases(merge: Callable[[Inputs], pa.Array]) -> TwoPhase:
+    """Return the two phases of what ``merge`` makes of the `hll_sketches` of parts."""
+    return TwoPhase(1, lambda inputs: [hll_sketches(inputs)], merge, in_order=True)

@@ -1,4 +1,4 @@
-"""The table of aggregates as data: name, parameters, result type, compute function and one line of help."""
+"""The table of aggregates as data: one row each, with its parameters, result type, functions and a line of help."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ConfigError, did_you_mean, install_extra
 from ..language.spec import AggregateCall, Column
 from ..language.tokens import decimal_text
 from . import arithmetic, selection, sketches, user
-from .inputs import Inputs, plain_type
+from .inputs import Inputs, TwoPhase, plain_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +44,26 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate.
+    """One aggregate: a row of the table.
 
     ``name``: name in the window language.
     ``parameters``: which arguments each of its parameters accepts, by name, in order.
     ``result``: maps the plain types of the column arguments to the type of the result.
-    ``compute``: returns the values of all panes.
     ``doc``: one line of help.
+    ``compute``: returns the values of all panes.
+    ``phases``: the same in two phases, so that rows are aggregated before an exchange; None: it takes all rows at once.
+    ``is_long``: whether the values of many panes at once may take much memory, so that few are computed at a time.
+    ``needs``: the package that it needs, an extra; empty: none.
     """
 
     name: str
     parameters: dict[str, Kind]
     result: Callable[..., pa.DataType]
-    compute: Callable[[Inputs], pa.Array]
     doc: str
+    compute: Callable[[Inputs], pa.Array]
+    phases: TwoPhase | None = None
+    is_long: bool = False
+    needs: str = ""
 
     @property
     def required(self) -> int:
@@ -137,49 +143,90 @@ def _range_type(dtype: pa.DataType) -> pa.DataType:
     return dtype if pa.types.is_floating(dtype) else _sum_type(dtype)
 
 
-Row = tuple[str, dict[str, Kind], Callable[..., pa.DataType], Callable[[Inputs], pa.Array], str]
-_ROWS: tuple[Row, ...] = (
-    ("count", {"x": _ANY}, _int64, selection.counts, "rows; with a column, its values that are not null"),
-    ("count_distinct", {"x": _SORTABLE}, _int64, selection.distinct_counts, "different values"),
-    ("sum", {"x": _SUMMABLE}, _sum_type, arithmetic.sums, "sum; exact for integers and decimals"),
-    ("mean", {"x": _COUNTABLE}, _float64, arithmetic.means, "arithmetic mean"),
-    ("min", {"x": _SORTABLE}, _own, selection.extremes(False), "smallest value, NaN skipped"),
-    ("max", {"x": _SORTABLE}, _own, selection.extremes(True), "largest value, NaN skipped"),
-    ("first", {"x": _ANY}, _own, selection.firsts, "first value in order"),
-    ("last", {"x": _ANY}, _own, selection.lasts, "last value in order"),
-    ("nth", {"x": _ANY, "i": _PLACE}, _own, selection.nths, "value number i from 0, or from the newest: -1"),
-    ("var", {"x": _NUMBER}, _float64, arithmetic.variance(False, True), "sample variance, null for one value"),
-    ("stddev", {"x": _NUMBER}, _float64, arithmetic.variance(True, True), "sample standard deviation"),
-    ("var_pop", {"x": _NUMBER}, _float64, arithmetic.variance(False, False), "population variance"),
-    ("stddev_pop", {"x": _NUMBER}, _float64, arithmetic.variance(True, False), "population standard deviation"),
-    ("median", {"x": _NUMBER}, _float64, arithmetic.medians, "middle value, or half way between the middle two"),
-    ("quantile", {"x": _NUMBER, "q": _SHARE}, _float64, arithmetic.quantiles, "quantile q, linear between values"),
-    ("mode", {"x": _SORTABLE}, _own, selection.modes, "most frequent value, the first to appear among equals"),
-    ("arg_min", {"y": _ANY, "x": _SORTABLE}, _own, selection.arg_extremes(False), "y of the first row with smallest x"),
-    ("arg_max", {"y": _ANY, "x": _SORTABLE}, _own, selection.arg_extremes(True), "y of the first row with largest x"),
-    ("collect", {"x": _ANY}, _list_of, selection.lists, "list of the values in order"),
-    ("collect_distinct", {"x": _SORTABLE}, _list_of, selection.distinct_lists, "list of the different values"),
-    ("wavg", {"x": _NUMBER, "w": _NUMBER}, _float64, arithmetic.weighted_means, "mean of x weighted by w"),
-    ("product", {"x": _NUMBER}, _product_type, arithmetic.products, "product; exact for integers"),
-    ("bool_and", {"x": _BOOLEAN}, _own, selection.extremes(False), "whether all are true"),
-    ("bool_or", {"x": _BOOLEAN}, _own, selection.extremes(True), "whether any is true"),
-    ("string_join", {"x": _TEXT, "sep": _SEPARATOR}, _own, selection.joins, "texts in order with sep between"),
-    ("range", {"x": _DISTANT}, _range_type, arithmetic.value_ranges, "largest less smallest value"),
-    ("min_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(False), "how often the smallest value occurs"),
-    ("max_count", {"x": _SORTABLE}, _int64, selection.extreme_counts(True), "how often the largest value occurs"),
-    ("approx_count_distinct", {"x": _HASHABLE}, _int64, sketches.approx_distinct_counts, "different values, estimated"),
-    ("approx_quantile", {"x": _NUMBER, "q": _SHARE}, _float64, sketches.approx_quantiles, "a value near quantile q"),
-    ("hll_sketch", {"x": _HASHABLE}, _binary, sketches.hll_sketches, "sketch of the different values, for hll_union"),
-    ("kll_sketch", {"x": _NUMBER}, _binary, sketches.kll_sketches, "sketch of the distribution, for kll_sketch_merge"),
+def _twice(compute: Callable[[Inputs], pa.Array], in_order: bool = False) -> TwoPhase:
+    """Return two phases of which each does the same."""
+    return TwoPhase(1, lambda inputs: [compute(inputs)], compute, in_order)
+
+
+_SMALLEST, _LARGEST = selection.extremes(False), selection.extremes(True)
+_ROWS = (
+    Aggregate("count", {"x": _ANY}, _int64, "rows; with a column, its values that are not null",
+              selection.counts, arithmetic.COUNT_PHASES),
+    Aggregate("count_distinct", {"x": _SORTABLE}, _int64, "different values",
+              selection.distinct_counts),
+    Aggregate("sum", {"x": _SUMMABLE}, _sum_type, "sum; exact for integers and decimals",
+              arithmetic.sums, arithmetic.SUM_PHASES),
+    Aggregate("mean", {"x": _COUNTABLE}, _float64, "arithmetic mean",
+              arithmetic.means, arithmetic.MEAN_PHASES),
+    Aggregate("min", {"x": _SORTABLE}, _own, "smallest value, NaN skipped",
+              _SMALLEST, _twice(_SMALLEST)),
+    Aggregate("max", {"x": _SORTABLE}, _own, "largest value, NaN skipped",
+              _LARGEST, _twice(_LARGEST)),
+    Aggregate("first", {"x": _ANY}, _own, "first value in order",
+              selection.firsts, _twice(selection.firsts, in_order=True)),
+    Aggregate("last", {"x": _ANY}, _own, "last value in order",
+              selection.lasts, _twice(selection.lasts, in_order=True)),
+    Aggregate("nth", {"x": _ANY, "i": _PLACE}, _own, "value number i from 0, or from the newest: -1",
+              selection.nths, selection.NTH_PHASES),
+    Aggregate("var", {"x": _NUMBER}, _float64, "sample variance, null for one value",
+              arithmetic.variance(False, True), arithmetic.spread_phases(False, True)),
+    Aggregate("stddev", {"x": _NUMBER}, _float64, "sample standard deviation",
+              arithmetic.variance(True, True), arithmetic.spread_phases(True, True)),
+    Aggregate("var_pop", {"x": _NUMBER}, _float64, "population variance",
+              arithmetic.variance(False, False), arithmetic.spread_phases(False, False)),
+    Aggregate("stddev_pop", {"x": _NUMBER}, _float64, "population standard deviation",
+              arithmetic.variance(True, False), arithmetic.spread_phases(True, False)),
+    Aggregate("median", {"x": _NUMBER}, _float64, "middle value, or half way between the middle two",
+              arithmetic.medians),
+    Aggregate("quantile", {"x": _NUMBER, "q": _SHARE}, _float64, "quantile q, linear between values",
+              arithmetic.quantiles),
+    Aggregate("mode", {"x": _SORTABLE}, _own, "most frequent value, the first to appear among equals",
+              selection.modes),
+    Aggregate("arg_min", {"y": _ANY, "x": _SORTABLE}, _own, "y of the first row with smallest x",
+              selection.arg_extremes(False), selection.arg_extreme_phases(False)),
+    Aggregate("arg_max", {"y": _ANY, "x": _SORTABLE}, _own, "y of the first row with largest x",
+              selection.arg_extremes(True), selection.arg_extreme_phases(True)),
+    Aggregate("collect", {"x": _ANY}, _list_of, "list of the values in order",
+              selection.lists, is_long=True),
+    Aggregate("collect_distinct", {"x": _SORTABLE}, _list_of, "list of the different values",
+              selection.distinct_lists, is_long=True),
+    Aggregate("wavg", {"x": _NUMBER, "w": _NUMBER}, _float64, "mean of x weighted by w",
+              arithmetic.weighted_means),
+    Aggregate("product", {"x": _NUMBER}, _product_type, "product; exact for integers",
+              arithmetic.products),
+    Aggregate("bool_and", {"x": _BOOLEAN}, _own, "whether all are true",
+              _SMALLEST, _twice(_SMALLEST)),
+    Aggregate("bool_or", {"x": _BOOLEAN}, _own, "whether any is true",
+              _LARGEST, _twice(_LARGEST)),
+    Aggregate("string_join", {"x": _TEXT, "sep": _SEPARATOR}, _own, "texts in order with sep between",
+              selection.joins, is_long=True),
+    Aggregate("range", {"x": _DISTANT}, _range_type, "largest less smallest value",
+              arithmetic.value_ranges, arithmetic.RANGE_PHASES),
+    Aggregate("min_count", {"x": _SORTABLE}, _int64, "how often the smallest value occurs",
+              selection.extreme_counts(False), selection.extreme_count_phases(False)),
+    Aggregate("max_count", {"x": _SORTABLE}, _int64, "how often the largest value occurs",
+              selection.extreme_counts(True), selection.extreme_count_phases(True)),
+    Aggregate("approx_count_distinct", {"x": _HASHABLE}, _int64, "different values, estimated",
+              sketches.approx_distinct_counts, sketches.sketch_phases(sketches.merged_distinct_counts), is_long=True,
+              needs="datasketches"),
+    Aggregate("approx_quantile", {"x": _NUMBER, "q": _SHARE}, _float64, "a value near quantile q",
+              sketches.approx_quantiles),
+    Aggregate("hll_sketch", {"x": _HASHABLE}, _binary, "sketch of the different values, for hll_union",
+              sketches.hll_sketches, sketches.sketch_phases(sketches.merged_hll_sketches), is_long=True),
+    Aggregate("kll_sketch", {"x": _NUMBER}, _binary, "sketch of the distribution, for kll_sketch_merge",
+              sketches.kll_sketches, is_long=True),
 )  # fmt: skip
 
-
-NEEDS_SKETCHES = frozenset({"approx_count_distinct"})
-"""The aggregates that need `datasketches`, an extra; the others know the form of sketches themselves."""
-
-
-TABLE: dict[str, Aggregate] = {row[0]: Aggregate(*row) for row in _ROWS}
+TABLE: dict[str, Aggregate] = {row.name: row for row in _ROWS}
 """Every built-in aggregate by name, in the order of semantics section 9."""
+
+
+def aggregate_of(call: AggregateCall) -> Aggregate:
+    """Return what a call is of: a row of the table, or a user function as one, whose results `bind` has checked."""
+    if ":" not in call.function:
+        return TABLE[call.function]
+    own = user.value_type(call.function, user.load(call.function))
+    return Aggregate(call.function, {}, lambda *_: own, "", user.values(call), user.phases(call), is_long=True)
 
 
 # Binding: an aggregate call is checked against a schema, so every mistake is reported before a row is read.
@@ -194,7 +241,7 @@ class Bound:
     ``columns``: names of the columns that the call reads, each once.
     ``call``: the call as parsed.
     ``filter``: the boolean column of the rows that a user function looks at; None: all rows of the pane.
-    ``is_second_step``: whether the columns hold what the first phase of a partial aggregation left (`two_phase`).
+    ``is_second_step``: whether the columns hold what the first phase of a partial aggregation left (`TwoPhase`).
     """
 
     name: str
@@ -211,6 +258,11 @@ class Bound:
     @property
     def is_user_function(self) -> bool:
         return ":" in self.call.function
+
+    @property
+    def is_long(self) -> bool:
+        """As of its aggregate; those of a user function may always be."""
+        return self.is_user_function or TABLE[self.call.function].is_long
 
 
 def columns_of(call: AggregateCall) -> tuple[str, ...]:
@@ -244,8 +296,8 @@ def bind(call: AggregateCall, schema: pa.Schema) -> Bound:
             _check_literal(name, kind, argument, text)
         else:
             _check_column(aggregate, kind, argument, types, text)
-    if call.function in NEEDS_SKETCHES and find_spec("datasketches") is None:
-        raise ConfigError(f"{text}: the package datasketches is not installed", install_extra("sketch"))
+    if aggregate.needs and find_spec(aggregate.needs) is None:
+        raise ConfigError(f"{text}: the package {aggregate.needs} is not installed", install_extra("sketch"))
     given = aggregate.types_of([types[a.name] for a in call.arguments if isinstance(a, Column)])
     return Bound(call.name, aggregate.result(*given), columns_of(call), call)
 

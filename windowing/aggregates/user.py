@@ -35,7 +35,7 @@ from ..columns.arrays import Ints, take_or_null
 from ..errors import ConfigError
 from ..language.spec import AggregateCall, Column
 from ..support.modules import import_own
-from .inputs import Dense, Inputs, PaneFailed, as_ranges, dense
+from .inputs import Dense, Inputs, PaneFailed, TwoPhase, as_ranges, dense
 
 Function = Callable[..., Any]
 
@@ -162,6 +162,14 @@ def states(call: AggregateCall) -> Callable[[Inputs], pa.Array]:
         return _called(function, filled, calls, replace(inputs, type=dtype))
 
     return compute
+
+
+def phases(call: AggregateCall) -> TwoPhase | None:
+    """Return the two phases of a user function; None where it declares no ``merge``."""
+    if merge_of(load(call.function)) is None:
+        return None
+    split = states(call)
+    return TwoPhase(1, lambda inputs: [split(inputs)], merged(call), in_order=True)
 
 
 def merged(call: AggregateCall) -> Callable[[Inputs], pa.Array]:

@@ -183,9 +183,6 @@ def _cell_text(cell: pa.Array) -> str:
         return str(sort_keys(cell)[0])
 
 
-_LONG = {"collect", "collect_distinct", "string_join", "approx_count_distinct", "hll_sketch", "kll_sketch"}
-
-
 @dataclass(frozen=True, slots=True)
 class AggregateRows:
     """Q result rows, in the order of ``membership``.
@@ -215,7 +212,7 @@ def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
     for name, column in zip(plan.options.group_by, lines.groups, strict=True):
         head = head.append_column(name, column)
     where = _Where(sequences, panes, lines.pane)
-    short = [bound for bound in plan.aggregates if not _is_long(bound)]
+    short = [bound for bound in plan.aggregates if not bound.is_long]
     different = _different(lines.membership)
     found: Results = {}
     for bound in short:
@@ -238,7 +235,7 @@ def _with_long(
     for first, stop in batches(lines.membership):
         table, contents = head.slice(first, stop - first), part(lines.membership, first, stop)
         for bound in plan.aggregates:
-            if _is_long(bound):
+            if bound.is_long:
                 table = table.append_column(bound.name, _aggregate(plan, bound, sequences, contents, where, first))
         yield table
 
@@ -284,10 +281,6 @@ def _of_all(
     where = replace(where, pane=where.pane[different.first])
     values = _aggregate(plan, bound, sequences, different.membership, where, 0, lines.rank, found)
     return pc.take(values, different.code, boundscheck=False)
-
-
-def _is_long(bound: Bound) -> bool:
-    return bound.call.function in _LONG or bound.is_user_function
 
 
 def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:

@@ -38,7 +38,8 @@ from typing import Any, Final, Literal, TypeVar
 from ..errors import Span, SpecError, nearest
 from ..expressions.syntax import Expression, parse_expression
 from . import spec
-from .aggregates import AGGREGATES, ALIASES, read_item
+from .aggregate_names import AGGREGATES
+from .aggregates import ALIASES, read_item
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES
 from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
