@@ -118,6 +118,7 @@ VALUES: dict[str, Any] = {
     "expression": st.sampled_from(["x > 3", "ok"]),
     "lets": st.lists(st.sampled_from(["a=b + 1", "c=lower(d)"]), min_size=1, unique=True),
     "names": st.lists(st.sampled_from("abc"), min_size=1, unique=True),
+    "number": st.integers(1, 9),
     "switch": st.just(True),
     "text": st.sampled_from(["x", "my:Class"]),
     "duration": st.sampled_from(["1.5s", "90", "2h"]),

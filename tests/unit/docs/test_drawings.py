@@ -141,8 +141,12 @@ def kinds(window: spec.WindowSpec) -> set[str]:
             return {type(window).__name__}
 
 
+def derived(base: type) -> set[type]:
+    return set().union(base.__subclasses__(), *map(derived, base.__subclasses__()))
+
+
 def all_kinds() -> set[str]:
-    tumbling = {policy.__name__ for policy in spec.Policy.__subclasses__()}
+    tumbling = {policy.__name__ for policy in derived(spec.Policy)} - {"_Rise", "_OnCondition"}
     others = {kind.__name__ for kind in typing.get_args(spec.WindowSpec)} - {"Tumbling", "Batched"}
     batched = {"within", "within every", "within retain", "retain", "retain every", "retain all"}
     return tumbling | others | batched | {"with unique", "partition by"}
