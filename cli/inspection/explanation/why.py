@@ -32,7 +32,6 @@ from .closing import Fact
 from .facts import facts_of
 from .panes_of_key import (
     KeyCondition,
-    KeyPane,
     KeyPanes,
     Span,
     is_of_key,
@@ -42,7 +41,7 @@ from .panes_of_key import (
     read_key,
     scalar_text,
 )
-from .recompute import FoundWindow, Sought, compute_window, count_windows, find_window, sought_window
+from .recompute import Sought, compute_window, count_windows, find_window, sought_window
 from .recorded import RecordedStage, recorded_stage
 
 # An explanation of a window, as values: facts in words with their numbers, and rows with their places in files.
@@ -395,31 +394,20 @@ def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingW
         if found is None:
             return missing_window(result, recorded, sought)
         pane = compute_window(recorded, sought.key, found)
-        return _explanation(result, recorded, sought, found, pane, request.rows)
-
-
-def _explanation(
-    result: ResultFolder,
-    recorded: RecordedStage,
-    sought: Sought,
-    found: FoundWindow,
-    pane: KeyPane,
-    most: int,
-) -> Explanation:
-    facts = facts_of(pane)
-    if recorded.note is not None:
-        facts = (*facts, Fact("other", recorded.note))
-    pos = pane.panes.sequences.pos[pane.rows]
-    named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
-    others = np.array([each for each in named if not (pos == each).any()], np.int64)
-    return Explanation(
-        result.shown,
-        str(recorded.stage.plan.spec),
-        tuple((name, scalar_text(value)) for name, value in sought.key.items()),
-        found.number,
-        {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
-        facts,
-        read_ends(recorded.source, pos, most),
-        read_ends(recorded.source, others, len(others)),
-        found.also,
-    )
+        facts = facts_of(pane)
+        if recorded.note is not None:
+            facts = (*facts, Fact("other", recorded.note))
+        pos = pane.panes.sequences.pos[pane.rows]
+        named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
+        others = np.array([each for each in named if not (pos == each).any()], np.int64)
+        return Explanation(
+            result.shown,
+            str(recorded.stage.plan.spec),
+            tuple((name, scalar_text(value)) for name, value in sought.key.items()),
+            found.number,
+            {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
+            facts,
+            read_ends(recorded.source, pos, request.rows),
+            read_ends(recorded.source, others, len(others)),
+            found.also,
+        )

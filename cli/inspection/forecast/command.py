@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -28,22 +28,12 @@ from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
 from ...planning.request import JobRequest, parse_request
-from .forecast import (
-    Action,
-    Choice,
-    ColumnForecast,
-    ExpectedTime,
-    Forecast,
-    InputForecast,
-    StageForecast,
-    StrategyForecast,
-    UnitForecast,
-)
+from .forecast import Action, Choice, Forecast, Values
 
 if TYPE_CHECKING:
     from ...run.context import RunContext
     from ..effect import Effect
-    from .foresee import JobForecast
+    from .foresee import Foreseen
 
 
 # A forecast in words, for the terminal.
@@ -66,40 +56,58 @@ def forecast_text(forecast: Forecast, width: int) -> str:
     return "\n".join(line for section in _sections(forecast) for line in _wrap(section, width))
 
 
-def strategy_text(found: StrategyForecast, width: int) -> str:
+def strategy_text(found: Values, width: int) -> str:
     """Return the lines on how the first stage is computed."""
-    memory = [found.memory] if found.memory is not None else []
-    return "\n".join(_wrap(("tasks", [_strategy_lines(found), *memory]), width))
+    how = f"{found['name']}: {found['why']}"
+    if found["name"] != "one task":
+        is_exchange = found["name"] == "exchange"
+        how += f"; {count_of(found['chunks'], 'map task' if is_exchange else 'task')}"
+        how += (
+            f", about {count_of(found['slices'], 'scan task')}" if is_exchange and found["slices"] is not None else ""
+        )
+    return "\n".join(_wrap(("tasks", [how, *([found["memory"]] if found["memory"] is not None else [])]), width))
 
 
 def _wrap(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
-    """Yield the lines of a section, with its name at the left of the first; a line keeps the blanks it begins with."""
+    """Yield the lines of a section, with its name at the left of the first, and an empty line behind them.
+
+    A line keeps the blanks that it begins with; where it is too long it is cut between words, and blanks between cells
+    stay.
+    """
     name, lines = section
-    for line in map(shown, lines):
-        inner = len(line) - len(line.lstrip())
-        first, rest = name.ljust(_LEFT) + " " * inner, " " * (_LEFT + inner + 2)
-        yield from _fold(line.strip(), first, rest, width)
-        name = ""
+    for text in map(shown, lines):
+        line = text.strip()
+        inner = len(text) - len(text.lstrip())
+        head, name = name.ljust(_LEFT) + " " * inner, ""
+        while len(head) + len(line) > width and (at := line.rfind(" ", 0, max(width - len(head), 1) + 1)) > 0:
+            yield (head + line[:at]).rstrip()
+            head, line = " " * (_LEFT + inner + 2), line[at:].lstrip()
+        yield (head + line).rstrip()
     yield ""
-
-
-def _fold(line: str, first: str, rest: str, width: int) -> Iterator[str]:
-    """Yield a line in pieces of at most ``width`` characters, cut between words; blanks between cells stay."""
-    head = first
-    while len(head) + len(line) > width and (at := line.rfind(" ", 0, max(width - len(head), 1) + 1)) > 0:
-        yield (head + line[:at]).rstrip()
-        head, line = rest, line[at:].lstrip()
-    yield (head + line).rstrip()
 
 
 def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
     yield "run", [*_head(forecast)]
-    if forecast.way == "range":
+    is_range = forecast.way == "range"
+    if is_range:
         yield "units", [*_units(forecast)]
-    if forecast.input is not None:
-        yield "input", [*_input(forecast.input, forecast.shown if forecast.way == "range" else None)]
+    if found := forecast.input:
+        of = f"of {forecast.shown}: " if is_range and forecast.shown is not None else ""
+        words = f"{count_of(found['files'], 'file')}, {count_of(found['rows'], 'row')}, {size(found['nbytes'])}"
+        names = found["first"] if found["files"] == 1 else f"{found['first']} .. {found['last']}"
+        lines = [f"{of}{words}: {names}"]
+        if found["cut_at"] is not None:
+            lines.append(f"cut at {count_of(found['cut_at'], 'row')} by --limit: the input has more")
+        yield "input", [*lines, *(f"passed over: {each}" for each in found["skipped"]), *_columns(found["columns"])]
     for stage in forecast.stages:
-        yield from _stage(stage, len(forecast.stages) > 1)
+        named = f"stage {stage['name']}: {stage['window']}" if len(forecast.stages) > 1 else stage["window"]
+        yield "window", [named, *(f"  {sentence}" for sentence in stage["sentences"])]
+        clock = [f"the clock is {stage['clock']}"] if stage["clock"] is not None else []
+        marks = [f"window marks come from {stage['marks']}"] if stage["marks"] is not None else []
+        yield "order", [f"{', '.join(stage['order']) or 'arrival'}: {stage['order_why']}", *clock, *marks]
+        is_kept = stage["output"] is not None
+        where = f"{stage['output']} ({stage['format']})" if is_kept else "read by the next stage only"
+        yield "output", [where, *_columns(stage["columns"])]
     if forecast.notes:
         yield "notes", forecast.notes
 
@@ -107,7 +115,14 @@ def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
 def _head(forecast: Forecast) -> Iterator[str]:
     places = f"output {forecast.output}" + (f", state {forecast.state}" if forecast.state is not None else "")
     if forecast.way == "range":
-        yield f"{_counts(forecast)}; {places}"
+        words = []
+        for action, (one, several) in _VERBS.items():
+            units = forecast.having(action)
+            if units or action == "run":
+                again = sum(unit.is_again for unit in units) if action == "run" else 0
+                counted = f"{len(units):,} {one if len(units) == 1 else several}"
+                words.append(counted + (f" ({again:,} again)" if again else ""))
+        yield f"{', '.join(words)}; {places}"
     else:
         (unit,) = forecast.units
         what = {"run": "it runs", "skip": "nothing to do", "stop": "it stops"}[unit.action]
@@ -116,37 +131,19 @@ def _head(forecast: Forecast) -> Iterator[str]:
     if forecast.reach is not None:
         yield forecast.reach
     if len(forecast.having("run", "may run")) > 1:
-        yield _together(forecast)
-    if forecast.expected is not None:
-        yield _expected(forecast.expected) + (", one after the other" if forecast.jobs > 1 else "")
-
-
-def _together(forecast: Forecast) -> str:
-    if forecast.why_one_by_one is not None:
-        return f"units run one after the other: {forecast.why_one_by_one}"
-    if forecast.jobs > 1:
-        return f"no unit needs another: up to {forecast.jobs:,} run at the same time"
-    return "no unit needs another: --jobs N runs up to N at the same time"
-
-
-def _counts(forecast: Forecast) -> str:
-    words = []
-    for action, (one, several) in _VERBS.items():
-        found = forecast.having(action)
-        if found or action == "run":
-            words.append(f"{len(found):,} {one if len(found) == 1 else several}")
-        if action == "run" and (again := sum(unit.is_again for unit in found)):
-            words[-1] += f" ({again:,} again)"
-    return ", ".join(words)
-
-
-def _expected(expected: ExpectedTime) -> str:
-    seconds = _seconds(expected.seconds)
-    if expected.at_most > expected.seconds:
-        most = _seconds(expected.at_most)
-        seconds = f"at most {most}" if not expected.seconds else f"{seconds}, at most {most}"
-    far = "; none of them had a quarter of this input" if expected.is_far else ""
-    return f"about {seconds}, by {count_of(expected.runs, 'earlier run')} of this job{far}"
+        if forecast.why_one_by_one is not None:
+            yield f"units run one after the other: {forecast.why_one_by_one}"
+        else:
+            can = f"up to {forecast.jobs:,} run" if forecast.jobs > 1 else "--jobs N runs up to N"
+            yield f"no unit needs another: {can} at the same time"
+    if found := forecast.expected:
+        seconds = _seconds(found["seconds"])
+        if found["at_most"] > found["seconds"]:
+            most = f"at most {_seconds(found['at_most'])}"
+            seconds = f"{seconds}, {most}" if found["seconds"] else most
+        far = "; none of them had a quarter of this input" if found["is_far"] else ""
+        one_by_one = ", one after the other" if forecast.jobs > 1 else ""
+        yield f"about {seconds}, by {count_of(found['runs'], 'earlier run')} of this job{far}{one_by_one}"
 
 
 def _seconds(seconds: float) -> str:
@@ -156,7 +153,11 @@ def _seconds(seconds: float) -> str:
 def _units(forecast: Forecast) -> Iterator[str]:
     lots = [list(lot) for _, lot in groupby(forecast.units, key=lambda unit: (unit.action, unit.why, unit.is_again))]
     heads = [
-        ((f"{lot[0].label}" if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}"), _action(lot[0])) for lot in lots
+        (
+            f"{lot[0].label}" if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}",
+            "run again" if lot[0].action == "run" and lot[0].is_again else lot[0].action,
+        )
+        for lot in lots
     ]
     widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
     for head, lot in zip(heads, lots, strict=True):
@@ -167,24 +168,8 @@ def _units(forecast: Forecast) -> Iterator[str]:
         yield f"{cells}  {lot[0].why}{read}"
 
 
-def _action(unit: UnitForecast) -> str:
-    return "run again" if unit.action == "run" and unit.is_again else unit.action
-
-
-def _input(found: InputForecast, label: str | None) -> Iterator[str]:
-    of = f"of {label}: " if label is not None else ""
-    words = f"{count_of(found.files, 'file')}, {count_of(found.rows, 'row')}, {size(found.nbytes)}"
-    names = found.first if found.files == 1 else f"{found.first} .. {found.last}"
-    yield f"{of}{words}: {names}"
-    if found.cut_at is not None:
-        yield f"cut at {count_of(found.cut_at, 'row')} by --limit: the input has more"
-    for skipped in found.skipped:
-        yield f"passed over: {skipped}"
-    yield from _columns(found.columns)
-
-
-def _columns(columns: Sequence[ColumnForecast]) -> Iterator[str]:
-    listed = [(shown(each.name), each.type, each.origin) for each in columns[:_LONGEST_LIST]]
+def _columns(columns: Sequence[Values]) -> Iterator[str]:
+    listed = [(shown(each["name"]), each["type"], each["origin"]) for each in columns[:_LONGEST_LIST]]
     name, kind = (min(max((len(row[at]) for row in listed), default=0), _WIDEST_CELL) for at in (0, 1))
     for row in listed:
         yield f"  {row[0].ljust(name)}  {row[1].ljust(kind)}  {row[2]}"
@@ -192,33 +177,19 @@ def _columns(columns: Sequence[ColumnForecast]) -> Iterator[str]:
         yield f"  .. and {len(columns) - len(listed):,} more columns (--json has all)"
 
 
-def _stage(stage: StageForecast, is_named: bool) -> Iterator[tuple[str, Sequence[str]]]:
-    named = [f"stage {stage.name}: {stage.window}"] if is_named else [stage.window]
-    yield "window", [*named, *(f"  {sentence}" for sentence in stage.sentences)]
-    order = ", ".join(stage.order) if stage.order else "arrival"
-    clock = [f"the clock is {stage.clock}"] if stage.clock is not None else []
-    marks = [f"window marks come from {stage.marks}"] if stage.marks is not None else []
-    yield "order", [f"{order}: {stage.order_why}", *clock, *marks]
-    where = f"{stage.output} ({stage.format})" if stage.output is not None else "read by the next stage only"
-    yield "output", [where, *_columns(stage.columns)]
-
-
-def _strategy_lines(found: StrategyForecast) -> str:
-    if found.name == "one task":
-        return f"one task: {found.why}"
-    slices = "" if found.slices is None else f", about {count_of(found.slices, 'scan task')}"
-    chunks = count_of(found.chunks, "map task" if found.name == "exchange" else "task")
-    return f"{found.name}: {found.why}; {chunks}{slices if found.name == 'exchange' else ''}"
-
-
 # A forecast for programs: one JSON object.
 
 
-def forecast_as_json(forecast: Forecast) -> dict[str, Any]:
-    """Return a forecast as plain JSON values, its keys always in the same order."""
+def forecast_as_json(forecast: Forecast, strategy: Values | None) -> dict[str, Any]:
+    """Return a forecast as plain JSON values, its keys always in the same order.
+
+    ``strategy``: how the first stage is computed; None where a sample does not say it.
+    """
     fields = asdict(forecast)
     problem, way = fields.pop("problem"), fields.pop("way")
-    counts = {action: len(forecast.having(action)) for action in ("run", "may run", "skip", "gap", "stop")}
+    counts = {action: len(forecast.having(action)) for action in _VERBS}
+    if fields["stages"]:
+        fields["stages"][0]["strategy"] = strategy
     text = None if problem is None else redacted(str(problem))
     return {"way": way, "counts": counts, **fields, "problem": text}
 
@@ -274,13 +245,19 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     from .foresee import foresee  # noqa: PLC0415 - loads pyarrow and numba
 
     gc.enable()
-    with _progress(request.job.progress, messages) as show:
+    with ExitStack() as stack:
+        shows: list[Show] = []
+
+        def show(seen: Progress) -> None:  # begins with what takes long, if anything does
+            if not shows:
+                shows.append(stack.enter_context(show_progress(request.job.progress, messages)))
+            shows[0](seen)
+
         foreseen = foresee(request, show)
-    problem = foreseen.forecast.problem
-    effect = None
+    problem, effect = foreseen[0].problem, None
     if own.effect and problem is None:
         try:
-            effect = _effect_of(request, messages)
+            effect = run_on_spark(request, messages, time.perf_counter(), lambda: _load_effect(request))
         except WincliError as error:
             problem = error
     if effect is not None and not own.as_json:
@@ -294,68 +271,40 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     return exit_code(problem)
 
 
-def _effect_of(request: JobRequest, messages: Messages) -> Effect:
-    def load() -> Callable[[RunContext], Effect]:
-        from ..effect import effect_of  # noqa: PLC0415
+def _load_effect(request: JobRequest) -> Callable[[RunContext], Effect]:
+    from ..effect import effect_of  # noqa: PLC0415
 
-        return lambda context: effect_of(request, context)
-
-    return run_on_spark(request, messages, time.perf_counter(), load)
-
-
-@contextmanager
-def _progress(mode: str, messages: Messages) -> Iterator[Show]:
-    with ExitStack() as stack:
-        shows: list[Show] = []
-
-        def show(seen: Progress) -> None:
-            if not shows:
-                shows.append(stack.enter_context(show_progress(mode, messages)))
-            shows[0](seen)
-
-        yield show
+    return lambda context: effect_of(request, context)
 
 
 def print_plan(
-    foreseen: JobForecast, choice: Choice, as_json: bool, messages: Messages, effect: Effect | None = None
+    foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages, effect: Effect | None = None
 ) -> None:
     """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows.
 
     ``effect``: what a range would change, for the JSON object; None without ``--effect``.
     """
+    forecast, job = foreseen
+    width = _WIDEST if as_json else min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
+    if not as_json:
+        _print(forecast_text(forecast, width), messages)
+    strategy = drawing = None
+    if job is not None:
+        from .drawing import drawing_of, sample_job  # noqa: PLC0415 - what was printed is there while the scan loads
+
+        source, strategy = sample_job(job)
+        if strategy is not None and not as_json:
+            _print(strategy_text(strategy, width), messages)
+        drawing = drawing_of(job, source, choice, width, has_colour() and not as_json)
+        if drawing is not None and not as_json:
+            _print(drawing, messages)
     if as_json:
-        say(_json_text(foreseen, choice, effect, messages))
-        return
-    width = min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
-    _print(forecast_text(foreseen.forecast, width), messages)
-    if foreseen.job is None:
-        return
-    from .drawing import drawing_of  # noqa: PLC0415 - what was printed is there while the scan loads
-    from .sample import sample_job  # noqa: PLC0415
+        values = {**forecast_as_json(forecast, strategy), "drawing": drawing}
+        if effect is not None:
+            from ..effect import effect_json  # noqa: PLC0415
 
-    source, strategy = sample_job(foreseen.job)
-    if strategy is not None:
-        _print(strategy_text(strategy, width), messages)
-    drawing = drawing_of(foreseen.job, source, choice, width, has_colour())
-    if drawing is not None:
-        _print(drawing, messages)
-
-
-def _json_text(foreseen: JobForecast, choice: Choice, effect: Effect | None, messages: Messages) -> str:
-    from .drawing import drawing_of  # noqa: PLC0415
-    from .sample import sample_job  # noqa: PLC0415
-
-    forecast, drawing = foreseen.forecast, None
-    if foreseen.job is not None:
-        source, strategy = sample_job(foreseen.job)
-        forecast = forecast.with_strategy(strategy)
-        drawing = drawing_of(foreseen.job, source, choice, _WIDEST, is_coloured=False)
-    values = {**forecast_as_json(forecast), "drawing": drawing}
-    if effect is not None:
-        from ..effect import effect_json  # noqa: PLC0415
-
-        values["effect"] = effect_json(effect)
-    return json_text(messages.clean_values(values), 2)
+            values["effect"] = effect_json(effect)
+        say(json_text(messages.clean_values(values), 2))
 
 
 def _print(text: str, messages: Messages) -> None:

@@ -1,10 +1,10 @@
-"""The windows of the first stage drawn over the first rows of its input, through the scan in this process."""
+"""How the first stage will be computed, by a sample; and its windows drawn over the first rows of its input."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,16 +13,72 @@ import pyarrow.compute as pc
 from ....readers.source import FileSource
 from ....windowing.drawings.draw import draw_with
 from ....windowing.drawings.text import picture_text
+from ....windowing.engine.enrich import SMALL_TABLE, load_tables
+from ....windowing.engine.range_cuts import slices_of
+from ....windowing.engine.run import prepare_window
+from ....windowing.engine.strategy import Exchange, largest_window
 from ....windowing.engine.task import FILES, STREAM
 from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.ports import Source, Split
+from ....writers.state.stage_files import ParquetStateFiles
 from ...console.amounts import count_of
 from ...planning.open_input import AnySource, columns_of_call
 from ...planning.stage_plans import StagePlan
-from .forecast import Choice
-from .stages import OpenJob
+from ...run.pipeline import sizes_of, task_of
+from ...run.reports import window_words
+from .forecast import Choice, Values
+from .stages import OpenJob, driver_of
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTables:
+    """The part of a `Sink` that enrich tables need, in memory."""
+
+    kept: dict[str, pa.RecordBatch] = field(default_factory=dict)
+
+    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
+        self.kept[name] = rows
+
+    def read_scratch(self, name: str) -> pa.RecordBatch:
+        return self.kept[name]
+
+
+def sample_job(job: OpenJob) -> tuple[AnySource | None, Values | None]:
+    """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
+
+    Returns the input with its tables, and how the first stage will be computed; None for both where the tables are too
+    large for this process. Raises `DataError` where the result would have more rows than the job allows, and what
+    reading raises.
+    """
+    options = job.plan.request.job
+    driver = driver_of(options.master, options.spark_conf)
+    source: AnySource = job.plan.source
+    if isinstance(source, EnrichedSource):
+        if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
+            return None, None
+        sink: Any = MemoryTables()
+        source = load_tables(source, sink, driver, None, options.slice_size).source
+    plan, mode = replace(job.plan, source=source), job.mode
+    stage = plan.stages[0]
+    work = task_of(plan, stage, source, plan.stage_outputs[0])
+    if mode is not None:
+        folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
+        work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
+    work, sample, strategy = prepare_window(work, driver, sizes_of(options))
+    slices: int | None = None
+    if isinstance(strategy, Exchange) and driver.is_known:
+        slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
+    largest = largest_window(work, sample)
+    return source, {
+        "name": strategy.name,  # as -v has it
+        "why": strategy.reason,
+        "chunks": len(strategy.chunks),  # the inputs of map tasks
+        "slices": slices,  # of an exchange, about how many inputs of scan tasks; None where only the cluster knows
+        "memory": None if largest is None else window_words(largest),  # of the largest window, where it is large
+    }
+
 
 # The first rows of an input, read in this process: of all keys, or of chosen ones wherever these stand.
 
@@ -114,7 +170,7 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
     stage = job.plan.stages[0]
     if not choice.rows:
         return None
-    key, schema, found = stage.plan.key, stage.plan.projection.schema, dict[str, list[Any]]()
+    key, schema, only = stage.plan.key, stage.plan.projection.schema, dict[str, list[Any]]()
     for name, text in choice.only:
         if name not in key:
             what = f"--only: {name!r} is no key column" if key else "--only: the window has no key"
@@ -124,39 +180,30 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
             value = pa.array([text]).cast(kind)[0].as_py()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise ConfigError(f"--only: {text!r} is no {kind}, which {name} is", "give a value of that type") from None
-        found.setdefault(name, []).append(value)
-    only = found
+        only.setdefault(name, []).append(value)
     if source is None:
         return f"{_NO_DRAWING}: an enrich table is too large to be read here"
     if virtual := stage.plan.projection.virtual:
         return f"{_NO_DRAWING}: they depend on {', '.join(sorted(virtual))}, which only a run knows"
-    head = read_head(source, _columns(stage, source.schema), _apart(stage, source, only))
-    if not head.rows.num_rows and only:
+    plan, apart = stage.plan, dict[str, list[Any]]()
+    if not (plan.takes_marks or plan.kind.has_watermark or getattr(plan.spec, "eviction", None) is not None):
+        apart = {name: values for name, values in only.items() if name in source.schema.names}  # keys are independent
+    head = read_head(source, _columns(stage, source.schema), apart)
+    if not head.rows.num_rows:
+        if not only:
+            return None
         given = ", ".join(shown(f"{name}={value}") for name, value in choice.only)
         raise ConfigError(f"--only: no key has {given}", "look at the values of the key columns")
-    if not head.rows.num_rows:
-        return None
-    lines = [*_lines(stage, head, only, choice.rows, width), *_notes(job, head, bool(only))]
-    return "\n".join(map(_colour, lines) if is_coloured else lines)
-
-
-def _lines(stage: StagePlan, head: HeadRows, only: Mapping[str, list[Any]], rows: int, width: int) -> list[str]:
-    limits = {"limit": rows, "limit_keys": _KEYS, "limit_panes": _PANES}
+    limits = {"limit": choice.rows, "limit_keys": _KEYS, "limit_panes": _PANES}
     try:
         drawing = draw_with(head.rows, _arguments(stage, head), limits, only, busiest=not only)
+        lines = picture_text(drawing.picture, width).split("\n")
     except WincliError as error:
         if only:
             raise
-        return [f"{_NO_DRAWING}: {shown(error.what)}"]
-    return picture_text(drawing.picture, width).split("\n")
-
-
-def _apart(stage: StagePlan, source: AnySource, only: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the values by which rows can be passed over: of columns of the input, where keys are independent."""
-    plan = stage.plan
-    if plan.takes_marks or plan.kind.has_watermark or getattr(plan.spec, "eviction", None) is not None:
-        return {}
-    return {name: values for name, values in only.items() if name in source.schema.names}
+        lines = [f"{_NO_DRAWING}: {shown(error.what)}"]
+    lines += _notes(job, head, bool(only))
+    return "\n".join(map(_colour, lines) if is_coloured else lines)
 
 
 def _columns(stage: StagePlan, schema: pa.Schema) -> list[str]:
@@ -179,27 +226,21 @@ def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
     given |= {"let": {name: str(each) for name, each in options.let}}
     given |= {name: None if given[name] is None else str(given[name]) for name in ("where", "having")}
     has_aggregates = plan.options.operator is None and plan.options.emit == "aggregates"
-    at_end = "flush" if given["at_end"] == "hold" else given["at_end"]
-    order = None if plan.reads_result else list(plan.order.columns) or "arrival"
+    marks: Any = None
+    if plan.takes_marks and stage.marks != STREAM:
+        column = stage.marks.removeprefix("column:")
+        marks = column if column != stage.marks else list(head.ends) if stage.marks == FILES else []
     return {
         **given,
         "window": plan.spec,
         "key": list(plan.key),
-        "order_by": order,
+        "order_by": None if plan.reads_result else list(plan.order.columns) or "arrival",
         "aggregates": list(stage.request.stage.agg) or None if has_aggregates else None,
-        "at_end": at_end,
-        "marks": _marks(stage, head) if plan.takes_marks else None,
+        "at_end": "flush" if given["at_end"] == "hold" else given["at_end"],
+        "marks": marks,
         "watermarks": None,
         "rejected": "drop",
     }
-
-
-def _marks(stage: StagePlan, head: HeadRows) -> Any:
-    if stage.marks == STREAM:
-        return None
-    if stage.marks.startswith("column:"):
-        return stage.marks.removeprefix("column:")
-    return list(head.ends) if stage.marks == FILES else []
 
 
 def _notes(job: OpenJob, head: HeadRows, is_chosen: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from ....windowing.planning.plan import Plan
 from ....windowing.planning.result_schema import FIXED, MARK, OUTPUTS
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.setup import is_local
-from ....windowing.support.formats import FORMATS, Format
+from ....windowing.support.formats import FORMATS
 from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import output_to_plan
 from ...console.progress import Show
@@ -32,7 +32,7 @@ from ...planning.request import JobRequest
 from ...planning.stage_plans import StagePlan
 from ...run.incremental_run import IncrementalRun
 from ...run.reports import place_of_marks
-from .forecast import ColumnForecast, InputForecast, StageForecast
+from .forecast import Values
 
 # Where the type of each input column comes from, and what each column of a result holds, in words.
 
@@ -49,57 +49,48 @@ _FIXED: Mapping[str, str] = {
 }
 
 
-def input_columns(request: JobRequest, source: AnySource, plan: Plan) -> tuple[ColumnForecast, ...]:
-    """Return all columns of the input and of the expressions over it, with where their types come from."""
+def input_columns(request: JobRequest, source: AnySource, plan: Plan) -> Iterator[Values]:
+    """Yield all columns of the input and of the expressions over it, and as ``origin`` where their types come from."""
     base, tables = source, {}
     if isinstance(source, EnrichedSource):
         base = source.base
         tables = {field.name: each.bound.enrichment.name for each in source.enriched for field in each.bound.fields}
     assert isinstance(base, FileSource)
-    schema = plan.projection.schema
-    lets = dict(plan.options.let)
-    found = []
-    for column in schema:
-        if column.name in plan.projection.hidden:
+    module = type(base.reader).__module__
+    form = next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
+    declared, lets = dict(request.reading.schema), dict(plan.options.let)
+
+    def origin_in_files(name: str) -> str:
+        if name in declared:
+            return f"--schema {declared[name]}"
+        if name in base.constants:
+            return "folder names"
+        place = base.type_places.get(name, "")
+        if request.job.state is not None and place.startswith(f"the state {request.job.state} at "):
+            return place
+        if not FORMATS[form].is_text:
+            lacking = sum(name not in layout for layout in base.layouts)
+            return form if not lacking else f"{form}; {lacking:,} of {len(base.files):,} files lack it"
+        is_used = name in plan.columns and name in base.text_at
+        if is_used and base.splits[base.text_at[name]].nbytes <= _MOST_TEXT:
+            return f"{form}, by all values: {base.explain_type(name) or 'text'}"
+        return f"{form}, by all values"
+
+    for column in plan.projection.schema:
+        name = column.name
+        if name in plan.projection.hidden:
             continue
-        if column.name in tables:
-            origin = f"enrich table {tables[column.name]}"
-        elif column.name in base.schema.names:
-            origin = _file_origin(request, base, column.name, column.name in plan.columns)
-        elif column.name in lets:
-            origin = f"--let {lets[column.name]}"
+        if name in tables:
+            origin = f"enrich table {tables[name]}"
+        elif name in base.schema.names:
+            origin = origin_in_files(name)
         else:
-            origin = "of every input"
-        found.append(ColumnForecast(column.name, str(column.type), origin))
-    return tuple(found)
+            origin = f"--let {lets[name]}" if name in lets else "of every input"
+        yield {"name": name, "type": str(column.type), "origin": origin}
 
 
-def _file_origin(request: JobRequest, source: FileSource, name: str, is_used: bool) -> str:
-    declared = dict(request.reading.schema)
-    if name in declared:
-        return f"--schema {declared[name]}"
-    if name in source.constants:
-        return "folder names"
-    place = source.type_places.get(name, "")
-    if request.job.state is not None and place.startswith(f"the state {request.job.state} at "):
-        return place
-    form = format_of(source)
-    if not FORMATS[form].is_text:
-        lacking = sum(name not in layout for layout in source.layouts)
-        return form if not lacking else f"{form}; {lacking:,} of {len(source.files):,} files lack it"
-    if is_used and name in source.text_at and source.splits[source.text_at[name]].nbytes <= _MOST_TEXT:
-        return f"{form}, by all values: {source.explain_type(name) or 'text'}"
-    return f"{form}, by all values"
-
-
-def format_of(source: FileSource) -> Format:
-    """Return the format of the files of an input."""
-    module = type(source.reader).__module__
-    return next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
-
-
-def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
-    """Return the columns of a stage's result, with what each holds."""
+def result_columns(stage: StagePlan) -> Iterator[Values]:
+    """Yield the columns of a stage's result, and as ``origin`` what each holds."""
     plan = stage.plan
     known = dict.fromkeys(plan.place_names, "number of the row in its window")
     known |= dict.fromkeys(plan.stream_names, "when the window came out, for a next stage")
@@ -109,14 +100,10 @@ def result_columns(stage: StagePlan) -> tuple[ColumnForecast, ...]:
     if (calls := stage.request.calls) is not None:
         own = {each.name: each.text if isinstance(each, AggregateCall) else str(each.expression) for each in calls}
     other = "column of the row" if plan.options.operator is None else f"operator {plan.options.operator}"
-    return tuple(
-        ColumnForecast(
-            field.name,
-            str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type),
-            holds.get(field.name) or own.get(field.name, other),
-        )
-        for field in stage.result
-    )
+    for field in stage.result:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        origin = holds.get(field.name) or own.get(field.name, other)
+        yield {"name": field.name, "type": str(kind), "origin": origin}
 
 
 # What a plan needs in place of Spark: an executor and a place for tables that leave no trace.
@@ -167,37 +154,16 @@ class DriverExecutor:
         yield ("not made",) if self.is_one_machine else ()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTables:
-    """The part of a `Sink` that enrich tables need, in memory."""
-
-    kept: dict[str, pa.RecordBatch] = field(default_factory=dict)
-
-    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        """Keep rows under a name."""
-        self.kept[name] = rows
-
-    def read_scratch(self, name: str) -> pa.RecordBatch:
-        """Return the rows kept under a name."""
-        return self.kept[name]
-
-
 def driver_of(master: str, settings: Mapping[str, str]) -> DriverExecutor:
     """Return the executor that stands for a master with the user's settings."""
-    tasks = _tasks_of(master, settings)
+    tasks = None  # how many tasks a master has at a time; None where it does not say
+    if found := re.fullmatch(r"0*([1-9]\d{0,8})", settings.get("spark.default.parallelism", "")):
+        tasks = int(found[1])
+    elif found := re.fullmatch(r"local(?:\[\s*(\*|\d{1,9})\s*(?:,.*)?\])?", master):
+        tasks = usable_cores() if found[1] == "*" else int(found[1] or 1)
     if tasks is None or not 1 <= tasks <= _MOST_TASKS:
         return DriverExecutor(1, is_local(master), is_known=False)
     return DriverExecutor(tasks, is_local(master))
-
-
-def _tasks_of(master: str, settings: Mapping[str, str]) -> int | None:
-    """Return how many tasks a master has at a time; None where it does not say."""
-    if found := re.fullmatch(r"0*([1-9]\d{0,8})", settings.get("spark.default.parallelism", "")):
-        return int(found[1])
-    found = re.fullmatch(r"local(?:\[\s*(\*|\d{1,9})\s*(?:,.*)?\])?", master)
-    if found is None:
-        return None
-    return usable_cores() if found[1] == "*" else int(found[1] or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +172,10 @@ class OpenJob:
 
     ``plan``: the plan, as a run makes it; its enrich tables are not read.
     ``mode``: how the run goes on from a state; None without one.
-    ``input``: the forecast of its input.
-    ``stages``: the forecasts of its stages.
     """
 
     plan: JobPlan
     mode: IncrementalRun | None
-    input: InputForecast
-    stages: tuple[StageForecast, ...]
 
 
 def open_job(request: JobRequest, mode: IncrementalRun | None, show: Show, earlier: Earlier | None = None) -> OpenJob:
@@ -234,7 +196,7 @@ def open_job(request: JobRequest, mode: IncrementalRun | None, show: Show, earli
     plan = plan_job(request, source, outputs)
     if mode is not None:
         mode.check(plan.stages)
-    return OpenJob(plan, mode, _input(request, source, plan), tuple(_stage(plan, stage) for stage in plan.stages))
+    return OpenJob(plan, mode)
 
 
 def output_name(path: str) -> str:
@@ -242,41 +204,42 @@ def output_name(path: str) -> str:
     return "stdout" if path == PIPE else redacted_path(path)
 
 
-def _input(request: JobRequest, source: AnySource, plan: JobPlan) -> InputForecast:
-    files = source.files
-    return InputForecast(
-        tuple(map(redacted_path, request.job.input)),
-        len(files),
-        redacted_path(files[0].path),
-        redacted_path(files[-1].path),
-        sum(file.size for file in files),
-        sum(split.rows for split in source.splits),
-        input_columns(request, source, plan.stages[0].plan),
-        tuple(source.skipped),
-        plan.cut_at,
-    )
+def input_of(plan: JobPlan) -> Values:
+    """Return the input that the job, or the first unit that runs, reads."""
+    source, files = plan.source, plan.source.files
+    return {
+        "paths": list(map(redacted_path, plan.request.job.input)),
+        "files": len(files),
+        "first": redacted_path(files[0].path),  # in arrival order
+        "last": redacted_path(files[-1].path),
+        "nbytes": sum(file.size for file in files),
+        "rows": sum(split.rows for split in source.splits),  # those of a text format are counted
+        "columns": list(input_columns(plan.request, source, plan.stages[0].plan)),
+        "skipped": list(source.skipped),  # unreadable paths that are passed over, each with its reason
+        "cut_at": plan.cut_at,
+    }
 
 
-def _stage(plan: JobPlan, stage: StagePlan) -> StageForecast:
+def stage_of(plan: JobPlan, stage: StagePlan) -> Values:
+    """Return a stage, its window in English and its columns, before it is known how it is computed."""
     bound, options = stage.plan, stage.request.stage
     is_first, is_last = stage is plan.stages[0], stage is plan.stages[-1]
     times = frozenset(field.name for field in bound.projection.schema if is_instant(field.type))
-    sentences = sentences_of(bound.spec, bound.key, stage.request.calls, bound.options, times)
     output = plan.request.shown_output if is_last else options.output
     order_why = bound.order.why
     if bound.pos is not None and not bound.order.columns:
         order_why = f"the order in which the {'result that is read' if is_first else 'stage before'} was emitted"
-    return StageForecast(
-        stage.name,
-        str(bound.spec),
-        tuple(sentences),
-        tuple(bound.key),
-        tuple(bound.order.columns),
-        order_why,
-        None if bound.clock is None or not bound.kind.needs_clock else bound.clock,
-        place_of_marks(stage, is_first) if bound.takes_marks else None,
-        None,
-        None if output is None else output_name(output),
-        options.output_format,
-        result_columns(stage),
-    )
+    return {
+        "name": stage.name,
+        "window": str(bound.spec),
+        "sentences": list(sentences_of(bound.spec, bound.key, stage.request.calls, bound.options, times)),
+        "key": list(bound.key),
+        "order": list(bound.order.columns),  # none: arrival order
+        "order_why": order_why,
+        "clock": None if bound.clock is None or not bound.kind.needs_clock else bound.clock,
+        "marks": place_of_marks(stage, is_first) if bound.takes_marks else None,
+        "strategy": None,
+        "output": None if output is None else output_name(output),  # None: only the next stage reads its rows
+        "format": options.output_format,
+        "columns": list(result_columns(stage)),
+    }

@@ -184,7 +184,16 @@ def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
     yield "#"
     yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
     yield ""
-    yield from _place_lines(proposal)
+    options = proposal.sample.options
+    inputs = list(map(redacted_path, proposal.inputs))
+    if inputs != list(proposal.inputs):
+        yield from comment(["Its secrets are left out: keep them in the environment, or write ${NAME} for each."])
+    yield from _list_lines("input", inputs)
+    yield f"output: {scalar(proposal.output)}"
+    if options.format != "auto":
+        yield f"input_format: {options.format}"
+    if options.delimiter != ",":
+        yield f"delimiter: {scalar(options.delimiter)}"
     yield ""
     yield from _time_lines(proposal)
     yield ""
@@ -196,19 +205,6 @@ def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
     yield f"window: {scalar(proposal.window)}"
     yield "agg:"
     yield from (f"  {scalar(each)}: {scalar(call)}" for each, call in aggregates(proposal).items())
-
-
-def _place_lines(proposal: Proposal) -> Iterator[str]:
-    options = proposal.sample.options
-    inputs = list(map(redacted_path, proposal.inputs))
-    if inputs != list(proposal.inputs):
-        yield from comment(["Its secrets are left out: keep them in the environment, or write ${NAME} for each."])
-    yield from _list_lines("input", inputs)
-    yield f"output: {scalar(proposal.output)}"
-    if options.format != "auto":
-        yield f"input_format: {options.format}"
-    if options.delimiter != ",":
-        yield f"delimiter: {scalar(options.delimiter)}"
 
 
 def _time_lines(proposal: Proposal) -> Iterator[str]:

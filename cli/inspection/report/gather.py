@@ -329,6 +329,16 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
     if folder.status.what != "result":
         calendar = calendar_of(folder.status, folder.kind, folder.finished, folder.replaced)
     window = folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
+    told: dict[str, list[tuple[str, bool]]] = {}
+    for unit in folder.status.units:
+        for each in unit.expectations:
+            told.setdefault(str(each["expect"]), []).append((unit.label, bool(each["holds"])))
+    kept = []
+    for text, found in told.items():
+        broken = [label for label, holds in found if not holds]
+        word = "does not hold" if broken else "holds"
+        where = few(broken) if broken else count_of(len(found), "unit")
+        kept.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
     return Report(
         redacted_path(path),
         folder.status.what,
@@ -346,7 +356,7 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         () if measured is None else tuple(measured.reasons.most_common()),
         calendar,
         _phases(folder.seconds),
-        _expectations(folder),
+        tuple(kept),
         tuple(map(redacted, notes)),
         tuple((name, str(version)) for name, version in folder.versions.items()),
     )
@@ -449,20 +459,6 @@ def _phases(told: Sequence[Mapping[str, float]]) -> tuple[tuple[str, float], ...
     sums = {name: sum(seconds.get(name, 0.0) for seconds in told) for name in names}
     total = sums.pop("total", None)
     return (*sums.items(), *([] if total is None else [("total", total)]))
-
-
-def _expectations(folder: Folder) -> tuple[tuple[str, str], ...]:
-    told: dict[str, list[tuple[str, bool]]] = {}
-    for unit in folder.status.units:
-        for each in unit.expectations:
-            told.setdefault(str(each["expect"]), []).append((unit.label, bool(each["holds"])))
-    kept = []
-    for text, found in told.items():
-        broken = [label for label, holds in found if not holds]
-        word = "does not hold" if broken else "holds"
-        where = few(broken) if broken else count_of(len(found), "unit")
-        kept.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
-    return tuple(kept)
 
 
 # ``wincli report``: the page of a report is written to a file, whole or not at all, or to stdout.

@@ -289,7 +289,21 @@ def add_calendar(parent: Element, calendar: Calendar) -> None:
     figure = add(parent, "figure", "calendar")
     grid = _grid(calendar)
     _add_grid(figure, calendar, grid)
-    _add_legend(figure, calendar, grid.is_large)
+    cells = calendar.cells
+    known = (
+        ("s3", "done; the stronger, the more rows came in", True),
+        ("redone", calendar.again, any(cell.redone for cell in cells)),
+        ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
+        ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
+        ("held", "rows held, as long as the bar", grid.is_large and any(cell.held for cell in cells)),
+        ("trouble", "has late rows", any(cell.late for cell in cells)),
+    )
+    legend = add(figure, "p", "legend")
+    for classes, words, is_there in known:
+        if is_there:
+            entry = add(legend, "span")
+            _add_swatch(add(entry, "svg", width=14, height=14, aria_hidden="true"), classes)
+            add(entry, "span", text=words)
     head = [calendar.kind, "state", "rows in", calendar.out, "late", "other rejects", "held"]
     add_hidden_table(figure, "Units", head, [_day_cells(cell) for cell in calendar.cells])
 
@@ -403,24 +417,6 @@ def _add_words(svg: Element, cell: Cell, box: _Box, held: float) -> None:
     if held:
         bar = add(svg, "rect", "held", x=box.at(0), y=box.y + box.tall - 6, height=4)
         set_attributes(bar, width=f"{box.wide * held:.2f}%")
-
-
-def _add_legend(figure: Element, calendar: Calendar, is_large: bool) -> None:
-    cells = calendar.cells
-    known = (
-        ("s3", "done; the stronger, the more rows came in", True),
-        ("redone", calendar.again, any(cell.redone for cell in cells)),
-        ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
-        ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
-        ("held", "rows held, as long as the bar", is_large and any(cell.held for cell in cells)),
-        ("trouble", "has late rows", any(cell.late for cell in cells)),
-    )
-    legend = add(figure, "p", "legend")
-    for classes, words, is_there in known:
-        if is_there:
-            entry = add(legend, "span")
-            _add_swatch(add(entry, "svg", width=14, height=14, aria_hidden="true"), classes)
-            add(entry, "span", text=words)
 
 
 def _add_swatch(svg: Element, classes: str) -> None:

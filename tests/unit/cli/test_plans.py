@@ -21,7 +21,7 @@ from support.processes import Ran, manifest, tree, write
 from wincli.cli.console.amounts import size
 from wincli.cli.inspection.forecast.drawing import read_head
 from wincli.cli.inspection.forecast.forecast import UnitForecast
-from wincli.cli.inspection.forecast.foresee import EarlierRun, expect_seconds, line_of
+from wincli.cli.inspection.forecast.foresee import expect_seconds, line_of
 from wincli.cli.inspection.forecast.stages import driver_of
 from wincli.cli.run.context import owner
 from wincli.readers.open import open_source
@@ -322,19 +322,19 @@ def test_the_first_rows_are_the_first_of_the_input(
 @given(st.integers(0, 50), st.integers(0, 5), st.lists(st.integers(0, 10**9), min_size=2, max_size=9, unique=True))
 def test_times_that_lie_on_a_line_give_that_line(fixed: int, rate: int, sizes: list[int]) -> None:
     assume(max(sizes) >= 2 * max(min(sizes), 1))
-    found = line_of([EarlierRun(nbytes, fixed + rate * nbytes / 10**6) for nbytes in sizes])
+    found = line_of([(nbytes, fixed + rate * nbytes / 10**6) for nbytes in sizes])
     assert found == pytest.approx((fixed, rate / 10**6), rel=1e-6, abs=1e-6)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0, 1e5)), min_size=1, max_size=9))
 def test_no_estimate_is_below_zero(runs: list[tuple[int, float]]) -> None:
-    fixed, rate = line_of([EarlierRun(*run) for run in runs])
+    fixed, rate = line_of(runs)
     assert fixed >= 0
     assert rate >= 0
 
 
 def test_runs_of_one_size_say_nothing_of_far_larger_ones() -> None:
-    runs = [EarlierRun(1000, 2.0), EarlierRun(1100, 2.2)]
+    runs = [(1000, 2.0), (1100, 2.2)]
     near, far = (UnitForecast("u", "run", "", 1, nbytes) for nbytes in (2000, 5000))
     assert expect_seconds(runs, [near]) is not None
     assert expect_seconds(runs, [far]) is None
