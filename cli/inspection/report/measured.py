@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,22 @@ from ....windowing.errors import ConfigError, nearest
 from ..results.open_windows import OpenWindowRows
 from ..results.result import ResultFolder
 from ..results.shown_rows import value_of
-from .panes import Choice, LaneBars, PaneColumns, Panes, add_held, add_panes, is_chosen, pane_columns, panes_of
+from .panes import (
+    BEGIN,
+    CLOSED,
+    PLACED,
+    STOP,
+    Choice,
+    LaneBars,
+    PaneColumns,
+    add_held,
+    add_panes,
+    is_chosen,
+    pane_columns,
+    panes_of,
+)
+from .panes import LATE as IS_LATE
+from .panes import ROWS as ROWS_OF
 from .report import Axis, Bar, Distribution, Lanes, Measure, Scale
 
 # The keys with most rows, found in one pass in bounded memory.
@@ -52,11 +68,22 @@ class BusyKeys:
             return
         found = keys.select(self.names).append_column(_WEIGHT, pa.array(weights, pa.int64()))
         found = self._sums(found if self._last is None else pa.concat_tables([self._last, found]))
-        if self.is_sorted:
+        if self.is_sorted:  # all but the last key are complete
             self._last, found = found.slice(found.num_rows - 1), found.slice(0, found.num_rows - 1)
-            self._table = self._lightest_forgotten(self._with(found))
-        else:
-            self._table = self._lightened(self._sums(self._with(found)))
+        found = found if self._table is None else pa.concat_tables([self._table, found])
+        table = found if self.is_sorted else self._sums(found)
+        if table.num_rows > self.most:
+            weights = table[_WEIGHT].to_numpy()
+            if self.is_sorted:  # the lightest are forgotten
+                self._forgotten += table.num_rows - self.most
+                table = table.take(np.sort(np.argsort(-weights, kind="stable")[: self.most]))
+            else:  # Misra and Gries: all lose the weight of the heaviest that goes
+                less = int(np.partition(weights, len(weights) - self.most - 1)[len(weights) - self.most - 1])
+                self.missed += less
+                self._is_pruned = True
+                left = table.set_column(len(self.names), _WEIGHT, pa.array(weights - less, pa.int64()))
+                table = left.filter(pc.greater(left[_WEIGHT], 0))
+        self._table = table
 
     @property
     def count(self) -> int | None:
@@ -76,29 +103,9 @@ class BusyKeys:
         order = np.argsort(-kept[_WEIGHT].to_numpy(), kind="stable")[:n]
         return [{name: kept[name][int(at)] for name in self.names} for at in order]
 
-    def _with(self, found: pa.Table) -> pa.Table:
-        return found if self._table is None else pa.concat_tables([self._table, found])
-
     def _sums(self, table: pa.Table) -> pa.Table:
         sums = table.group_by(self.names, use_threads=False).aggregate([(_WEIGHT, "sum")])
         return sums.select([*self.names, f"{_WEIGHT}_sum"]).rename_columns([*self.names, _WEIGHT])
-
-    def _lightest_forgotten(self, table: pa.Table) -> pa.Table:
-        if table.num_rows <= self.most:
-            return table
-        self._forgotten += table.num_rows - self.most
-        order = np.argsort(-table[_WEIGHT].to_numpy(), kind="stable")[: self.most]
-        return table.take(np.sort(order))
-
-    def _lightened(self, table: pa.Table) -> pa.Table:
-        if table.num_rows <= self.most:
-            return table
-        weights = table[_WEIGHT].to_numpy()
-        less = int(np.partition(weights, len(weights) - self.most - 1)[len(weights) - self.most - 1])
-        self.missed += less
-        self._is_pruned = True
-        left = table.set_column(len(self.names), _WEIGHT, pa.array(weights - less, pa.int64()))
-        return left.filter(pc.greater(left[_WEIGHT], 0))
 
 
 # Values counted in bins that grow by a constant factor: memory does not depend on how many values come.
@@ -139,27 +146,18 @@ class Spread:
         """Return the distribution so far; None before the first value."""
         if not self.count:
             return None
-        quantiles = tuple((percent, self._quantile(percent / 100)) for percent in _PERCENTS)
-        bars = self._bars(unit == "rows")
-        return Distribution(unit, bars, self.zeros, self.count, self.least, self.most, self.total, quantiles)
-
-    def _quantile(self, share: float) -> float:
-        """Return the value below or at which this share of the values lies: the lower bound of its bin."""
-        rank = max(1, int(np.ceil(share * self.count)))
-        if rank <= self.zeros:
-            return 0.0
-        at = int(np.searchsorted(np.cumsum(self.bins), rank - self.zeros))
-        return float(np.clip(_low_of(np.array([at]))[0], self.least, self.most))
-
-    def _bars(self, is_whole: bool) -> tuple[Bar, ...]:
-        used = np.flatnonzero(self.bins)
-        if not len(used):
-            return ()
-        edges = _edges(int(used[0]), int(used[-1]) + 1, is_whole)
-        bounds = _low_of(edges)
-        sums = np.add.reduceat(np.append(self.bins, 0), edges)[:-1]
-        return tuple(
-            Bar(float(low), float(high), int(n)) for low, high, n in zip(bounds[:-1], bounds[1:], sums, strict=True)
+        sums, quantiles = np.cumsum(self.bins), []
+        for percent in _PERCENTS:  # the value below or at which this share lies: the lower bound of its bin
+            rank = max(1, int(np.ceil(percent / 100 * self.count)))
+            low = _low_of(np.searchsorted(sums, [rank - self.zeros]))[0]
+            quantiles.append((percent, 0.0 if rank <= self.zeros else float(np.clip(low, self.least, self.most))))
+        bars, used = list[Bar](), np.flatnonzero(self.bins)
+        if len(used):
+            edges = _edges(int(used[0]), int(used[-1]) + 1, unit == "rows")
+            counts = np.add.reduceat(np.append(self.bins, 0), edges)[:-1].tolist()
+            bars = [Bar(*bounds, n) for bounds, n in zip(pairwise(_low_of(edges).tolist()), counts, strict=True)]
+        return Distribution(
+            unit, tuple(bars), self.zeros, self.count, self.least, self.most, self.total, tuple(quantiles)
         )
 
 
@@ -172,10 +170,7 @@ def _edges(first: int, stop: int, is_whole: bool) -> np.ndarray:
     while (stop - first) / step > _MOST_BARS - 2:
         step *= 2
     edges = np.arange(first // step, -(-stop // step) + 1) * step
-    if not is_whole:
-        return edges
-    numbers = np.unique(np.ceil(_low_of(edges)))
-    return _bin_of(np.maximum(numbers, 1))
+    return _bin_of(np.maximum(np.unique(np.ceil(_low_of(edges))), 1)) if is_whole else edges
 
 
 def _bin_of(values: np.ndarray) -> np.ndarray:
@@ -341,26 +336,27 @@ class Measured:
     def axis(self) -> Axis:
         return self.columns.axis
 
-    def add(self, panes: Panes) -> None:
-        """Count panes."""
-        self.windows += len(panes.numbers)
+    def add(self, panes: pa.Table) -> None:
+        """Count panes, as `panes_of` yields them."""
+        self.windows += panes.num_rows
+        rows = panes[ROWS_OF].to_numpy() if ROWS_OF in panes.column_names else None
         if self.columns.keys:
-            weights = np.ones(len(panes.numbers), np.int64) if panes.rows is None else panes.rows
-            self.busy.add(panes.keys, weights)
+            weights = np.ones(panes.num_rows, np.int64) if rows is None else rows
+            self.busy.add(panes, weights)
             if self.choice:
-                fits = is_chosen(panes.keys, self.choice)
-                self.chosen.add(panes.keys.filter(pa.array(fits)), weights[fits])
-        if panes.reasons is not None:
-            for each in pc.value_counts(panes.reasons):
+                fits = is_chosen(panes, self.choice)
+                self.chosen.add(panes.filter(pa.array(fits)), weights[fits])
+        if CLOSED in panes.column_names:
+            for each in pc.value_counts(panes[CLOSED]):
                 self.reasons[str(each["values"].as_py())] += each["counts"].as_py()
-        if panes.rows is not None:
-            self.sizes.add(panes.rows)
-        starts, ends = panes.starts[panes.has_place], panes.ends[panes.has_place]
-        self.placeless += len(panes.starts) - len(starts)
+        if rows is not None:
+            self.sizes.add(rows)
+        placed = panes[PLACED].to_numpy()
+        starts, ends, late = (panes[name].to_numpy()[placed] for name in (BEGIN, STOP, IS_LATE))
+        self.placeless += panes.num_rows - len(starts)
         if self.axis.scale != "window":
             self.lengths.add(ends - starts)
-        rows = 0 if panes.rows is None else panes.rows[panes.has_place]
-        self.steps.add(starts, windows=1, rows=rows, late=panes.is_late[panes.has_place].astype(np.int64))
+        self.steps.add(starts, windows=1, rows=0 if rows is None else rows[placed], late=late.astype(np.int64))
 
 
 def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable[[str], None]) -> Measured | None:
@@ -398,8 +394,12 @@ def lanes_of(results: Iterable[ResultFolder], measured: Measured, held: OpenWind
 
     ``held``: the rows that a state holds; None without one.
     """
-    columns = measured.columns
-    bars = _wanted(measured)
+    columns, bars = measured.columns, [LaneBars({}, False, measured.columns.has_rows, 4 * BARS)]
+    if columns.keys:
+        named, busy = measured.chosen.heaviest(MOST_CHOSEN), measured.busy.heaviest(BUSIEST)
+        told = [[value.as_py() for value in key.values()] for key in named]
+        busy = [key for key in busy if [value.as_py() for value in key.values()] not in told]
+        bars = [LaneBars(key, at < len(named), columns.has_rows, BARS) for at, key in enumerate([*named, *busy])]
     for result in results:
         found = pane_columns(result)
         if found is None or not _is_alike(found, columns):
@@ -409,18 +409,5 @@ def lanes_of(results: Iterable[ResultFolder], measured: Measured, held: OpenWind
     if held is not None and {"first", "last"} <= set(held.schema.names) and measured.axis.scale != "window":
         for table in held.tables():
             add_held(bars, table, measured.axis.scale)
-    lanes = tuple(each.lane for each in bars)
-    exact = measured.busy.missed
-    return Lanes(measured.axis, lanes, measured.busy.count if columns.keys else 1, exact, columns.has_rows)
-
-
-def _wanted(measured: Measured) -> list[LaneBars]:
-    has_rows = measured.columns.has_rows
-    if not measured.columns.keys:
-        return [LaneBars({}, False, has_rows, 4 * BARS)]
-    chosen = measured.chosen.heaviest(MOST_CHOSEN)
-    named = [tuple(value.as_py() for value in key.values()) for key in chosen]
-    busy = [
-        key for key in measured.busy.heaviest(BUSIEST) if tuple(value.as_py() for value in key.values()) not in named
-    ]
-    return [LaneBars(key, at < len(chosen), has_rows, BARS) for at, key in enumerate([*chosen, *busy])]
+    keys = measured.busy.count if columns.keys else 1
+    return Lanes(measured.axis, tuple(each.lane for each in bars), keys, measured.busy.missed, columns.has_rows)

@@ -46,147 +46,86 @@ class PaneColumns:
         return self.rows is not None or self.is_emitted_rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Panes:
-    """Panes, in the order of the result; all arrays have shape (panes,).
-
-    ``keys``: the columns of the key.
-    ``numbers``: the numbers of the windows, int64.
-    ``starts``, ``ends``: as in `Lane`.
-    ``has_place``: whether a pane has a start and an end.
-    ``rows``: its rows, int64; None where the result does not say.
-    ``reasons``: why it was emitted; None where the result does not say.
-    ``is_late``: whether it holds late rows.
-    """
-
-    keys: pa.Table
-    numbers: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    has_place: np.ndarray
-    rows: np.ndarray | None
-    reasons: pa.ChunkedArray | None
-    is_late: np.ndarray
-
-
-def stage_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options of the stage that wrote a result."""
-    stages: Sequence[Mapping[str, Any]] = manifest["job"]["stages"]
-    return stages[min(len(manifest.get("stages", ())), len(stages) - 1)]
+NUMBER, BEGIN, STOP, PLACED, ROWS, CLOSED, LATE = (
+    "__number", "__begin", "__stop", "__placed", "__rows", "__closed", "__late",
+)  # fmt: skip
+"""The columns of panes beside their key: the number of the window; from where to where it reaches, as in `Lane`;
+whether it has both; its rows, and why it was emitted, where the result says so; whether it holds late rows."""
 
 
 def pane_columns(result: ResultFolder) -> PaneColumns | None:
     """Return where a result says what; None where it numbers no windows."""
-    schema, stage = result.schema, stage_of(result.manifest)
+    schema, manifest = result.schema, result.manifest
     if WINDOW not in schema.names:
         return None
+    stages = manifest["job"]["stages"]
+    stage = stages[min(len(manifest.get("stages", ())), len(stages) - 1)]  # the one that wrote the result
     keys = tuple(name for name in stage.get("key") or () if name in schema.names)
     emit = "operator" if stage.get("operator") else stage.get("emit") or "aggregates"
     counted = _count_column(stage.get("agg") or ("count()",)) if emit == "aggregates" else None
     rows = counted if counted in schema.names else None
-    is_emitted = emit == "rows"
-    axis = _axis(schema, result.manifest["order"]["columns"])
-    wanted = [*keys, WINDOW, START, END, REASON, TIMING, rows, *([ROW] if is_emitted else [])]
-    names = tuple(dict.fromkeys(name for name in wanted if name in schema.names))
-    is_one = emit == "aggregates" and not stage.get("group_by")
-    types = tuple(schema.field(name).type for name in keys)
-    is_emitted, is_sorted = is_emitted and ROW in schema.names, not stage.get("partition_by")
-    return PaneColumns(keys, types, axis, rows, is_emitted, is_one, is_sorted, names)
+    wanted = [*keys, WINDOW, START, END, REASON, TIMING, rows, *([ROW] if emit == "rows" else [])]
+    return PaneColumns(
+        keys,
+        tuple(schema.field(name).type for name in keys),
+        _axis(schema, manifest["order"]["columns"]),
+        rows,
+        is_emitted_rows=emit == "rows" and ROW in schema.names,
+        is_one=emit == "aggregates" and not stage.get("group_by"),
+        is_sorted=not stage.get("partition_by"),
+        names=tuple(dict.fromkeys(name for name in wanted if name in schema.names)),
+    )
 
 
-def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[Panes]:
-    """Yield the panes of a result, a batch at a time. Raises as `StoredRows.tables` does."""
-    held: Panes | None = None
+def panes_of(result: ResultFolder, columns: PaneColumns) -> Iterator[pa.Table]:
+    """Yield the panes of a result in its order, a batch at a time: the columns of the key, then `NUMBER` and so on.
+
+    Raises as `StoredRows.tables` does.
+    """
+    held: pa.Table | None = None
     for table in result.rows.tables(columns.names):
         windows = table.filter(pc.is_valid(table[WINDOW]))
         if not windows.num_rows:
             continue
-        starts, ends, has_place = _places(windows, columns.axis.scale)
-        numbers = windows[WINDOW].to_numpy().astype(np.int64)
-        late = windows[TIMING] if TIMING in windows.column_names else None
-        panes = Panes(
-            windows.select(columns.keys),
-            numbers,
-            starts,
-            ends,
-            has_place,
-            _rows(windows, columns),
-            windows[REASON] if REASON in windows.column_names else None,
-            np.zeros(len(numbers), np.bool_) if late is None else pc.equal(late, "late").fill_null(False).to_numpy(),
-        )
+        numbers = windows[WINDOW].cast(pa.int64())
+        begins, stops, placed = numbers, numbers, np.ones(len(numbers), np.bool_)
+        if columns.axis.scale != "window":
+            placed = pc.and_(pc.is_valid(windows[START]), pc.is_valid(windows[END])).to_numpy()
+            begins, stops = (axis_values(windows[name], columns.axis.scale) for name in (START, END))
+        if columns.axis.scale == "number":
+            placed &= np.isfinite(begins) & np.isfinite(stops)
+        own = {NUMBER: numbers, BEGIN: begins, STOP: stops, PLACED: placed, LATE: np.zeros(len(numbers), np.bool_)}
+        if TIMING in windows.column_names:
+            own[LATE] = pc.equal(windows[TIMING], "late").fill_null(False)
+        if columns.rows is not None:
+            own[ROWS] = windows[columns.rows].fill_null(0).cast(pa.int64())
+        elif columns.is_emitted_rows:
+            own[ROWS] = pc.is_valid(windows[ROW]).cast(pa.int64())
+        if REASON in windows.column_names:
+            own[CLOSED] = windows[REASON]
+        panes = pa.table({name: windows[name] for name in columns.keys} | own)
         if columns.is_one:
             yield panes
             continue
-        found = _grouped(panes)
-        found = found if held is None else _joined(held, found, columns)
-        held, whole = _part(found, -1, None), _part(found, 0, -1)
-        if len(whole.numbers):
+        found = _grouped(panes if held is None else pa.concat_tables([held, panes]))
+        held, whole = found.slice(found.num_rows - 1), found.slice(0, found.num_rows - 1)
+        if whole.num_rows:
             yield whole
     if held is not None:
         yield held
 
 
-def _rows(table: pa.Table, columns: PaneColumns) -> np.ndarray | None:
-    if columns.rows is not None:
-        return table[columns.rows].fill_null(0).to_numpy().astype(np.int64)
-    return pc.is_valid(table[ROW]).to_numpy().astype(np.int64) if columns.is_emitted_rows else None
-
-
-def _grouped(panes: Panes) -> Panes:
-    is_new = np.ones(len(panes.numbers), np.bool_)
-    is_new[1:] = panes.numbers[1:] != panes.numbers[:-1]
-    for column in panes.keys.columns:
-        differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-        is_new[1:] |= differs.fill_null(True).to_numpy()
-    begins = np.flatnonzero(is_new)
-    rows = None if panes.rows is None else np.add.reduceat(panes.rows, begins)
-    return replace(_taken(panes, begins), rows=rows)
-
-
-def _joined(held: Panes, found: Panes, columns: PaneColumns) -> Panes:
-    rows = None if held.rows is None or found.rows is None else np.concatenate([held.rows, found.rows])
-    reasons = None
-    if held.reasons is not None and found.reasons is not None:
-        reasons = pa.chunked_array([*held.reasons.chunks, *found.reasons.chunks])
-    both = Panes(
-        pa.concat_tables([held.keys, found.keys]) if columns.keys else found.keys,
-        np.concatenate([held.numbers, found.numbers]),
-        np.concatenate([held.starts, found.starts]),
-        np.concatenate([held.ends, found.ends]),
-        np.concatenate([held.has_place, found.has_place]),
-        rows,
-        reasons,
-        np.concatenate([held.is_late, found.is_late]),
-    )
-    return _grouped(both)
-
-
-def _part(panes: Panes, begin: int, stop: int | None) -> Panes:
-    return _taken(panes, np.arange(len(panes.numbers))[begin:stop])
-
-
-def _taken(panes: Panes, places: np.ndarray) -> Panes:
-    return Panes(
-        panes.keys.take(places) if panes.keys.num_columns else panes.keys,
-        panes.numbers[places],
-        panes.starts[places],
-        panes.ends[places],
-        panes.has_place[places],
-        None if panes.rows is None else panes.rows[places],
-        None if panes.reasons is None else panes.reasons.take(places),
-        panes.is_late[places],
-    )
-
-
-def _places(table: pa.Table, scale: Scale) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if scale == "window":
-        numbers = table[WINDOW].to_numpy().astype(np.int64)
-        return numbers, numbers, np.ones(len(numbers), np.bool_)
-    has_place = pc.and_(pc.is_valid(table[START]), pc.is_valid(table[END])).to_numpy()
-    starts, ends = (axis_values(table[name], scale) for name in (START, END))
-    if scale == "number":
-        has_place &= np.isfinite(starts) & np.isfinite(ends)
-    return starts, ends, has_place
+def _grouped(panes: pa.Table) -> pa.Table:
+    """Return one row for each run of rows with one key and number; its rows are the sum of theirs."""
+    differs = np.zeros(panes.num_rows - 1, np.bool_)
+    for column in panes.columns[: panes.column_names.index(NUMBER) + 1]:
+        differs |= pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)).fill_null(True).to_numpy()
+    begins = np.flatnonzero(np.append(True, differs))
+    found = panes.take(begins)
+    if ROWS not in panes.column_names:
+        return found
+    sums = np.add.reduceat(panes[ROWS].to_numpy(), begins)
+    return found.set_column(found.column_names.index(ROWS), ROWS, pa.array(sums))
 
 
 def axis_values(column: pa.ChunkedArray, scale: Scale) -> np.ndarray:
@@ -200,22 +139,15 @@ def axis_values(column: pa.ChunkedArray, scale: Scale) -> np.ndarray:
     return pc.fill_null(counts, 0).to_numpy()
 
 
-def scale_of(kind: pa.DataType) -> Scale | None:
-    """Return the scale of a type of order values; None where it has no measure."""
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return "time"
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return "number" if is_number else None
-
-
 def _axis(schema: pa.Schema, order: Sequence[str]) -> Axis:
     """Return what the windows lie along: their bounds, or their numbers where these have no measure."""
-    has_bounds = {START, END} <= set(schema.names) and (order or TIMING in schema.names)  # else they are null
-    scale = scale_of(schema.field(START).type) if has_bounds else None
-    if scale is None:
-        return Axis("window", "number of the window")
-    kind = schema.field(START).type
-    return Axis(scale, order[0] if order else START, pa.types.is_timestamp(kind) and kind.tz is not None)
+    if {START, END} <= set(schema.names) and (order or TIMING in schema.names):  # else they are null
+        kind, types = schema.field(START).type, pa.types
+        if types.is_timestamp(kind) or types.is_date(kind):
+            return Axis("time", order[0] if order else START, types.is_timestamp(kind) and kind.tz is not None)
+        if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+            return Axis("number", order[0] if order else START)
+    return Axis("window", "number of the window")
 
 
 def _count_column(aggregates: Sequence[str]) -> str | None:
@@ -240,7 +172,11 @@ class LaneBars:
         self.most = most
         none = np.zeros(0, np.int64)
         rows, sizes = (0, none) if has_rows else (None, None)
-        self.lane = Lane(key_text(key), is_chosen, 0, rows, none, none, sizes, none)
+        texts = (value.as_py() for value in key.values())
+        text = ", ".join(
+            shown(each.decode("utf-8", "backslashreplace") if isinstance(each, bytes) else str(each)) for each in texts
+        )
+        self.lane = Lane(text, is_chosen, 0, rows, none, none, sizes, none)
 
     def add(self, starts: np.ndarray, ends: np.ndarray, rows: np.ndarray | None) -> None:
         """Add windows of the key, in the order in which they came out. ``rows``: None where the lane has no sizes."""
@@ -261,14 +197,6 @@ class LaneBars:
         self.lane = lane
 
 
-def key_text(key: Mapping[str, Any]) -> str:
-    """Return the values of a key as text: ``u7``, or ``eu, shop 3`` where several columns make it."""
-    texts = (value.as_py() for value in key.values())
-    return ", ".join(
-        shown(text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else str(text)) for text in texts
-    )
-
-
 Choice = Mapping[str, Sequence[pa.Scalar]]
 """Column of the key to the values of which one must be there."""
 
@@ -282,36 +210,27 @@ def is_chosen(keys: pa.Table, choice: Choice) -> np.ndarray:
     return found
 
 
-def add_panes(lanes: Sequence[LaneBars], panes: Panes) -> None:
+def add_panes(lanes: Sequence[LaneBars], panes: pa.Table) -> None:
     """Add to each lane the panes of its key that have a place."""
-    if not lanes:
-        return
-    # Whether each value of a key is one of those of a lane: all that belong to a lane are, and few others.
-    near = panes.has_place
-    if panes.keys.num_columns:
-        wanted = {name: [lane.key[name] for lane in lanes] for name in panes.keys.column_names}
-        near = near & is_chosen(panes.keys, wanted)
-    candidates = np.flatnonzero(near)
-    if not len(candidates):
-        return
-    keys = panes.keys.take(candidates) if panes.keys.num_columns else panes.keys
-    for lane in lanes:
-        places = candidates[matches(keys, lane.key, len(candidates))]
-        lane.add(panes.starts[places], panes.ends[places], None if panes.rows is None else panes.rows[places])
+    # Each value of a key must be one of those of a lane: then all panes of lanes are left, and few others.
+    wanted = {name: [lane.key[name] for lane in lanes] for name in (lanes[0].key if lanes else ())}
+    near = panes.filter(pa.array(panes[PLACED].to_numpy() & is_chosen(panes, wanted)))
+    for lane in lanes if near.num_rows else ():
+        mine = _of_key(near, lane.key)
+        rows = mine[ROWS].to_numpy() if ROWS in mine.column_names else None
+        lane.add(mine[BEGIN].to_numpy(), mine[STOP].to_numpy(), rows)
 
 
 def add_held(lanes: Sequence[LaneBars], table: pa.Table, scale: Scale) -> None:
     """Tell each lane of the rows that a state holds of its key; ``table``: as `OpenWindowRows` has them."""
     for lane in lanes:
-        found = table.filter(pa.array(matches(table, lane.key, table.num_rows)))
+        found = _of_key(table, lane.key)
         if found.num_rows and found["first"][0].is_valid and found["last"][0].is_valid:
             start, end = (axis_values(found[name], scale)[0].item() for name in ("first", "last"))
             lane.lane = replace(lane.lane, held=HeldRows(start, end, found["rows"][0].as_py()))
 
 
-def matches(keys: pa.Table, wanted: Mapping[str, Any], n: int) -> np.ndarray:
-    """Whether each of ``n`` keys has these values, bool of shape (n,)."""
-    found = np.ones(n, np.bool_)
-    for name, value in wanted.items():
-        found &= pc.equal(keys[name], value).fill_null(False).to_numpy()
-    return found
+def _of_key(table: pa.Table, key: Mapping[str, Any]) -> pa.Table:
+    for name, value in key.items():
+        table = table.filter(pc.equal(table[name], value))
+    return table
