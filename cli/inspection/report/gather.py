@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -17,7 +18,6 @@ from ....conf.job import Job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ....conf.ranges import Kind, as_glob, kind_of, unit_at, unit_of
 from ....readers.files.listing import list_files
-from ....readers.files.walk import MANIFEST
 from ....windowing.errors import InputError, WincliError, few
 from ....windowing.language.sentences import sentences_of
 from ....windowing.support.option import Option
@@ -28,15 +28,15 @@ from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...planning.request import request_of
-from ..results.open_windows import OpenWindowRows, open_windows
-from ..results.result import ResultFolder, open_result_folder, rejects_of
-from ..results.status import Status, UnitStatus, read_status
+from ..results.open_windows import open_windows
+from ..results.result import ResultFolder, folder_of, open_result_folder, rejects_of
+from ..results.status import Status, UnitStatus, expectations_of, read_status
 from .measured import LATE as LATE_WINDOWS
 from .measured import LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
 from .page import MARK, page_of
 from .page_elements import bytes_text
 from .panes import axis_values
-from .report import Axis, Calendar, Cell, CellKind, OverTime, Report, Series
+from .report import Axis, Calendar, Cell, OverTime, Report, Series
 
 # Units as cells of a calendar: done, run again, without input, and what they hold.
 
@@ -55,50 +55,33 @@ def calendar_of(
     that are known to have been run again.
     """
     words = ("windows out", "run again") if status.what == "state" else ("rows out", "written after a later one")
-    redone = replaced | _redone(status.units, finished)
-    cell_kind: CellKind
+    redone, earliest = set(replaced), ""  # written after a later unit was: corrections, and input that came afterwards
+    for unit in reversed(status.units):
+        at = finished.get(unit.label, "")
+        if earliest and at > earliest:
+            redone.add(unit.label)
+        if at and (not earliest or at < earliest):
+            earliest = at
+
+    def cell_of(unit: UnitStatus, ordinal: int) -> Cell:
+        rejected, is_redone = unit.rejected, unit.label in redone
+        late = rejected.get(LATE, 0)
+        others = sum(rejected.values()) - late
+        return Cell(
+            unit.label, ordinal, int(not is_redone), int(is_redone), 0, unit.rows_in, unit.out, late, others, unit.held
+        )
+
     if kind is None:
-        cell_kind = "run"
-        cells = [_cell(unit, at, unit.label in redone) for at, unit in enumerate(status.units)]
-    else:
-        found = [
-            _cell(unit, dated.ordinal, unit.label in redone)
-            for unit in status.units
-            if (dated := unit_of(unit.label, kind)) is not None
-        ]
-        gaps = [Cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
-        cells, cell_kind = sorted([*found, *gaps], key=lambda cell: cell.ordinal), kind
-        while len(cells) > _MOST and cell_kind in _COARSER:
-            cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
-    return Calendar(cell_kind, kind or "run", tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), *words)
-
-
-def _redone(units: Sequence[UnitStatus], times: Mapping[str, str]) -> set[str]:
-    """Return the units that were written after a later unit was: corrections, and input that came afterwards."""
-    found, earliest = set(), ""
-    for unit in reversed(units):
-        finished = times.get(unit.label, "")
-        if earliest and finished > earliest:
-            found.add(unit.label)
-        if finished and (not earliest or finished < earliest):
-            earliest = finished
-    return found
-
-
-def _cell(unit: UnitStatus, ordinal: int, is_redone: bool) -> Cell:
-    rejected = unit.rejected
-    late = rejected.get(LATE, 0)
-    return Cell(
-        unit.label,
-        ordinal,
-        done=int(not is_redone),
-        redone=int(is_redone),
-        rows_in=unit.rows_in,
-        out=unit.out,
-        late=late,
-        rejected=sum(rejected.values()) - late,
-        held=unit.held,
-    )
+        runs = [cell_of(unit, at) for at, unit in enumerate(status.units)]
+        return Calendar("run", "run", tuple(runs[-_MOST:]), max(0, len(runs) - _MOST), *words)
+    dated = ((unit, unit_of(unit.label, kind)) for unit in status.units)
+    cells = [cell_of(unit, at.ordinal) for unit, at in dated if at is not None]
+    cells += [Cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
+    cells.sort(key=lambda cell: cell.ordinal)
+    cell_kind: Kind = kind
+    while len(cells) > _MOST and cell_kind in _COARSER:
+        cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
+    return Calendar(cell_kind, kind, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), *words)
 
 
 def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
@@ -115,7 +98,7 @@ def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
     for ordinal, group in groupby(cells, coarse_ordinal):
         lot = list(group)
         sums = {name: sum(getattr(cell, name) for cell in lot) for name in names}
-        held = next((cell.held for cell in reversed(lot) if cell.done + cell.redone), 0)
+        held = next((cell.held for cell in reversed(lot) if cell.is_done), 0)
         found.append(Cell(unit_at(ordinal, coarse).label, ordinal, held=held, **sums))
     return found
 
@@ -177,11 +160,7 @@ def _of_state(path: str, status: Status) -> Folder:
 
 def _of_results(path: str, status: Status) -> Folder:
     listed = list_files([path], skip_unreadable=True).manifests
-    places = [
-        (unit.label, (file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."))
-        for unit, file in zip(status.units, listed, strict=True)
-    ]
-    results, notes = _opened(places)
+    results, notes = _opened([(unit.label, folder_of(file)) for unit, file in zip(status.units, listed, strict=True)])
     if not results:
         raise InputError(notes[0], "write the result again")
     last = results[-1].manifest
@@ -282,37 +261,28 @@ def add_rejects(results: Sequence[ResultFolder], measured: Measured) -> int:
         if rows is None or not {"reason", "row"} <= set(rows.schema.names):
             continue
         for table in rows.tables(["reason", "row"]):
-            values, has_place = _values(table["row"], measured.axis)
+            values, has_place = _places_of(table["row"], measured.axis)
             is_late = pc.equal(table["reason"], LATE).fill_null(False).to_numpy()[has_place].astype(np.int64)
             measured.steps.add(values[has_place], **{LATE_ROWS: is_late, REJECTS: 1 - is_late})
             apart += int(np.count_nonzero(~has_place))
     return apart
 
 
-def _values(rows: pa.ChunkedArray, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
+def _places_of(rows: pa.ChunkedArray, axis: Axis) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order values of rejected rows, as `axis_values` does, and which of them have one."""
     nothing = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
     if not pa.types.is_struct(rows.type) or rows.type.get_field_index(axis.name) < 0:
         return nothing
     column = pc.struct_field(rows, axis.name)
-    if axis.scale == "time" and pa.types.is_string(column.type):
-        column = _times_of_rejects(column, axis)
     try:
+        if axis.scale == "time" and pa.types.is_string(column.type):  # null for texts that are no times
+            good = pc.match_substring_regex(column, _INSTANT if axis.is_utc else _TIME).fill_null(False)
+            column = pc.cast(pc.if_else(good, column, None), pa.timestamp("us", "UTC" if axis.is_utc else None))
         values = axis_values(column, axis.scale)
-    except (pa.ArrowException, AttributeError):
+    except (pa.ArrowException, AttributeError):  # such as the 31st of February
         return nothing
     has_place = pc.is_valid(column).to_numpy()
     return values, has_place & np.isfinite(values) if values.dtype.kind == "f" else has_place
-
-
-def _times_of_rejects(texts: pa.ChunkedArray, axis: Axis) -> pa.ChunkedArray:
-    """Return texts as times; null for those that are none."""
-    form = _INSTANT if axis.is_utc else _TIME
-    good = pc.if_else(pc.match_substring_regex(texts, form).fill_null(False), texts, None)
-    kind = pa.timestamp("us", "UTC" if axis.is_utc else None)
-    try:
-        return pc.cast(good, kind)
-    except pa.ArrowInvalid:  # such as the 31st of February
-        return pa.chunked_array([pa.nulls(len(texts), kind)])
 
 
 def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
@@ -321,75 +291,64 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
     ``only``: texts ``COLUMN=VALUE`` that choose keys, besides the busiest. Raises `ConfigError` for a choice that does
     not fit, and as `measure` does.
     """
-    notes = [*folder.notes, *folder.status.damage, *(f"{label}: {what}" for label, what in folder.status.lost)]
-    notes += _events(folder)
-    measured = measure(folder.results, only, notes.append)
-    notes += [] if measured is None else _notes(measured)
-    calendar = None
-    if folder.status.what != "result":
-        calendar = calendar_of(folder.status, folder.kind, folder.finished, folder.replaced)
-    window = folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
-    told: dict[str, list[tuple[str, bool]]] = {}
-    for unit in folder.status.units:
-        for each in unit.expectations:
-            told.setdefault(str(each["expect"]), []).append((unit.label, bool(each["holds"])))
-    kept = []
-    for text, found in told.items():
-        broken = [label for label, holds in found if not holds]
-        word = "does not hold" if broken else "holds"
-        where = few(broken) if broken else count_of(len(found), "unit")
-        kept.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
-    return Report(
-        redacted_path(path),
-        folder.status.what,
-        str(window),
-        clauses_of(folder.job, _times(folder, measured)),
-        settings_of(folder.job),
-        _totals(folder, measured),
-        folder.status.accounts,
-        None if measured is None or not measured.windows else lanes_of(folder.results, measured, _held(path, folder)),
-        _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(folder, measured),
-        None
-        if measured is None
-        else measured.lengths.distribution("duration" if measured.axis.scale == "time" else "number"),
-        None if measured is None else measured.sizes.distribution("rows"),
-        () if measured is None else tuple(measured.reasons.most_common()),
-        calendar,
-        _phases(folder.seconds),
-        tuple(kept),
-        tuple(map(redacted, notes)),
-        tuple((name, str(version)) for name, version in folder.versions.items()),
-    )
-
-
-def _held(path: str, folder: Folder) -> OpenWindowRows | None:
-    if folder.status.what != "state":
-        return None
-    try:
-        return open_windows(path, None, folder.status.last_stages[-1].name)
-    except WincliError:  # damage, which the notes tell
-        return None
-
-
-def _times(folder: Folder, measured: Measured | None) -> frozenset[str]:
-    """Return the order columns, where windows lie along times; of earlier stages those that were chosen as times."""
-    if measured is None or measured.axis.scale != "time":
-        return frozenset()
-    orders = [result.manifest["order"] for result in folder.results]
-    stages = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
-    orders += [order for order in stages if "time" in order["why"]]
-    return frozenset(name for order in orders for name in order["columns"])
-
-
-def _events(folder: Folder) -> list[str]:
-    status, notes = folder.status, []
+    status, notes = folder.status, list(folder.notes)
+    notes += [*status.damage, *(f"{label}: {what}" for label, what in status.lost)]
     if status.at_work:
         notes.append(f"a run is at work on the state since {status.at_work.started}")
     if status.killed:
         notes.append(f"{status.killed} was begun and not finished; run it again")
     if error := status.last_error:
         notes.append(f"the last error: {error['unit']} at {error['when']}: {error['message']}")
-    return notes
+    measured, lanes = measure(folder.results, only, notes.append), None
+    if measured is not None:
+        notes += _notes(measured)
+        held = None
+        with suppress(WincliError):  # damage, which the notes tell
+            if status.what == "state" and measured.windows:
+                held = open_windows(path, None, status.last_stages[-1].name)
+        lanes = lanes_of(folder.results, measured, held) if measured.windows else None
+    calendar = None
+    if status.what != "result":
+        calendar = calendar_of(status, folder.kind, folder.finished, folder.replaced)
+    window = folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
+    expectations = []
+    for text, found in expectations_of(status).items():
+        broken = [label for label, holds in found if not holds]
+        word = "does not hold" if broken else "holds"
+        where = few(broken) if broken else count_of(len(found), "unit")
+        expectations.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
+    names = dict.fromkeys(name for seconds in folder.seconds for name in seconds)
+    phases = {name: sum(seconds.get(name, 0.0) for seconds in folder.seconds) for name in names}
+    if "total" in phases:  # the whole comes last
+        phases["total"] = phases.pop("total")
+    is_time = measured is not None and measured.axis.scale == "time"
+    return Report(
+        redacted_path(path),
+        status.what,
+        str(window),
+        clauses_of(folder.job, _times(folder) if is_time else frozenset()),
+        settings_of(folder.job),
+        _totals(folder, measured),
+        status.accounts,
+        lanes,
+        _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(folder, measured),
+        None if measured is None else measured.lengths.distribution("duration" if is_time else "number"),
+        None if measured is None else measured.sizes.distribution("rows"),
+        () if measured is None else tuple(measured.reasons.most_common()),
+        calendar,
+        tuple(phases.items()),
+        tuple(expectations),
+        tuple(map(redacted, notes)),
+        tuple((name, str(version)) for name, version in folder.versions.items()),
+    )
+
+
+def _times(folder: Folder) -> frozenset[str]:
+    """Return the order columns of windows along times; of earlier stages those that were chosen as times."""
+    orders = [result.manifest["order"] for result in folder.results]
+    stages = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
+    orders += [order for order in stages if "time" in order["why"]]
+    return frozenset(name for order in orders for name in order["columns"])
 
 
 def _notes(measured: Measured) -> list[str]:
@@ -451,14 +410,6 @@ def _over_time(folder: Folder, measured: Measured | None) -> OverTime | None:
     bounds = (steps.begin, steps.begin + steps.width * steps.counts.shape[1])
     words = f"{count_of(apart, 'rejected row')} {'has' if apart == 1 else 'have'} no place in time." if apart else ""
     return OverTime(steps.words, measured.axis, bounds, (), series, words)
-
-
-def _phases(told: Sequence[Mapping[str, float]]) -> tuple[tuple[str, float], ...]:
-    """Return the seconds of each phase, of all units together; the whole comes last."""
-    names = list(dict.fromkeys(name for seconds in told for name in seconds))
-    sums = {name: sum(seconds.get(name, 0.0) for seconds in told) for name in names}
-    total = sums.pop("total", None)
-    return (*sums.items(), *([] if total is None else [("total", total)]))
 
 
 # ``wincli report``: the page of a report is written to a file, whole or not at all, or to stdout.

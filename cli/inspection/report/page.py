@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby, pairwise
@@ -32,7 +30,6 @@ from .page_elements import (
     measure_text,
     place_text,
     seconds_text,
-    set_attributes,
     share_text,
     time_text,
 )
@@ -94,15 +91,14 @@ def add_job(parent: Element, report: Report) -> None:
     for text, outcome in report.expectations[:_MOST]:
         add(words, "dt", text="expected")
         add(words, "dd", "" if outcome.startswith("holds") else "trouble", f"{text}: {outcome}")
-    _add_pairs(parent, "Further options", ["option", "value"], report.settings[:100])
-    _add_pairs(parent, "Computed with", ["package", "version"], report.made_with)
-
-
-def _add_pairs(parent: Element, name: str, head: Sequence[str], pairs: Sequence[tuple[str, str]]) -> None:
-    if pairs:
-        details = add(parent, "details")
-        add(details, "summary", text=name)
-        add_table(details, name, head, pairs).set("class", "words")
+    for name, head, pairs in (
+        ("Further options", ["option", "value"], report.settings[:100]),
+        ("Computed with", ["package", "version"], report.made_with),
+    ):
+        if pairs:
+            details = add(parent, "details")
+            add(details, "summary", text=name)
+            add_table(details, name, head, pairs).set("class", "words")
 
 
 # The section of counts over time: small pictures above each other along one axis.
@@ -122,52 +118,47 @@ def add_over_time(parent: Element, found: OverTime) -> None:
         text += f" There are no {' and no '.join(none)}."
     add(parent, "p", text=f"{text} {found.apart}".strip())
     figure = add(parent, "figure", "over-time")
-    drawn = [series for series in found.series if any(series.values)]
-    for series in drawn:
-        _add_series(figure, series, found)
-    first, last = (str(bound) if found.axis is None else place_text(float(bound), found.axis) for bound in found.bounds)
+    for series in found.series:
+        if any(series.values):
+            _add_series(figure, series, found)
+    axis, size = found.axis, len(found.labels)
+    if axis is None:
+        first, last = map(str, found.bounds)
+        every = range(0, size, max(1, -(-size // 7)))
+        ticks = [Tick((at + 0.5) / size, found.labels[at]) for at in every if found.labels[at]]
+    else:
+        low, high = map(float, found.bounds)
+        first, last = place_text(low, axis), place_text(high, axis)
+        ticks = axis_ticks(axis, low, high)
     svg = add_svg(figure, "ticks", 18, f"from {first} to {last}")
-    for at, tick in enumerate(_ticks(found)):
+    for at, tick in enumerate(ticks):
         add_text(svg, tick.share, 13, tick.text, "odd" if at % 2 else "")
     values = np.array([series.values for series in found.series])
     rows = [
         [_label(found, int(at)).removeprefix("from "), *(f"{value:,}" for value in values[:, at])]
         for at in np.flatnonzero(values.any(axis=0))
     ]
-    head = [found.step if found.axis is None else "from", *(series.name for series in found.series)]
+    head = [found.step if axis is None else "from", *(series.name for series in found.series)]
     add_hidden_table(figure, "These counts", head, rows)
 
 
 def _add_series(figure: Element, series: Series, found: OverTime) -> None:
     most, total = max(series.values), sum(series.values)
-    at = series.values.index(most)
     is_level = series.name.startswith("rows held")
     words = f"{series.name} " if is_level else f"{series.name}: {total:,}"
-    where = _label(found, at)
+    where = _label(found, series.values.index(most))
     svg = add_svg(figure, "series", _LABEL + _HEIGHT + 4, f"{words}; most {most:,}, {where}")
     add_text(svg, 0, 13, words.strip(), "key trouble" if series.is_trouble else "key")
     add_text(svg, 1, 13, f"most {most:,}, {where}", "faint")
     plot = add_plot(svg, _LABEL, _HEIGHT, _WIDE)
     add(plot, "path", "ground", d=f"M0 {_HEIGHT - 0.5}H{_WIDE}")
     classes = "trouble" if series.is_trouble else "held" if is_level else "counts"
-    add(plot, "path", classes, d=_bars(series, most))
-
-
-def _bars(series: Series, most: int) -> str:
     values = np.array(series.values)
     step = _WIDE / len(values)
     wide = step * (0.86 if step > 3 else 1)
-    tall = np.where(values > 0, np.maximum(values / most * (_HEIGHT - 1), 1), 0)
-    return "".join(_bar(at * step + (step - wide) / 2, _HEIGHT - 1, wide, h) for at, h in enumerate(tall.tolist()) if h)
-
-
-def _ticks(found: OverTime) -> list[Tick]:
-    if found.axis is not None:
-        low, high = (float(bound) for bound in found.bounds)
-        return axis_ticks(found.axis, low, high)
-    size = len(found.labels)
-    every = max(1, -(-size // 7))
-    return [Tick((at + 0.5) / size, found.labels[at]) for at in range(0, size, every) if found.labels[at]]
+    tall = np.where(values > 0, np.maximum(values / most * (_HEIGHT - 1), 1), 0).tolist()
+    bars = (_bar(at * step + (step - wide) / 2, _HEIGHT - 1, wide, h) for at, h in enumerate(tall) if h)
+    add(plot, "path", classes, d="".join(bars))
 
 
 def _label(found: OverTime, at: int) -> str:
@@ -217,47 +208,39 @@ def _add_distribution(pair: Element, name: str, found: Distribution) -> None:
     )
     add(figure, "p", "faint", f"{text}; mean {measure_text(_round(found.total / found.count, unit), unit)}.")
     svg = add_svg(figure, "histogram", _BAR_HEIGHT + 22, f"{name}: {text}")
-    _add_bars(svg, found)
-    _add_ticks(svg, found)
-    head = ["from", "to below", "windows"]
-    rows = [["0", "", f"{found.zeros:,}"]] if found.zeros else []
-    rows += [[measure_text(bar.low, unit), measure_text(bar.high, unit), f"{bar.count:,}"] for bar in found.bars]
-    add_hidden_table(figure, name, head, rows)
-
-
-def _round(value: float, unit: str) -> float:
-    if unit == "rows" and float(value).is_integer():
-        return value
-    return float(f"{value:.3g}")
-
-
-def _left(found: Distribution) -> float:
-    return _ZERO if found.zeros else 0
-
-
-def _add_bars(svg: Element, found: Distribution) -> None:
-    plot = add_plot(svg, 0, _BAR_HEIGHT, _WIDE)
-    left, zero = _left(found), _ZERO * 0.7
-    edges = [
-        left + share * (_WIDE - left)
-        for share in ([_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars))
-    ]
-    widths = [zero] * bool(found.zeros) + [stop - begin for begin, stop in pairwise(edges)]
-    begins = [0.0] * bool(found.zeros) + edges[:-1]
-    counts = [found.zeros] * bool(found.zeros) + [bar.count for bar in found.bars]
+    zero = [0.0] * bool(found.zeros)  # the bar of zeros stands left of all others
+    left, plot = _ZERO if zero else 0, add_plot(svg, 0, _BAR_HEIGHT, _WIDE)
+    shares = [_share(found, bar.low) for bar in found.bars] + [1.0] * bool(found.bars)
+    edges = [left + share * (_WIDE - left) for share in shares]
+    widths = [_ZERO * 0.7 for _ in zero] + [stop - begin for begin, stop in pairwise(edges)]
+    counts = [found.zeros for _ in zero] + [bar.count for bar in found.bars]
     densities = [count / wide for count, wide in zip(counts, widths, strict=True)]
-    drawn = zip(begins, widths, densities, strict=True)
     bars = "".join(
         _bar(x, _BAR_HEIGHT - 1, wide * 0.92, max(density / max(densities) * (_BAR_HEIGHT - 2), 1))
-        for x, wide, density in drawn
+        for x, wide, density in zip(zero + edges[:-1], widths, densities, strict=True)
         if density
     )
-    set_attributes(add(plot, "path", "counts"), d=bars)
+    add(plot, "path", "counts", d=bars)
     add(plot, "path", "ground", d=f"M0 {_BAR_HEIGHT - 0.5}H{_WIDE}")
     for percent, value in found.quantiles:
         if found.bars and value >= found.bars[0].low:
             x = left + _share(found, value) * (_WIDE - left)
             add(plot, "path", "median" if percent == 50 else "quantile", d=f"M{x:.1f} 0V{_BAR_HEIGHT}")
+    begin = left / _WIDE
+    if zero:
+        add_text(svg, begin * 0.35, _BAR_HEIGHT + 15, "0", edge=0)
+    for at, tick in enumerate(log_ticks(unit, found.bars[0].low, found.bars[-1].high) if found.bars else ()):
+        share = begin + tick.share * (1 - begin)
+        if share > begin + 0.05 or not zero:
+            add_text(svg, share, _BAR_HEIGHT + 15, tick.text, "odd" if at % 2 else "")
+    head = ["from", "to below", "windows"]
+    rows = [["0", "", f"{found.zeros:,}"] for _ in zero]
+    rows += [[measure_text(bar.low, unit), measure_text(bar.high, unit), f"{bar.count:,}"] for bar in found.bars]
+    add_hidden_table(figure, name, head, rows)
+
+
+def _round(value: float, unit: str) -> float:
+    return value if unit == "rows" and float(value).is_integer() else float(f"{value:.3g}")
 
 
 def _share(found: Distribution, value: float) -> float:
@@ -267,19 +250,6 @@ def _share(found: Distribution, value: float) -> float:
 
 def _bar(x: float, base: int, wide: float, tall: float) -> str:
     return f"M{x:.1f} {base}v-{tall:.1f}h{wide:.1f}v{tall:.1f}z"
-
-
-def _add_ticks(svg: Element, found: Distribution) -> None:
-    left = _left(found) / _WIDE
-    if found.zeros:
-        add_text(svg, left * 0.35, _BAR_HEIGHT + 15, "0", edge=0)
-    if not found.bars:
-        return
-    ticks = log_ticks(found.unit, found.bars[0].low, found.bars[-1].high)
-    for at, tick in enumerate(ticks):
-        share = left + tick.share * (1 - left)
-        if share > left + 0.05 or not found.zeros:
-            add_text(svg, share, _BAR_HEIGHT + 15, tick.text, "odd" if at % 2 else "")
 
 
 MOST_BYTES = 2_000_000
@@ -323,30 +293,29 @@ def _page(report: Report) -> str:
             add(notes, "li", text=note)
         if len(report.notes) > 20:
             add(notes, "li", text=f"and {len(report.notes) - 20:,} more")
-    for name, heading, fill in _sections(report):
-        section = add(main, "section", id=name, aria_labelledby=f"{name}-heading")
-        add(section, "h2", text=heading, id=f"{name}-heading")
-        fill(section)
+
+    def section(name: str, heading: str) -> Element:
+        made = add(main, "section", id=name, aria_labelledby=f"{name}-heading")
+        add(made, "h2", text=heading, id=f"{name}-heading")
+        return made
+
+    if report.lanes is not None:
+        add_lanes(section("windows", "Windows over time"), report.lanes)
+    if report.over_time is not None:
+        add_over_time(section("time", "Rows over time"), report.over_time)
+    if report.lengths is not None or report.sizes is not None or report.reasons:
+        add_distributions(section("distributions", "Distributions"), report)
+    if report.calendar is not None:
+        add_calendar(section("units", "Units"), report.calendar)
+    if report.accounts:
+        add_accounts(section("account", "Account of rows"), report)
+    if report.phases:
+        add_phases(section("phases", "Where the time went"), report)
+    add_job(section("job", "The job in words"), report)
     if report.lanes is not None:
         add_json(body, "data", data_of(report.lanes))
         add(body, "script").text = script
     return MARK + as_html(root) + "\n"
-
-
-def _sections(report: Report) -> Iterator[tuple[str, str, Callable[[Element], None]]]:
-    if report.lanes is not None:
-        yield "windows", "Windows over time", partial(add_lanes, lanes=report.lanes)
-    if report.over_time is not None:
-        yield "time", "Rows over time", partial(add_over_time, found=report.over_time)
-    if report.lengths is not None or report.sizes is not None or report.reasons:
-        yield "distributions", "Distributions", partial(add_distributions, report=report)
-    if report.calendar is not None:
-        yield "units", "Units", partial(add_calendar, calendar=report.calendar)
-    if report.accounts:
-        yield "account", "Account of rows", partial(add_accounts, report=report)
-    if report.phases:
-        yield "phases", "Where the time went", partial(add_phases, report=report)
-    yield "job", "The job in words", partial(add_job, report=report)
 
 
 def _lead(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,9 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
     ticks = add_svg(sheet, "ticks", 20, f"{axis.name} from {place_text(low, axis)} to {place_text(high, axis)}")
     for at, tick in enumerate(axis_ticks(axis, low, high)):
         add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
-    view = view_of(lanes)
+    some = 0.0 if high > low else 0.5
+    unit = 1 if axis.scale == "window" else 0
+    view = View(low - some, high + some, unit, _tallest(lanes), tracks_of(lanes))
     for at, lane in enumerate(lanes.lanes):
         _add_lane(sheet, at, lane, view)
     add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
@@ -80,6 +82,18 @@ def extent_of(lanes: Lanes) -> tuple[float, float]:
 def data_of(lanes: Lanes) -> dict[str, Any]:
     """Return what the script draws from: starts as steps from the one before, and lengths."""
     low, high = extent_of(lanes)
+
+    def data(lane: Lane) -> dict[str, Any]:
+        starts, held = lane.starts - low, lane.held
+        return {
+            "key": safe(lane.key),
+            "starts": np.diff(starts, prepend=starts[:1] * 0).tolist(),
+            "lengths": (lane.ends - lane.starts).tolist(),
+            **({} if lane.sizes is None else {"sizes": lane.sizes.tolist()}),
+            **({"counts": lane.counts.tolist()} if (lane.counts > 1).any() else {}),
+            **({} if held is None else {"held": [held.start - low, held.end - held.start, held.rows]}),
+        }
+
     return {
         "scale": lanes.axis.scale,
         "utc": lanes.axis.is_utc,
@@ -88,46 +102,32 @@ def data_of(lanes: Lanes) -> dict[str, Any]:
         "tallest": _tallest(lanes),
         "tracks": tracks_of(lanes),
         "tall": HEIGHT,
-        "lanes": [_lane_data(lane, low) for lane in lanes.lanes],
+        "lanes": [data(lane) for lane in lanes.lanes],
     }
-
-
-def _lane_data(lane: Lane, low: float) -> Mapping[str, Any]:
-    starts = lane.starts - low
-    found: dict[str, Any] = {
-        "key": safe(lane.key),
-        "starts": np.diff(starts, prepend=starts[:1] * 0).tolist(),
-        "lengths": (lane.ends - lane.starts).tolist(),
-    }
-    if lane.sizes is not None:
-        found["sizes"] = lane.sizes.tolist()
-    if (lane.counts > 1).any():
-        found["counts"] = lane.counts.tolist()
-    if lane.held is not None:
-        found["held"] = [lane.held.start - low, lane.held.end - lane.held.start, lane.held.rows]
-    return found
 
 
 def _about(lanes: Lanes, low: float, high: float) -> str:
     axis, drawn = lanes.axis, len(lanes.lanes)
-    chosen = sum(lane.is_chosen for lane in lanes.lanes)
     if lanes.lanes and not lanes.lanes[0].key:
-        who = "All windows"
+        text = "All windows"
+    elif drawn == lanes.keys:
+        text = "Windows of all keys"
     else:
-        measure = "rows" if lanes.is_by_rows else "windows"
-        many = f"{lanes.keys:,}" if lanes.keys is not None else "very many"
-        busy = drawn - chosen
+        chosen = sum(lane.is_chosen for lane in lanes.lanes)
+        busy, measure = drawn - chosen, "rows" if lanes.is_by_rows else "windows"
         words = [f"{chosen} chosen" if chosen == 1 else f"the {chosen} chosen"] if chosen else []
         words += [f"the {busy} with most {measure}" if busy > 1 else f"the one with most {measure}"] if busy else []
-        who = (
-            f"Windows of {drawn} of {many} keys: {' and '.join(words)}"
-            if drawn != lanes.keys
-            else "Windows of all keys"
-        )
+        many = f"{lanes.keys:,}" if lanes.keys is not None else "very many"
+        text = f"Windows of {drawn} of {many} keys: {' and '.join(words)}"
     along = "their numbers" if axis.scale == "window" else axis.name
-    text = (
-        f"{who}, along {along} from {place_text(low, axis)} to {place_text(high, axis)}. {_bars_text(lanes)}".rstrip()
-    )
+    text += f", along {along} from {place_text(low, axis)} to {place_text(high, axis)}."
+    if tracks_of(lanes) > 1:
+        text += " Windows of a key that overlap stand below each other, and a row counts in each that has it."
+    elif tallest := _tallest(lanes):
+        high_as = (
+            "high as its window has rows" if axis.scale == "window" else "long as its window and as high as it has rows"
+        )
+        text += f" A bar is as {high_as}, at most {tallest:,}."
     if any(lane.held for lane in lanes.lanes):
         text += " Brown bars are rows that the state holds for the next unit."
     if any((lane.counts > 1).any() for lane in lanes.lanes):
@@ -135,17 +135,6 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
     if lanes.missed:
         text += f" Keys are too many to count each: one may have up to {lanes.missed:,} more than was counted."
     return text
-
-
-def _bars_text(lanes: Lanes) -> str:
-    if tracks_of(lanes) > 1:
-        return "Windows of a key that overlap stand below each other, and a row counts in each that has it."
-    tallest = _tallest(lanes)
-    if not tallest:
-        return ""
-    if lanes.axis.scale == "window":
-        return f"A bar is as high as its window has rows, at most {tallest:,}."
-    return f"A bar is as long as its window and as high as it has rows, at most {tallest:,}."
 
 
 def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
@@ -180,14 +169,6 @@ class View:
     tracks: int
 
 
-def view_of(lanes: Lanes) -> View:
-    """Return what shows all of some lanes."""
-    low, high = extent_of(lanes)
-    some = 0.0 if high > low else 0.5
-    unit = 1 if lanes.axis.scale == "window" else 0
-    return View(low - some, high + some, unit, _tallest(lanes), tracks_of(lanes))
-
-
 def bars_path(lane: Lane, view: View) -> str:
     """Return the bars of a lane in the units of its plot, each at least 0.8 units wide."""
     if not len(lane.starts):
@@ -204,10 +185,7 @@ def bars_path(lane: Lane, view: View) -> str:
         if lane.sizes is not None and view.tallest:  # the rows of a window, on average where several share a bar
             tall = np.maximum(lane.sizes / lane.counts / view.tallest * HEIGHT, 1.5)
         tops = HEIGHT - tall
-    return "".join(
-        f"M{x:.1f} {y:.1f}h{w:.1f}v{h:.1f}h-{w:.1f}z"
-        for x, y, w, h in zip(begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist(), strict=True)
-    )
+    return "".join(map(_bar, begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist()))
 
 
 def held_path(lane: Lane, view: View) -> str:
@@ -217,7 +195,11 @@ def held_path(lane: Lane, view: View) -> str:
     per = _WIDE / (view.high - view.low)
     x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
     tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT) if view.tallest else HEIGHT * 0.6
-    return f"M{x:.1f} {HEIGHT - tall:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
+    return _bar(x, HEIGHT - tall, wide, tall)
+
+
+def _bar(x: float, y: float, wide: float, tall: float) -> str:
+    return f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z"
 
 
 def _tallest(lanes: Lanes) -> int:
@@ -230,16 +212,13 @@ def _tallest(lanes: Lanes) -> int:
 
 def tracks_of(lanes: Lanes) -> int:
     """Return how many tracks lanes need so that windows of a key that overlap stand below each other, at most six."""
-    return max((min(_depth(lane), _TRACKS) for lane in lanes.lanes), default=1)
-
-
-def _depth(lane: Lane) -> int:
-    """Return how many windows are open at once; 1 where they share bars."""
-    if (lane.counts > 1).any():
-        return 1
-    opened = np.arange(1, len(lane.starts) + 1)
-    closed = np.searchsorted(np.sort(lane.ends), np.sort(lane.starts), "right")
-    return int((opened - closed).max(initial=1))
+    depths = [1]
+    for lane in lanes.lanes:
+        if not (lane.counts > 1).any():  # bars that windows share do not overlap
+            opened = np.arange(1, len(lane.starts) + 1)
+            closed = np.searchsorted(np.sort(lane.ends), np.sort(lane.starts), "right")
+            depths.append(int((opened - closed).max(initial=1)))
+    return min(max(depths), _TRACKS)
 
 
 def _cells(lane: Lane, lanes: Lanes) -> list[str]:
@@ -273,8 +252,8 @@ class Grid:
 
     columns: int
     heads: Mapping[int, str]
-    rows: tuple[str, ...]
-    places: tuple[tuple[int, int], ...]
+    rows: Sequence[str]
+    places: Sequence[tuple[int, int]]
     is_large: bool
     apart: int = 0
 
@@ -285,89 +264,82 @@ class Grid:
 
 def add_calendar(parent: Element, calendar: Calendar) -> None:
     """Add the section."""
-    add(parent, "p", text=_about_day(calendar))
+    cells, grid = calendar.cells, _grid(calendar)
+    done, redone, gaps = (sum(getattr(cell, name) for cell in cells) for name in ("done", "redone", "gaps"))
+    words = [f"{count_of(done + redone, calendar.unit)} done"]
+    words += [f"{redone:,} of them {calendar.again}"] if redone else []
+    words += [f"{gaps:,} without input"] if gaps else []
+    about = ", ".join(words) + ("." if len(cells) < 2 else f", from {cells[0].label} to {cells[-1].label}.")
+    about += f" A cell is a {calendar.kind}." if calendar.kind != calendar.unit else ""
+    about += f" {calendar.hidden:,} earlier cells are not shown." if calendar.hidden else ""
+    add(parent, "p", text=about)
     figure = add(parent, "figure", "calendar")
-    grid = _grid(calendar)
-    _add_grid(figure, calendar, grid)
-    cells = calendar.cells
+    _add_grid(figure, calendar, grid, about)
     known = (
         ("s3", "done; the stronger, the more rows came in", True),
         ("redone", calendar.again, any(cell.redone for cell in cells)),
-        ("gap", "no input", any(cell.gaps and not cell.done + cell.redone for cell in cells)),
+        ("gap", "no input", any(cell.gaps and not cell.is_done for cell in cells)),
         ("s2 some", "some units have no input", any(cell.gaps and cell.done for cell in cells)),
         ("held", "rows held, as long as the bar", grid.is_large and any(cell.held for cell in cells)),
         ("trouble", "has late rows", any(cell.late for cell in cells)),
     )
     legend = add(figure, "p", "legend")
-    for classes, words, is_there in known:
+    for classes, meaning, is_there in known:
         if is_there:
             entry = add(legend, "span")
-            _add_swatch(add(entry, "svg", width=14, height=14, aria_hidden="true"), classes)
-            add(entry, "span", text=words)
+            swatch = add(entry, "svg", width=14, height=14, aria_hidden="true")
+            if classes == "trouble":
+                add(swatch, "circle", classes, cx=7, cy=8, r=3)
+            elif classes == "held":
+                add(swatch, "rect", classes, x=1, y=6, width=12, height=4)
+            else:
+                shade = "s2 redone" if classes == "redone" else classes
+                add(swatch, "rect", f"cell {shade}", x=1, y=2, width=12, height=11)
+            add(entry, "span", text=meaning)
     head = [calendar.kind, "state", "rows in", calendar.out, "late", "other rejects", "held"]
-    add_hidden_table(figure, "Units", head, [_day_cells(cell) for cell in calendar.cells])
-
-
-def _about_day(calendar: Calendar) -> str:
-    cells = calendar.cells
-    done, redone, gaps = (sum(getattr(cell, name) for cell in cells) for name in ("done", "redone", "gaps"))
-    words = [f"{count_of(done + redone, calendar.unit)} done"]
-    words += [f"{redone:,} of them {calendar.again}"] if redone else []
-    words += [f"{gaps:,} without input"] if gaps else []
-    span = "" if len(cells) < 2 else f", from {cells[0].label} to {cells[-1].label}"
-    text = f"{', '.join(words)}{span}."
-    if calendar.kind != calendar.unit:
-        text += f" A cell is a {calendar.kind}."
-    if calendar.hidden:
-        text += f" {calendar.hidden:,} earlier cells are not shown."
-    return text
+    rows = []
+    for cell in cells:
+        states = ((cell.done, "done"), (cell.redone, "redone"), (cell.gaps, "gap"))
+        counts = (cell.rows_in, cell.out, cell.late, cell.rejected, cell.held)
+        state = ", ".join(word if n == 1 else f"{n} {word}" for n, word in states if n)
+        rows.append([cell.label, state, *(f"{n:,}" if cell.is_done else "" for n in counts)])
+    add_hidden_table(figure, "Units", head, rows)
 
 
 def _grid(calendar: Calendar) -> Grid:
-    cells, first = calendar.cells, calendar.cells[0].ordinal if calendar.cells else 0
-    if calendar.kind == "day":
-        return _weeks(calendar) if cells[-1].ordinal - first < _MOST_LARGE else _years(calendar)
-    columns = {"hour": 24, "week": 52, "run": 10 if len(cells) <= 60 else 50}[calendar.kind]
-    base = first - first % columns if calendar.kind == "hour" else first
-    places = tuple(divmod(cell.ordinal - base, columns) for cell in cells)
+    cells, kind = calendar.cells, calendar.kind
+    first = cells[0].ordinal if cells else 0
+    if kind == "day":
+        days = [divmod(cell.ordinal + 3, 7) for cell in cells]  # 1970-01-01 is a Thursday
+        first_week, last_week = days[0][0], days[-1][0]
+        if cells[-1].ordinal - first < _MOST_LARGE:
+            labels = [day_text(unit_at(week, "week").label) for week in range(first_week, last_week + 1)]
+            return Grid(7, dict(enumerate(_DAYS)), labels, [(week - first_week, day) for week, day in days], True)
+        years = range((last_week - first_week) // 53 + 1)  # blocks of 53 weeks
+        labels = [
+            unit_at(first_week + year * 53, "week").label[:7] if day == 0 else "" for year in years for day in range(7)
+        ]
+        places = [((week - first_week) // 53 * 7 + day, (week - first_week) % 53) for week, day in days]
+        return Grid(53, {}, labels, places, False, 7)
+    columns = {"hour": 24, "week": 52, "run": 10 if len(cells) <= 60 else 50}[kind]
+    base = first - first % columns if kind == "hour" else first
+    places = [divmod(cell.ordinal - base, columns) for cell in cells]
     rows = [""] * (places[-1][0] + 1)
     for cell, (row, _) in zip(reversed(cells), reversed(places), strict=True):
-        rows[row] = _short(cell.label, calendar.kind)
-    heads = {at: f"{at:02}" for at in range(0, 24, 6)} if calendar.kind == "hour" else {}
-    return Grid(columns, heads, tuple(rows), places, calendar.kind == "run" and len(cells) <= 60)
+        day = cell.label.partition("T")[0]
+        rows[row] = day_text(day) if kind == "hour" else day[:7]
+        if kind == "run":
+            rows[row] = cell.label.removeprefix("run-").lstrip("0")[:7]
+    heads = {at: f"{at:02}" for at in range(0, 24, 6)} if kind == "hour" else {}
+    return Grid(columns, heads, rows, places, kind == "run" and len(cells) <= 60)
 
 
-def _short(label: str, kind: str) -> str:
-    if kind == "run":
-        return label.removeprefix("run-").lstrip("0")[:7]
-    day = label.partition("T")[0]
-    return day_text(day) if kind == "hour" else day[:7]
-
-
-def _weeks(calendar: Calendar) -> Grid:
-    places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]  # 1970-01-01 is a Thursday
-    first, last = places[0][0], places[-1][0]
-    rows = tuple(day_text(unit_at(week, "week").label) for week in range(first, last + 1))
-    return Grid(7, dict(enumerate(_DAYS)), rows, tuple((week - first, day) for week, day in places), True)
-
-
-def _years(calendar: Calendar) -> Grid:
-    places = [divmod(cell.ordinal + 3, 7) for cell in calendar.cells]
-    first = places[0][0]
-    blocks = (places[-1][0] - first) // 53 + 1
-    rows = tuple(
-        unit_at(first + block * 53, "week").label[:7] if day == 0 else "" for block in range(blocks) for day in range(7)
-    )
-    found = tuple(((week - first) // 53 * 7 + day, (week - first) % 53) for week, day in places)
-    return Grid(53, {}, rows, found, False, 7)
-
-
-def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
+def _add_grid(figure: Element, calendar: Calendar, grid: Grid, about: str) -> None:
     tall = _LARGE if grid.is_large else _SMALL
     top = 16 if grid.heads else 0
     label = 13.0 if grid.is_large or calendar.kind == "hour" else 9.0  # percent of the width for labels of rows
     wide = (100 - label) / grid.columns
-    svg = add_svg(figure, "units", top + grid.y(len(grid.rows)) + 2, _about_day(calendar))
+    svg = add_svg(figure, "units", top + grid.y(len(grid.rows)) + 2, about)
     for column, text in grid.heads.items():
         add(svg, "text", "faint", text, x=f"{label + column * wide:.2f}%", y=11)
     for row, text in enumerate(grid.rows):
@@ -376,75 +348,36 @@ def _add_grid(figure: Element, calendar: Calendar, grid: Grid) -> None:
         max((getattr(cell, name) for cell in calendar.cells), default=0) for name in ("rows_in", "held")
     )
     for cell, (row, column) in zip(calendar.cells, grid.places, strict=True):
-        box = _Box(label + column * wide, top + grid.y(row), wide, tall)
-        title = f"{cell.label}: {_words(cell, calendar.again)}"
-        inner = 0.97 if grid.is_large else 0.88
+        y, inner = top + grid.y(row), 0.97 if grid.is_large else 0.88
+
+        def at(share: float, left: float = label + column * wide) -> str:
+            return f"{left + share * wide:.2f}%"
+
         shade = 0 if not busiest else min(_SHADES, -(-cell.rows_in * _SHADES // busiest))
         edge = " redone" if cell.redone else " some" if cell.gaps else ""
-        square = add(svg, "rect", f"cell s{shade}{edge}" if cell.done + cell.redone else "cell gap")
-        set_attributes(square, x=box.at(0), y=box.y + 1, width=f"{box.wide * inner:.2f}%", height=box.tall - 3)
-        add(square, "title", text=title)
+        square = add(svg, "rect", f"cell s{shade}{edge}" if cell.is_done else "cell gap")
+        set_attributes(square, x=at(0), y=y + 1, width=f"{wide * inner:.2f}%", height=tall - 3)
+        add(square, "title", text=f"{cell.label}: {_words(cell, calendar.again)}")
         if cell.late:
-            x, y, radius = (0.88, 27, 3) if grid.is_large else (0.7, 7, 2)
-            add(svg, "circle", "trouble", cx=box.at(x), cy=box.y + y, r=radius)
-        if grid.is_large:
-            _add_words(svg, cell, box, inner * cell.held / fullest if fullest else 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """Where a cell stands: ``x`` and ``wide`` in percent of the width, ``y`` and ``tall`` in pixels."""
-
-    x: float
-    y: float
-    wide: float
-    tall: float
-
-    def at(self, share: float) -> str:
-        """Return the place of a share of the width of the cell."""
-        return f"{self.x + share * self.wide:.2f}%"
-
-
-def _add_words(svg: Element, cell: Cell, box: _Box, held: float) -> None:
-    """Add what a large cell says besides. ``held``: the share of the width for the bar of rows that are held."""
-    add(svg, "text", "day", cell.label[8:] if len(cell.label) == 10 else cell.label[-3:], x=box.at(0.05), y=box.y + 14)
-    if not cell.done + cell.redone:
-        add(svg, "text", "faint", "gap", x=box.at(0.05), y=box.y + 30)
-        return
-    add(svg, "text", "", f"{cell.rows_in:,}", x=box.at(0.05), y=box.y + 31)
-    if cell.redone:
-        add(svg, "text", "again", "\u21bb", x=box.at(0.9), y=box.y + 15, text_anchor="end")
-    if held:
-        bar = add(svg, "rect", "held", x=box.at(0), y=box.y + box.tall - 6, height=4)
-        set_attributes(bar, width=f"{box.wide * held:.2f}%")
-
-
-def _add_swatch(svg: Element, classes: str) -> None:
-    if classes == "trouble":
-        add(svg, "circle", classes, cx=7, cy=8, r=3)
-    elif classes == "held":
-        add(svg, "rect", classes, x=1, y=6, width=12, height=4)
-    else:
-        add(svg, "rect", f"cell {'s2 redone' if classes == 'redone' else classes}", x=1, y=2, width=12, height=11)
+            x, below, radius = (0.88, 27, 3) if grid.is_large else (0.7, 7, 2)
+            add(svg, "circle", "trouble", cx=at(x), cy=y + below, r=radius)
+        if not grid.is_large:
+            continue
+        add(svg, "text", "day", cell.label[8:] if len(cell.label) == 10 else cell.label[-3:], x=at(0.05), y=y + 14)
+        if not cell.is_done:
+            add(svg, "text", "faint", "gap", x=at(0.05), y=y + 30)
+            continue
+        add(svg, "text", "", f"{cell.rows_in:,}", x=at(0.05), y=y + 31)
+        if cell.redone:
+            add(svg, "text", "again", "\u21bb", x=at(0.9), y=y + 15, text_anchor="end")
+        if cell.held:
+            bar = add(svg, "rect", "held", x=at(0), y=y + tall - 6, height=4)
+            set_attributes(bar, width=f"{wide * (inner * cell.held / fullest):.2f}%")
 
 
 def _words(cell: Cell, again: str) -> str:
-    parts = [f"{cell.done} done"] if cell.done > 1 else ["done"] if cell.done else []
-    parts += [f"{cell.redone} {again}"] if cell.redone > 1 else [again] if cell.redone else []
-    parts += [f"{cell.gaps} gaps"] if cell.gaps > 1 else ["gap"] if cell.gaps else []
-    if cell.done + cell.redone:
-        parts.append(f"{cell.rows_in:,} rows in")
-    parts += [f"{cell.late:,} late"] if cell.late else []
-    parts += [f"{cell.rejected:,} rejected"] if cell.rejected else []
-    parts += [f"{cell.held:,} held"] if cell.held else []
-    return ", ".join(parts)
-
-
-def _day_cells(cell: Cell) -> list[str]:
-    state = ", ".join(
-        word if n == 1 else f"{n} {word}"
-        for n, word in ((cell.done, "done"), (cell.redone, "redone"), (cell.gaps, "gap"))
-        if n
-    )
-    counts = (cell.rows_in, cell.out, cell.late, cell.rejected, cell.held)
-    return [cell.label, state, *(f"{n:,}" if cell.done + cell.redone else "" for n in counts)]
+    states = ((cell.done, "done", "done"), (cell.redone, again, again), (cell.gaps, "gap", "gaps"))
+    parts = [one if n == 1 else f"{n} {several}" for n, one, several in states if n]
+    parts += [f"{cell.rows_in:,} rows in"] if cell.is_done else []
+    rows = ((cell.late, "late"), (cell.rejected, "rejected"), (cell.held, "held"))
+    return ", ".join([*parts, *(f"{n:,} {word}" for n, word in rows if n)])

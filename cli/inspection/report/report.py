@@ -188,6 +188,10 @@ class Cell:
     rejected: int = 0
     held: int = 0
 
+    @property
+    def is_done(self) -> bool:
+        return self.done + self.redone > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Calendar:

@@ -123,6 +123,11 @@ def no_manifest(file: ListedFile) -> DamagedError:
     return DamagedError(f"{file.place.shown} is no manifest of wincli", "write the result again")
 
 
+def folder_of(manifest: ListedFile) -> str:
+    """Return the folder of a result, as messages write it."""
+    return manifest.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
+
+
 def label_of(manifest: ListedFile) -> str:
     """Return the label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
     folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]

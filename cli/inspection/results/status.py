@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ from ...console.amounts import (
 from ...console.messages import Messages
 from ...console.streams import json_text, say
 from ...run.units import local_loss_of
-from .result import label_of, manifest_of, no_manifest, results_at_path
+from .result import folder_of, label_of, manifest_of, no_manifest, results_at_path
 
 # The status of a folder, read from the unit records of a state or from the manifests of results.
 
@@ -166,21 +166,19 @@ def _of_results(path: str) -> Status:
     units = tuple(_read_unit(file, manifest) for file, manifest in manifests)
     kind: Kind = manifests[0][1]["job"].get("unit", "day")
     dated = [unit_of(unit.label, kind) for unit in units]
+    damage = []
+    for file, manifest in manifests:
+        folder = Place(folder_of(file), file.place.fs, file.folder.rstrip("/"))
+        if missing := missing_file(folder, manifest, has_success=file.place.path.endswith(MANIFEST)):
+            damage.append(f"{folder.shown} {missing}; write the result again")
     return Status(
         path,
         "result" if manifests[0][0].below == MANIFEST else "range",
         units,
         _gaps([unit.ordinal for unit in dated if unit], kind),
         {name: sum_independent(accounts) for name, accounts in _by_stage(units).items()},
-        damage=[text for file, manifest in manifests if (text := _damage_of(file, manifest))],
+        damage=damage,
     )
-
-
-def _damage_of(file: ListedFile, manifest: Mapping[str, Any]) -> str | None:
-    shown = file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
-    folder = Place(shown, file.place.fs, file.folder.rstrip("/"))
-    missing = missing_file(folder, manifest, has_success=file.place.path.endswith(MANIFEST))
-    return f"{shown} {missing}; write the result again" if missing else None
 
 
 def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
@@ -220,11 +218,12 @@ def print_status(path: str, as_json: bool, messages: Messages) -> None:
     if not as_json:
         say("\n".join(map(redacted, map(shown, _lines(status)))))
         return
-    text = json_text(_as_json(status), 2, is_ascii=False)
+    fields = _as_json(status)
+    text = json_text(fields, 2, is_ascii=False)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json_text(_as_json(status), 2)
+        text = json_text(fields, 2)
     say(text)
 
 
@@ -250,7 +249,7 @@ def _as_json(status: Status) -> dict[str, Any]:
         "what": status.what,
         "units": units,
         "gaps": [unit.label for unit in status.gaps],
-        "mostly_late": [unit.label for unit in units_mostly_late(status)],
+        "mostly_late": [unit.label for unit in status.units if unit.is_mostly_late],
         "open": [{"stage": stage.name, **asdict(stage.open)} for stage in status.last_stages if stage.open],
         "accounts": [{"stage": name, **_account_as_json(account)} for name, account in status.accounts.items()],
         "at_work": asdict(status.at_work) if status.at_work else None,
@@ -276,11 +275,16 @@ def _lines(status: Status) -> list[str]:
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
     lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
     head = ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
-    cells = [
+    rows = [
         (unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", reason_counts(unit.rejected) or "0")
         for unit in units
     ]
-    lines += _table([head, *cells]) if units else []
+    if rows:  # the first and the last column to the left, the numbers between them to the right
+        cells = [tuple(map(shown, row)) for row in (head, *rows)]
+        label, *widths = [max(map(len, column)) for column in zip(*cells, strict=True)][:-1]
+        for first, *counts, last in cells:
+            numbers = [count.rjust(width) for count, width in zip(counts, widths, strict=True)]
+            lines.append("  ".join([first.ljust(label), *numbers, last]).rstrip())
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
     several = len(status.last_stages) > 1
     for stage in status.last_stages:
@@ -291,71 +295,44 @@ def _lines(status: Status) -> list[str]:
     for name, account in status.accounts.items():
         which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
         lines.append(f"{which}: {equation(account)}" + ("" if account.balanced else "; this does not balance"))
-    return lines + _late(status) + _expectations(status) + _events(status) + _damage(status)
+    return [*lines, *_findings(status)]
 
 
-def units_mostly_late(status: Status) -> list[UnitStatus]:
-    """Return the units of which most rows came late."""
-    return [unit for unit in status.units if unit.is_mostly_late]
+def _findings(status: Status) -> Iterator[str]:
+    """Yield what there is to say of rows, expectations, the run at work, and damage."""
+    if late := [unit.label for unit in status.units if unit.is_mostly_late]:
+        which = "" if status.what == "result" else f" of {_few(late)}"
+        what = f"late: more than half of the rows{which} came late, as behind one row from the future"
+        yield f"{what}; a run that rejects them names that row in a note"
+    for text, found in expectations_of(status).items():
+        broken = [label for label, holds in found if not holds]
+        words = f"does not hold in {_few(broken)}" if broken else f"holds in {count_of(len(found), 'unit')}"
+        yield f"expected: {text} {words}"
+    if who := status.at_work:
+        yield f"at work: process {who.pid} on {who.host}, started {who.started}"
+    if status.to_complete:
+        todo = "is being put in place" if status.at_work else "was killed while it was put in place; run again"
+        yield f"commit: {status.to_complete} {todo}"
+    elif status.killed:
+        yield f"killed: {status.killed} was not finished, and nothing of it was written; run it again"
+    if error := status.last_error:
+        yield f"last error: {error['unit']} at {error['when']}: {error['message']}"
+    lots: dict[str, list[str]] = {}
+    for label, what in status.lost:
+        lots.setdefault(what if not what.endswith(" is gone") else "its output is gone", []).append(label)
+    yield from (f"lost: {_few(labels)}: {what}; run it again with --redo" for what, labels in lots.items())
+    yield from (f"damaged: {text}" for text in status.damage)
 
 
-def _late(status: Status) -> list[str]:
-    labels = [unit.label for unit in units_mostly_late(status)]
-    if not labels:
-        return []
-    which = "" if status.what == "result" else f" of {_few(labels)}"
-    what = f"late: more than half of the rows{which} came late, as behind one row from the future"
-    return [f"{what}; a run that rejects them names that row in a note"]
-
-
-def _expectations(status: Status) -> list[str]:
-    """Return a line for each expectation: in how many units it holds, or where it does not."""
+def expectations_of(status: Status) -> dict[str, list[tuple[str, bool]]]:
+    """Return each expectation with the units that had it, and whether it holds in these."""
     told: dict[str, list[tuple[str, bool]]] = {}
     for unit in status.units:
         for each in unit.expectations:
             told.setdefault(each["expect"], []).append((unit.label, each["holds"]))
-    lines = []
-    for text, found in told.items():
-        broken = [label for label, holds in found if not holds]
-        words = f"does not hold in {_few(broken)}" if broken else f"holds in {count_of(len(found), 'unit')}"
-        lines.append(f"expected: {text} {words}")
-    return lines
-
-
-def _damage(status: Status) -> list[str]:
-    lots: dict[str, list[str]] = {}
-    for label, what in status.lost:
-        lots.setdefault(what if not what.endswith(" is gone") else "its output is gone", []).append(label)
-    lost = [f"lost: {_few(labels)}: {what}; run it again with --redo" for what, labels in lots.items()]
-    return [*lost, *(f"damaged: {text}" for text in status.damage)]
+    return told
 
 
 def _few(labels: Sequence[str]) -> str:
     more = f" and {len(labels) - 3:,} more" if len(labels) > 4 else ""
     return ", ".join(labels[:3] if more else labels) + more
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Return aligned lines: the first and the last column to the left, the numbers between them to the right."""
-    rows = [tuple(map(shown, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = (
-        [cell.rjust(width) if 0 < at < len(widths) - 1 else cell.ljust(width) for at, (cell, width) in enumerate(cells)]
-        for cells in (list(zip(row, widths, strict=True)) for row in rows)
-    )
-    return ["  ".join(cells).rstrip() for cells in aligned]
-
-
-def _events(status: Status) -> list[str]:
-    lines = []
-    if status.at_work:
-        who = status.at_work
-        lines.append(f"at work: process {who.pid} on {who.host}, started {who.started}")
-    if status.to_complete:
-        todo = "is being put in place" if status.at_work else "was killed while it was put in place; run again"
-        lines.append(f"commit: {status.to_complete} {todo}")
-    elif status.killed:
-        lines.append(f"killed: {status.killed} was not finished, and nothing of it was written; run it again")
-    if error := status.last_error:
-        lines.append(f"last error: {error['unit']} at {error['when']}: {error['message']}")
-    return lines
