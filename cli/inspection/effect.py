@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from ..run.incremental_backfill import IncrementalBackfill
 from ..run.pipeline import PlainRun, run_job
 from ..run.plain_backfill import PlainBackfill, ResultRecord, earlier_jobs, finished_records, result_record
 from ..run.range_run import BackfillOutcome, run_backfill
-from ..run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
+from ..run.unit_paths import UnitInput, find_input, find_input_paths, outputs_of, unit_job
 from ..run.units import NoChain, RerunReason
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
@@ -44,33 +44,25 @@ def in_scratch(request: JobRequest, folder: Path) -> JobRequest:
     The state is copied, as hard links where it is in a local folder. Raises `ConfigError` where a run on the state was
     killed in its commit, so that the state has to be recovered first.
     """
-    outputs = [_moved(path, folder, at) for at, path in enumerate(request.outputs)]
+    outputs = []
+    for at, path in enumerate(request.outputs):
+        below = folder / f"output-{at}"
+        if has_date(path):  # a template stays one, with the layout of its dates
+            begin = path.index("{date")
+            below /= path[begin : path.index("}", begin) + 1].replace("/", "-")
+        outputs.append(str(below))
     moved = request.with_stage_outputs(outputs[:-1])
     changed = {"output": outputs[-1], "confirm_effect": None, "mode": "error"}
-    if request.job.state is not None:
-        _copy_state(request.job.state, folder / "state")
+    if (state := request.job.state) is not None:
         changed["state"] = str(folder / "state")
+        if storage_of(state).has_others():
+            view = read_state(state)
+            if view.pending is not None:
+                what = f"a run on the state {state} was killed while it committed a unit"
+                raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
+            with output_errors(f"the scratch folder {folder / 'state'}"):
+                view.storage.copy_to(folder / "state")
     return replace(moved, job=moved.job.model_copy(update=changed))
-
-
-def _moved(path: str, folder: Path, at: int) -> str:
-    """Return the place of an output in the scratch folder; a template stays one, with the layout of its dates."""
-    below = folder / f"output-{at}"
-    if not has_date(path):
-        return str(below)
-    begin = path.index("{date")
-    return str(below / path[begin : path.index("}", begin) + 1].replace("/", "-"))
-
-
-def _copy_state(state: str, target: Path) -> None:
-    if not storage_of(state).has_others():
-        return
-    view = read_state(state)
-    if view.pending is not None:
-        what = f"a run on the state {state} was killed while it committed a unit"
-        raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
-    with output_errors(f"the scratch folder {target}"):
-        view.storage.copy_to(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +129,41 @@ def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -
         # Nobody reads the notes of these runs, and nobody looks at them: no unit is published.
         messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
         silent = replace(context, messages=messages, observers=(), announced={})
-        outcome = _run(request, scratch, paths, in_range, silent)
-        for record in outcome.done:
-            found = find_input(paths, unit_at(record.ordinal, job.unit))
+        outcome: BackfillOutcome[Any]
+        if scratch.job.state is None:
+            plain = _ScratchBackfill(PlainBackfill(request, silent, paths), scratch)
+            outcome = run_backfill(in_range, job.unit, finished_records(request, paths, in_range), plain, job.redo)
+        else:
+            with open_state(scratch.job.state, owner(), paths_of(job)) as state:
+                keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
+                mode = IncrementalBackfill(scratch, silent, paths, state, in_range, keep)
+                mode.range.check_same_job()
+                outcome = run_backfill(in_range, job.unit, state.records, mode, job.redo)
+        ran = [unit_at(record.ordinal, job.unit) for record in outcome.done]
+        for unit, record in zip(ran, outcome.done, strict=True):
+            found = find_input(paths, unit)
             if found is None or not same_inputs(found.files, record.inputs):
                 what = f"{record.label}: its input has changed while the effect was computed"
                 raise DataError(what, "run again")
-        return _effect(request, scratch, paths, outcome, head)
-
-
-def _run(
-    request: JobRequest, scratch: JobRequest, paths: InputPaths, in_range: Sequence[Unit], context: RunContext
-) -> BackfillOutcome[Any]:
-    job = scratch.job
-    if job.state is None:
-        plain = PlainBackfill(request, context, paths)
-        found = finished_records(request, paths, in_range)
-        return run_backfill(in_range, job.unit, found, _ScratchBackfill(plain, scratch), job.redo)
-    with open_state(job.state, owner(), paths_of(request.job)) as state:
-        keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
-        mode = IncrementalBackfill(scratch, context, paths, state, in_range, keep)
-        mode.range.check_same_job()
-        return run_backfill(in_range, job.unit, state.records, mode, job.redo)
+        named = [each.stage.name for each in request.stages[:-1] if each.stage.output is not None]
+        stages = []
+        for at, stage in enumerate([*named, request.stages[-1].stage.name]):
+            pairs = []
+            for unit in ran:
+                now, then = (_side(outputs_of(each, paths, unit)[at]) for each in (request, scratch))
+                pairs.append(ResultPair(unit.label, now, then))
+            diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
+            lacking = ((pair.unit, pair.b) for pair in pairs if pair.a is None)
+            new = tuple((unit, then.manifest["rows_out"]) for unit, then in lacking if then is not None)
+            stages.append(StageEffect(stage, diff, new))
+    return Effect(
+        tuple(stages),
+        tuple(unit.label for unit in ran),
+        tuple(unit.label for unit in outcome.rerun),
+        outcome.reached.label if outcome.reached is not None else None,
+        tuple(unit.label for unit in outcome.unaffected),
+        job.state is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,29 +197,6 @@ class _ScratchBackfill:
 
     def note(self, text: str, **fields: Any) -> None:
         self.published.note(text, **fields)
-
-
-def _effect(
-    request: JobRequest, scratch: JobRequest, paths: InputPaths, outcome: BackfillOutcome[Any], head: int | None
-) -> Effect:
-    named = [each.stage.name for each in request.stages[:-1] if each.stage.output is not None]
-    ran = [unit_at(record.ordinal, request.job.unit) for record in outcome.done]
-    stages = []
-    for at, stage in enumerate([*named, request.stages[-1].stage.name]):
-        there = {unit: outputs_of(request, paths, unit)[at] for unit in ran}
-        computed = {unit: outputs_of(scratch, paths, unit)[at] for unit in ran}
-        pairs = [ResultPair(unit.label, _side(there[unit]), _side(computed[unit])) for unit in ran]
-        diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
-        new = tuple((pair.unit, pair.b.manifest["rows_out"]) for pair in pairs if pair.a is None and pair.b is not None)
-        stages.append(StageEffect(stage, diff, new))
-    return Effect(
-        tuple(stages),
-        tuple(unit.label for unit in ran),
-        tuple(unit.label for unit in outcome.rerun),
-        outcome.reached.label if outcome.reached is not None else None,
-        tuple(unit.label for unit in outcome.unaffected),
-        request.job.state is not None,
-    )
 
 
 def _side(path: str) -> Side | None:
@@ -263,44 +245,32 @@ def effect_words(effect: Effect) -> str:
 
 def effect_text(effect: Effect) -> str:
     """Return what a run would change, in lines: how far it reaches, then what changes in each output."""
-    lines = [*_reach(effect)]
-    for stage in effect.stages:
-        lines += ["", *_stage(stage, len(effect.stages) > 1)]
-    return "\n".join(redacted(shown(line)) for line in lines)
-
-
-def _reach(effect: Effect) -> Iterator[str]:
+    lines = []
     if not effect.runs:
-        yield "nothing runs, so nothing changes"
-        return
-    again = f", {len(effect.again):,} of them again" if effect.again else ""
-    again = " again" if len(effect.again) == len(effect.runs) else again
-    yield f"{count_of(len(effect.runs), 'unit')} would run{again}: {_few(effect.runs)}"
-    if not effect.has_state or effect.reached is None:
-        return
-    beyond = "no unit was done after it"
-    if effect.unaffected:
-        stay = "stays as it is" if len(effect.unaffected) == 1 else "stay as they are"
-        beyond = f"{_few(effect.unaffected)} {stay}"
-    yield f"the correction converges after {effect.reached}: {beyond}"
+        lines.append("nothing runs, so nothing changes")
+    else:
+        again = f", {len(effect.again):,} of them again" if effect.again else ""
+        again = " again" if len(effect.again) == len(effect.runs) else again
+        lines.append(f"{count_of(len(effect.runs), 'unit')} would run{again}: {_few(effect.runs)}")
+    if effect.runs and effect.has_state and effect.reached is not None:
+        beyond = "no unit was done after it"
+        if effect.unaffected:
+            stay = "stays as it is" if len(effect.unaffected) == 1 else "stay as they are"
+            beyond = f"{_few(effect.unaffected)} {stay}"
+        lines.append(f"the correction converges after {effect.reached}: {beyond}")
+    for stage in effect.stages:
+        tally, which = stage.diff.tally, f"stage {stage.stage}: " if len(effect.stages) > 1 else ""
+        counts = f"{tally.changed:,} changed, {tally.only_in_a:,} gone, {tally.only_in_b:,} new"
+        outcome = f"{count_of(tally.total, 'window')} would differ: {counts}"
+        lines += ["", which + (outcome if tally.total else "no window would differ")]
+        lines += [f"{which}{renumbered(tally, 'would ')}"] if tally.renumbered else []
+        lines += [f"{label} has no result now, and would have {count_of(rows, 'row')}" for label, rows in stage.new]
+        lines += detail_lines(stage.diff, ("gone", "new"))
+    return "\n".join(redacted(shown(line)) for line in lines)
 
 
 def _few(labels: tuple[str, ...]) -> str:
     return ", ".join(labels) if len(labels) <= 4 else f"{labels[0]} .. {labels[-1]} ({len(labels):,} units)"
-
-
-def _stage(stage: StageEffect, is_named: bool) -> Iterator[str]:
-    tally, which = stage.diff.tally, f"stage {stage.stage}: " if is_named else ""
-    if tally.total:
-        counts = f"{tally.changed:,} changed, {tally.only_in_a:,} gone, {tally.only_in_b:,} new"
-        yield f"{which}{count_of(tally.total, 'window')} would differ: {counts}"
-    else:
-        yield f"{which}no window would differ"
-    if tally.renumbered:
-        yield f"{which}{renumbered(tally, 'would ')}"
-    for label, rows in stage.new:
-        yield f"{label} has no result now, and would have {count_of(rows, 'row')}"
-    yield from detail_lines(stage.diff, ("gone", "new"))
 
 
 def effect_json(effect: Effect) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ WAITING = 1 << 20
 """Rows of one side that wait for their equals, and about the rows of one bucket."""
 _STEP = 1 << 17
 _MOST_BUCKETS = 256
+_ROUND = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(slots=True)
@@ -102,7 +104,7 @@ def leftovers(
             _cancel(*sides)
             if sum(side.waiting.num_rows for side in sides) > waiting:
                 buckets.put(sides)
-        if not buckets.is_used:
+        if buckets.folder is None:
             yield sides[0].waiting, sides[1].waiting
             return
         buckets.put(sides)
@@ -132,49 +134,26 @@ def _cancel(a: _Side, b: _Side) -> None:
         a.drop_all()
         b.drop_all()
         return
-    of_a, of_b = _ranked(a.hashes), _ranked(b.hashes)
-    common, in_a, in_b = np.intersect1d(of_a.values, of_b.values, assume_unique=True, return_indices=True)
-    if len(common):
-        both = np.minimum(of_a.counts[in_a], of_b.counts[in_b])
-        a.keep(of_a.kept(in_a, both))
-        b.keep(of_b.kept(in_b, both))
+    for side, gone in zip((a, b), paired(a.hashes, b.hashes), strict=True):
+        if len(gone):
+            side.keep(~np.isin(np.arange(len(side.hashes)), gone))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """Hashes by value.
-
-    ``values``: each value once, ascending, (k,). ``counts``: how often each occurs. ``codes``: (n,), the index of the
-    value of each hash. ``ranks``: (n,), how many equal ones stand before it.
-    """
-
-    values: Words
-    counts: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int64]
-    ranks: npt.NDArray[np.int64]
-
-    def kept(self, at: npt.NDArray[np.int64], dropped: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return which hashes stay, (n,), if of the values ``at`` the first ``dropped`` of each go."""
-        drop = np.zeros(len(self.values), np.int64)
-        drop[at] = dropped
-        return self.ranks >= drop[self.codes]
+def paired(one: Words, other: Words) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the places of equal hashes in both, in pairs: int64 (k,) each. Several of one hash pair in their order."""
+    mine, others = (hashes + _ranks_of(hashes).astype(np.uint64) * _ROUND for hashes in (one, other))
+    _, at, in_other = np.intersect1d(mine, others, assume_unique=True, return_indices=True)
+    return at, in_other
 
 
-def ranks_of(hashes: Words) -> npt.NDArray[np.int64]:
+def _ranks_of(hashes: Words) -> npt.NDArray[np.int64]:
     """Return how many equal hashes stand before each: int64 (n,)."""
-    return _ranked(hashes).ranks
-
-
-def _ranked(hashes: Words) -> _Ranked:
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
-    is_new = np.ones(len(hashes), np.bool_)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(is_new)
-    group = np.cumsum(is_new) - 1
-    codes, ranks = np.empty(len(hashes), np.int64), np.empty(len(hashes), np.int64)
-    codes[order], ranks[order] = group, np.arange(len(hashes)) - starts[group]
-    return _Ranked(ordered[starts], np.diff(np.append(starts, len(hashes))), codes, ranks)
+    is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(hashes)]
+    starts, ranks = np.flatnonzero(is_new), np.empty(len(hashes), np.int64)
+    ranks[order] = np.arange(len(hashes)) - starts[np.cumsum(is_new) - 1]
+    return ranks
 
 
 @dataclass(slots=True)
@@ -191,10 +170,6 @@ class _Buckets:
     folder: Path | None = None
     writers: dict[tuple[int, int], pa.RecordBatchStreamWriter] = field(default_factory=dict)
 
-    @property
-    def is_used(self) -> bool:
-        return self.folder is not None
-
     def put(self, sides: Sequence[_Side]) -> None:
         """Store the rows that wait on both sides."""
         if self.folder is None:
@@ -204,10 +179,13 @@ class _Buckets:
             codes = (hasher.hashes(side.waiting) % np.uint64(self.count)).astype(np.int64)
             order = np.argsort(codes, kind="stable")
             rows, bounds = side.waiting.take(pa.array(order)), np.searchsorted(codes[order], np.arange(self.count + 1))
-            for bucket in range(self.count):
-                low, high = int(bounds[bucket]), int(bounds[bucket + 1])
-                if low < high:
-                    self._write(bucket, number, rows.slice(low, high - low))
+            for bucket, (low, high) in enumerate(pairwise(bounds.tolist())):
+                if low == high:
+                    continue
+                if (bucket, number) not in self.writers:
+                    sink = self.stack.enter_context(pa.OSFile(str(self.folder / f"{bucket}-{number}.arrow"), "wb"))
+                    self.writers[bucket, number] = pa.ipc.new_stream(sink, self.schema)
+                self.writers[bucket, number].write_table(rows.slice(low, high - low))
             side.drop_all()
 
     def pairs(self) -> Iterator[tuple[pa.Table, pa.Table]]:
@@ -217,26 +195,15 @@ class _Buckets:
         for bucket in range(self.count):
             yield self._read(bucket, 0), self._read(bucket, 1)
 
-    def _write(self, bucket: int, side: int, rows: pa.Table) -> None:
-        if (bucket, side) not in self.writers:
-            sink = self.stack.enter_context(pa.OSFile(str(self._path(bucket, side)), "wb"))
-            self.writers[bucket, side] = pa.ipc.new_stream(sink, self.schema)
-        self.writers[bucket, side].write_table(rows)
-
     def _read(self, bucket: int, side: int) -> pa.Table:
-        if (bucket, side) not in self.writers:
+        if (bucket, side) not in self.writers or self.folder is None:
             return self.schema.empty_table()
-        with pa.OSFile(str(self._path(bucket, side)), "rb") as file:
+        with pa.OSFile(str(self.folder / f"{bucket}-{side}.arrow"), "rb") as file:
             return pa.ipc.open_stream(file).read_all()
-
-    def _path(self, bucket: int, side: int) -> Path:
-        assert self.folder is not None
-        return self.folder / f"{bucket}-{side}.arrow"
 
 
 Kind = Literal["only in A", "only in B", "changed"]
 Number = int | float | Decimal
-_ROUND = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +301,8 @@ class Changes:
 
 def changes_of(comparison: Comparison, a: pa.Table, b: pa.Table) -> Changes:
     """Pair the rows that only one side has by their identity; several of one window are paired in their order."""
-    in_a, in_b = _paired(comparison, a, b)
+    hasher = RowHasher(pa.schema([comparison.schema.field(name) for name in comparison.identity]))
+    in_a, in_b = paired(hasher.hashes(a), hasher.hashes(b))
     before, after = a.take(pa.array(in_a)), b.take(pa.array(in_b))
     differs = {name: _differs(comparison, before[name], after[name]) for name in comparison.values}
     kept = np.zeros(len(in_a), np.bool_)
@@ -355,11 +323,10 @@ def tally_of(changes: Changes) -> Tally:
     found = Tally(len(changes.only_in_a), len(changes.only_in_b), len(changes.before))
     found.windows = {name: count for name, mask in changes.differs.items() if (count := int(mask.sum()))}
     for name in changes.comparison.numeric:
-        come = pa.chunked_array(
-            [*changes.only_in_b[name].chunks, *changes.after[name].chunks], changes.after[name].type
-        )
-        gone = pa.chunked_array(
-            [*changes.only_in_a[name].chunks, *changes.before[name].chunks], changes.before[name].type
+        kind = changes.comparison.schema.field(name).type
+        come, gone = (
+            pa.chunked_array([*only[name].chunks, *side[name].chunks], kind)
+            for only, side in ((changes.only_in_b, changes.after), (changes.only_in_a, changes.before))
         )
         found.change[name] = _sum(come) - _sum(gone)  # type: ignore[operator]  # both of the type of the column
     return found
@@ -372,35 +339,31 @@ def largest(changes: Changes, unit: str, most: int | None) -> list[Difference]:
         ("only in B", None, changes.only_in_b),
         ("changed", changes.before, changes.after),
     ]
-    found: list[Difference] = []
+    comparison, found = changes.comparison, list[Difference]()
     for kind, a, b in groups:
         there = a if a is not None else b
         assert there is not None
-        effects = _effects(changes.comparison, a, b)
+        effects = []  # the size of the change of each numeric column; what is no number counts as 0
+        for name in comparison.numeric:
+            x, y = (0.0 if table is None else np.nan_to_num(_floats(combined(table[name]))) for table in (a, b))
+            effects.append(np.abs(np.asarray(y - x, np.float64)))
         places = np.lexsort([-effect for effect in reversed(effects)]) if effects else np.arange(len(there))
-        found += [_difference(changes, unit, kind, (a, b), int(at), effects) for at in places[:most]]
+        for at in map(int, places[:most]):
+            names = [name for name in comparison.values if kind != "changed" or changes.differs[name][at]]
+            values = {name: (None if a is None else a[name][at], None if b is None else b[name][at]) for name in names}
+            identity = {name: there[name][at] for name in comparison.identity}
+            sizes = tuple(float(effect[at]) for effect in effects)
+            found.append(Difference(unit, kind, identity, values, sizes))
     return sorted(found, key=order_of)[:most]
 
 
 def order_of(difference: Difference) -> tuple[Any, ...]:
     """Return what differences are sorted by: the largest effect first, then unit and identity."""
-    identity = [(value.is_valid, _comparable(value)) for value in difference.identity.values()]
+    identity = [
+        (value.is_valid, value.as_py() if pa.types.is_integer(value.type) and value.is_valid else str(value))
+        for value in difference.identity.values()
+    ]
     return tuple(-each for each in difference.effect), difference.unit, tuple(identity)
-
-
-def _comparable(value: pa.Scalar) -> Any:
-    return value.as_py() if pa.types.is_integer(value.type) and value.is_valid else str(value)
-
-
-def _paired(comparison: Comparison, a: pa.Table, b: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the rows of both sides that have one identity, in pairs: int64 (k,) each."""
-    hasher = RowHasher(pa.schema([comparison.schema.field(name) for name in comparison.identity]))
-    keys = []
-    for table in (a, b):
-        hashes = hasher.hashes(table)
-        keys.append(hashes + ranks_of(hashes).astype(np.uint64) * _ROUND)
-    _, in_a, in_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
-    return in_a, in_b
 
 
 def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
@@ -423,31 +386,6 @@ def _floats(column: pa.Array) -> npt.NDArray[np.float64]:
     wide = column.cast(pa.float64(), safe=False)
     found: npt.NDArray[np.float64] = wide.fill_null(0.0).to_numpy(zero_copy_only=False)
     return found
-
-
-def _effects(comparison: Comparison, a: pa.Table | None, b: pa.Table | None) -> list[npt.NDArray[np.float64]]:
-    """Return the size of the change of each numeric column: float64 (n,) each; what is no number counts as 0."""
-    found = []
-    for name in comparison.numeric:
-        x, y = (0.0 if table is None else np.nan_to_num(_floats(combined(table[name]))) for table in (a, b))
-        found.append(np.abs(np.asarray(y - x, np.float64)))
-    return found
-
-
-def _difference(
-    changes: Changes,
-    unit: str,
-    kind: Kind,
-    sides: tuple[pa.Table | None, pa.Table | None],
-    at: int,
-    effects: Sequence[npt.NDArray[np.float64]],
-) -> Difference:
-    comparison, (a, b) = changes.comparison, sides
-    there = next(side for side in sides if side is not None)
-    names = [name for name in comparison.values if kind != "changed" or changes.differs[name][at]]
-    values = {name: (None if a is None else a[name][at], None if b is None else b[name][at]) for name in names}
-    identity = {name: there[name][at] for name in comparison.identity}
-    return Difference(unit, kind, identity, values, tuple(float(effect[at]) for effect in effects))
 
 
 def _sum(column: pa.ChunkedArray) -> Number:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,27 +125,24 @@ def pairs_of(a: str, b: str) -> list[ResultPair]:
     Raises `InputError` where there is no result, `ConfigError` for a state, and where one path is a single result and
     the other has those of a range.
     """
-    sides = [_results(path) for path in (a, b)]
-    single = [path for path, found in zip((a, b), sides, strict=True) if list(found) == [""]]
+    sides: list[dict[str, Side]] = []
+    for path in (a, b):
+        if is_state(path):
+            raise ConfigError(f"{path} is a state", "name the outputs of its units")
+        found = results_at_path(path, "is no result of wincli", "name the folder that a run wrote")
+        is_single = found[0][0].below == MANIFEST
+        sides.append({})
+        for file, folder in found[:1] if is_single else found:
+            manifest = manifest_of(file)
+            if not isinstance(manifest.get("rows_out"), int) or not {"parts", "schema"} <= manifest.keys():
+                raise no_manifest(file)
+            sides[-1]["" if is_single else label_of(file)] = Side(folder, manifest)
+    single = [path for path, results in zip((a, b), sides, strict=True) if list(results) == [""]]
     if len(single) == 1:
         other = b if single[0] == a else a
         what = f"{single[0]} is one result, and {other} has those of a range"
         raise ConfigError(what, "name two results, or the outputs of two ranges")
     return [ResultPair(unit, sides[0].get(unit), sides[1].get(unit)) for unit in sorted({*sides[0], *sides[1]})]
-
-
-def _results(path: str) -> dict[str, Side]:
-    if is_state(path):
-        raise ConfigError(f"{path} is a state", "name the outputs of its units")
-    found = results_at_path(path, "is no result of wincli", "name the folder that a run wrote")
-    is_single = found[0][0].below == MANIFEST
-    sides = {}
-    for file, folder in found[:1] if is_single else found:
-        manifest = manifest_of(file)
-        if not isinstance(manifest.get("rows_out"), int) or not {"parts", "schema"} <= manifest.keys():
-            raise no_manifest(file)
-        sides["" if is_single else label_of(file)] = Side(folder, manifest)
-    return sides
 
 
 def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: Sequence[str] = ()) -> Columns:
@@ -159,11 +156,14 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
     schemas = [schema_of(each) for each in results]
     first, last = schemas[0], schemas[-1]
     common = [name for name in first.names if name in last.names]
-    _check_named("--by", by, common)
-    _check_named("--columns", chosen, common)
+    for option, name in (*(("--by", name) for name in by), *(("--columns", name) for name in chosen)):
+        if name not in common:
+            raise ConfigError(f"{option}: not both results have a column {name!r}", did_you_mean(name, common))
     types = {name: (str(first.field(name).type), str(last.field(name).type)) for name in common}
     retyped = {name: both for name, both in types.items() if both[0] != both[1]}
-    stream = {name for each in results for name in _stream_names(each.manifest)}
+    streams = [each.manifest.get("stream") or {"order": ()} for each in results]
+    stream = {MARK, *(name for each in streams for name in (*each["order"], *each.get("own", ())))}
+    stream = {name for name in stream if name.startswith("_")}
     overlaps = any(kind_of(parse_window(each.manifest["spec"])).overlaps for each in results)
     bounds = [name for name in BOUNDS[: 1 + overlaps] if name in types and name not in retyped]
     identity = tuple(by) or tuple(name for name in _identity(first.names, bounds) if name in common)
@@ -189,23 +189,13 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
     )
 
 
-def _check_named(option: str, names: Sequence[str], common: Sequence[str]) -> None:
-    for name in names:
-        if name not in common:
-            raise ConfigError(f"{option}: not both results have a column {name!r}", did_you_mean(name, common))
-
-
 def schema_of(result: ResultFolder) -> pa.Schema:
     """Return the columns of a result in the types of its manifest, without dictionaries.
 
     A type that the manifest has in words alone, such as a list, is that of the files.
     """
-    read = result.schema
-    fields = []
-    for column in result.manifest["schema"]:
-        kind = arrow_type(column["type"]) or read.field(column["name"]).type
-        fields.append(pa.field(column["name"], kind))
-    return pa.schema(fields)
+    columns = [(each["name"], arrow_type(each["type"])) for each in result.manifest["schema"]]
+    return pa.schema([(name, kind or result.schema.field(name).type) for name, kind in columns])
 
 
 def _identity(names: Sequence[str], bounds: Sequence[str]) -> Iterator[str]:
@@ -217,12 +207,6 @@ def _identity(names: Sequence[str], bounds: Sequence[str]) -> Iterator[str]:
     if OUTPUTS[0] in names and OUTPUTS[1] in names:
         yield OUTPUTS[1]
     yield from (name for name in (STEP, ROW) if name in names)
-
-
-def _stream_names(manifest: Mapping[str, Any]) -> list[str]:
-    stream = manifest.get("stream") or {"order": (), "own": ()}
-    names = {*stream["order"], *stream.get("own", ()), MARK}
-    return [name for name in names if name.startswith("_")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,46 +291,32 @@ def compare_pairs(request: DiffRequest, pairs: Sequence[ResultPair], waiting: in
     units: list[UnitDiff] = []
     listed: list[Difference] = []
     tally, sort = Tally(), dict[str, None]()
-
-    def take(found: Sequence[Difference]) -> None:
-        listed.extend(found)
-        listed.sort(key=order_of)
-        del listed[len(listed) if request.head is None else request.head :]
-
     for pair in pairs:
-        unit, numeric = _compare_pair(request, pair, take, waiting)
-        tally.add(unit.tally)
-        sort.update(dict.fromkeys(numeric))
-        units.append(unit)
-    return Diff(request, tuple(units), tally, tuple(listed), tuple(sort))
-
-
-def _compare_pair(
-    request: DiffRequest, pair: ResultPair, take: Callable[[Sequence[Difference]], None], waiting: int
-) -> tuple[UnitDiff, tuple[str, ...]]:
-    """Compare the results of one unit; return also the numeric columns by which differences are sorted."""
-    rows = [None if each is None else int(each.manifest["rows_out"]) for each in (pair.a, pair.b)]
-    found = UnitDiff(pair.unit, rows[0], rows[1], pair.is_alike, pair.has_digests, Tally(), None)
-    if pair.is_alike:
-        return found, ()
-    one, other = (None if side is None else side.open() for side in (pair.a, pair.b))
-    columns = columns_of([each for each in (one, other) if each is not None], request.by, request.columns)
-    sort = request.sort
-    if sort is not None and (sort not in columns.values or not is_number(columns.schema.field(sort).type)):
-        what = f"--sort: {sort!r} is no column of numbers that is compared"
+        rows = [None if each is None else int(each.manifest["rows_out"]) for each in (pair.a, pair.b)]
+        units.append(UnitDiff(pair.unit, rows[0], rows[1], pair.is_alike, pair.has_digests, Tally(), None))
+        if pair.is_alike:
+            continue
+        one, other = (None if side is None else side.open() for side in (pair.a, pair.b))
+        columns = columns_of([each for each in (one, other) if each is not None], request.by, request.columns)
         numbers = [name for name in columns.values if is_number(columns.schema.field(name).type)]
-        raise ConfigError(what, f"name one of {', '.join(numbers) or 'another pair of results'}")
-    comparison = Comparison(columns.identity, columns.values, columns.schema, request.tolerance, sort)
-    a, b = _tables(one, other, columns), _tables(other, one, columns)
-    decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
-    for in_a, in_b in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
-        pairs = without_equals(in_a, in_b, columns.schema, decides) if columns.number else (in_a, in_b)
-        if not request.columns:
-            found.tally.renumbered += in_a.num_rows - pairs[0].num_rows
-        changes = changes_of(comparison, *pairs)
-        found.tally.add(tally_of(changes))
-        take(largest(changes, pair.unit, request.head))
-    return replace(found, columns=columns), comparison.numeric
+        if request.sort is not None and request.sort not in numbers:
+            what = f"--sort: {request.sort!r} is no column of numbers that is compared"
+            raise ConfigError(what, f"name one of {', '.join(numbers) or 'another pair of results'}")
+        comparison = Comparison(columns.identity, columns.values, columns.schema, request.tolerance, request.sort)
+        a, b = _tables(one, other, columns), _tables(other, one, columns)
+        decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
+        found = units[-1].tally
+        for lot in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
+            both = without_equals(*lot, columns.schema, decides) if columns.number else lot
+            if not request.columns:
+                found.renumbered += lot[0].num_rows - both[0].num_rows
+            changes = changes_of(comparison, *both)
+            found.add(tally_of(changes))
+            listed = sorted([*listed, *largest(changes, pair.unit, request.head)], key=order_of)[: request.head]
+        tally.add(found)
+        sort |= dict.fromkeys(comparison.numeric)
+        units[-1] = replace(units[-1], columns=columns)
+    return Diff(request, tuple(units), tally, tuple(listed), tuple(sort))
 
 
 def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Columns) -> Iterator[pa.Table]:
@@ -369,17 +339,13 @@ def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Co
     wanted += [name for name in (WINDOW if columns.number else None, MARK if has_marks else None) if name]
     for table in without_files(result.rows, skipped).tables(list(dict.fromkeys(wanted))):
         rows = table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True)) if has_marks else table
-        yield (_numbered(rows) if columns.number else rows).select(names).cast(schema)
-
-
-def _numbered(rows: pa.Table) -> pa.Table:
-    """Return rows with the number of their window apart; where it has bounds, these say which window it is."""
-    number = rows[WINDOW]
-    rows = rows.append_column(NUMBER, number)
-    if BOUNDS[0] not in rows.column_names:
-        return rows
-    at = rows.schema.get_field_index(WINDOW)
-    return rows.set_column(at, WINDOW, pc.if_else(pc.is_valid(rows[BOUNDS[0]]), pa.scalar(None, number.type), number))
+        if columns.number:  # the number of the window stands apart: where it has bounds, these say which window it is
+            number, at = rows[WINDOW], rows.schema.get_field_index(WINDOW)
+            rows = rows.append_column(NUMBER, number)
+            if BOUNDS[0] in rows.column_names:
+                own = pc.if_else(pc.is_valid(rows[BOUNDS[0]]), pa.scalar(None, number.type), number)
+                rows = rows.set_column(at, WINDOW, own)
+        yield rows.select(names).cast(schema)
 
 
 def without_files(rows: StoredRows, skipped: Sequence[str]) -> StoredRows:
