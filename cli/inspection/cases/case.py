@@ -131,37 +131,34 @@ def write_rows(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None
     of JSON Lines, and for a file that cannot be written.
     """
     try:
-        _write(rows, folder, name, delimiter)
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise ConfigError(f"{name} is not in the input of the case", "name a file below the input")
+        form = _SUFFIXES.get(path.suffix.lower())
+        if form is None and not isinstance(rows, StoredFile):
+            form = "csv" if isinstance(rows, CsvRows) else "jsonl"
+            path = path.with_name(f"{path.name}.{form}")
+        if form == "jsonl" and isinstance(rows, CsvRows):
+            raise ConfigError(f"{name} is JSON Lines, and its rows are CSV", "write its rows as a list of mappings")
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(rows, StoredFile):
+            file = Path(rows.path)
+            shutil.copyfile(file, target.with_name(target.name.partition(".")[0] + "".join(file.suffixes[-2:])))
+        elif isinstance(rows, CsvRows):
+            target.write_text(rows.text.rstrip("\n") + "\n", encoding="utf-8")
+        elif form == "csv":
+            names = list(dict.fromkeys(name for row in rows.rows for name in row))
+            with target.open("w", encoding="utf-8", newline="") as out:
+                writer = csv.writer(out, delimiter="\t" if path.suffix == ".tsv" else delimiter, lineterminator="\n")
+                writer.writerow(names)
+                writer.writerows([_cell(row.get(name)) for name in names] for row in rows.rows)
+        else:
+            target.write_text("".join(f"{_json(dict(row))}\n" for row in rows.rows), encoding="utf-8")
     except (OSError, ValueError) as error:  # a name that no file can have is a `ValueError`
         words = error.strerror if isinstance(error, OSError) else error
         what = f"the rows of {printable(name)} cannot be written to a temporary file: {words}"
         raise ConfigError(what, "give the file another name, or name a folder with more room in TMPDIR") from None
-
-
-def _write(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise ConfigError(f"{name} is not in the input of the case", "name a file below the input")
-    if isinstance(rows, StoredFile):
-        file, target = Path(rows.path), folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target.with_name(target.name.partition(".")[0] + "".join(file.suffixes[-2:])))
-        return
-    form = _SUFFIXES.get(path.suffix.lower())
-    if form is None:
-        form = "csv" if isinstance(rows, CsvRows) else "jsonl"
-        path = path.with_name(f"{path.name}.{form}")
-    if form == "jsonl" and isinstance(rows, CsvRows):
-        raise ConfigError(f"{name} is JSON Lines, and its rows are CSV", "write its rows as a list of mappings")
-    target = folder / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(rows, CsvRows):
-        text = rows.text.rstrip("\n") + "\n"
-    elif form == "csv":
-        text = _as_csv(rows, "\t" if path.suffix == ".tsv" else delimiter)
-    else:
-        text = "".join(f"{_json(dict(row))}\n" for row in rows.rows)
-    target.write_text(text, encoding="utf-8")
 
 
 def csv_rows(rows: CsvRows, delimiter: str) -> tuple[Mapping[str, Value], ...]:
@@ -179,16 +176,6 @@ def csv_rows(rows: CsvRows, delimiter: str) -> tuple[Mapping[str, Value], ...]:
             what = f"a line of CSV has {count_of(len(line), 'value')}, and not {len(head)}: {delimiter.join(line)}"
             raise ConfigError(what, f"put values with {delimiter} in quotes")
     return tuple({name: Scalar("csv", cell) for name, cell in zip(head, line, strict=True)} for line in body)
-
-
-def _as_csv(rows: ListedRows, delimiter: str) -> str:
-    names = list(dict.fromkeys(name for row in rows.rows for name in row))
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows.rows:
-        writer.writerow([_cell(row.get(name)) for name in names])
-    return out.getvalue()
 
 
 def _cell(value: Value) -> str:

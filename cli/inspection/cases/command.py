@@ -17,8 +17,7 @@ from ...console.messages import OK, UNEXPECTED
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import has_colour, say
 from ...console.table import cell_width, cut_to, padded
-from .case import Case
-from .compare import CaseOutcome, Mismatch, RowPair
+from .compare import CaseOutcome, Mismatch
 from .parser import read_cases
 from .run_cases import run_case
 
@@ -69,32 +68,21 @@ def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
     if not mismatch.pairs:
         return []
     pairs = mismatch.pairs[:_MOST_PAIRS]
-    rows = [("  ", mismatch.columns)]
+    rows: list[tuple[str, Sequence[str], Sequence[bool]]] = [("  ", mismatch.columns, ())]
     for pair in pairs:
-        rows += [(sign, texts) for sign, texts in (("- ", pair.expected), ("+ ", pair.found)) if texts is not None]
-    cells = [[cut_to(_clean(cell), _WIDEST) for cell in row] for _, row in rows]
+        own = [(sign, texts) for sign, texts in (("- ", pair.expected), ("+ ", pair.found)) if texts is not None]
+        rows += [(sign, texts, pair.differs if sign == own[-1][0] else ()) for sign, texts in own]
+    cells = [[cut_to(_clean(cell), _WIDEST) for cell in texts] for _, texts, _ in rows]
     widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
-    marks = _marks(pairs, widths)
     lines = []
-    for number, ((sign, _), row) in enumerate(zip(rows, cells, strict=True)):
+    for (sign, _, differs), row in zip(rows, cells, strict=True):
         text = sign + "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         lines.append(_paint(text, {"- ": _RED, "+ ": _GREEN}.get(sign, ""), is_coloured))
-        if number in marks:
-            lines.append(marks[number])
+        if any(differs):
+            marks = ("^" * width if is_other else " " * width for is_other, width in zip(differs, widths, strict=True))
+            lines.append(("  " + "  ".join(marks)).rstrip())
     more = len(mismatch.pairs) - len(pairs)
     return [*lines, *([f"  and {count_of(more, 'row')} more"] if more else [])]
-
-
-def _marks(pairs: Sequence[RowPair], widths: Sequence[int]) -> dict[int, str]:
-    marks, at = {}, 0
-    for pair in pairs:
-        at += (pair.expected is not None) + (pair.found is not None)
-        if any(pair.differs):
-            signs = (
-                "^" * width if differs else " " * width for differs, width in zip(pair.differs, widths, strict=True)
-            )
-            marks[at] = ("  " + "  ".join(signs)).rstrip()
-    return marks
 
 
 def _clean(text: str) -> str:
@@ -131,26 +119,18 @@ def write_junit(file: SideFile, cases: str, outcomes: Sequence[CaseOutcome]) -> 
     }
     suite = ElementTree.SubElement(root, "testsuite", counts)
     for outcome in outcomes:
-        _case(suite, cases, outcome)
+        path, seconds = _xml_text(cases), f"{outcome.seconds:.3f}"
+        named = {"name": _xml_text(outcome.case.name), "classname": path, "time": seconds}
+        case = ElementTree.SubElement(suite, "testcase", {**named, "file": path, "line": str(outcome.case.line)})
+        kind, message, text = "error", outcome.error, ""
+        if outcome.error is None and outcome.mismatches:
+            texts = ["\n".join([headline(each), *difference(each, is_coloured=False)]) for each in outcome.mismatches]
+            drawn = [outcome.drawing] if outcome.drawing else []
+            kind, message, text = "failure", headline(outcome.mismatches[0]), "\n\n".join([*texts, *drawn])
+        if message is not None:
+            ElementTree.SubElement(case, kind, {"message": _xml_text(message)}).text = _xml_text(text)
     text = ElementTree.tostring(root, encoding="unicode")
     write_side_file(file, f"{_HEAD}{text}\n")
-
-
-def _case(suite: ElementTree.Element, cases: str, outcome: CaseOutcome) -> None:
-    path, line = _xml_text(cases), str(outcome.case.line)
-    seconds = f"{outcome.seconds:.3f}"
-    attributes = {"name": _xml_text(outcome.case.name), "classname": path, "time": seconds, "file": path, "line": line}
-    element = ElementTree.SubElement(suite, "testcase", attributes)
-    if outcome.error is not None:
-        _problem(element, "error", outcome.error, "")
-    elif outcome.mismatches:
-        texts = ["\n".join([headline(each), *difference(each, is_coloured=False)]) for each in outcome.mismatches]
-        drawn = [outcome.drawing] if outcome.drawing else []
-        _problem(element, "failure", headline(outcome.mismatches[0]), "\n\n".join([*texts, *drawn]))
-
-
-def _problem(element: ElementTree.Element, kind: str, message: str, text: str) -> None:
-    ElementTree.SubElement(element, kind, {"message": _xml_text(message)}).text = _xml_text(text)
 
 
 def _xml_text(text: str) -> str:
@@ -169,7 +149,11 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
         cases = cases_beside(path)
         if not Path(cases).exists():
             raise ConfigError(f"{path} has no cases: there is no {cases}", "write it, or name the file of the cases")
-    chosen = _chosen(read_cases(cases), cases, only)
+    known = read_cases(cases)
+    chosen = [case for case in known if only is None or only.lower() in case.name.lower()]
+    if not chosen:
+        names = few([repr(case.name) for case in known])
+        raise ConfigError(f"no case of {cases} has {only!r} in its name", f"there are {names}")
     if file.problems:
         raise as_error(file.problems, file.path)
     report = None if junit is None else junit_file(junit)
@@ -191,13 +175,3 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
 def cases_beside(path: str) -> str:
     """Return where the cases of a job file are by default: ``NAME.test.yaml`` beside ``NAME.yaml``."""
     return f"{path.removesuffix(Path(path).suffix)}.test.yaml"
-
-
-def _chosen(found: tuple[Case, ...], path: str, only: str | None) -> tuple[Case, ...]:
-    if only is None:
-        return found
-    chosen = tuple(case for case in found if only.lower() in case.name.lower())
-    if not chosen:
-        names = few([repr(case.name) for case in found])
-        raise ConfigError(f"no case of {path} has {only!r} in its name", f"there are {names}")
-    return chosen

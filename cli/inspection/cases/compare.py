@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -38,9 +39,23 @@ def is_same(expected: Value, found: pa.Scalar, tolerance: float) -> bool:
     if expected is None or not found.is_valid:
         is_null = expected is None or (isinstance(expected, Scalar) and expected.text == "")
         return is_null and (not found.is_valid or found.as_py() == "")
+    kind = found.type
+    if isinstance(expected, Scalar) and (_is_list(kind) or pa.types.is_struct(kind)):
+        inner: Value = None
+        with suppress(ValueError, RecursionError):  # a cell of CSV holds it as JSON
+            inner = _as_value(json.loads(expected.text, parse_float=str, parse_int=str))
+        return inner is not None and is_same(inner, found, tolerance)
     if isinstance(expected, Scalar):
-        return _is_same_scalar(expected, found, tolerance)
-    return _is_same_nested(expected, found, tolerance)
+        same = next((same for fits, same in _SAME if fits(kind)), _same_text)
+        return same(expected.text, found, tolerance)
+    if isinstance(expected, dict):
+        names = {field.name for field in kind} if pa.types.is_struct(kind) else set()
+        return expected.keys() <= names and all(
+            is_same(each, found[name], tolerance) for name, each in expected.items()
+        )
+    pairs = zip(expected, found.values if _is_list(kind) else (), strict=False)
+    is_as_long = _is_list(kind) and len(found.values) == len(expected)
+    return is_as_long and all(is_same(one, other, tolerance) for one, other in pairs)
 
 
 def text_of_expected(value: Value) -> str:
@@ -73,54 +88,23 @@ def text_of_found(value: pa.Scalar) -> str:
     return found.hex() if isinstance(found, bytes) else "''" if found == "" else str(found)
 
 
-def _is_same_nested(expected: list[Any] | dict[str, Any], found: pa.Scalar, tolerance: float) -> bool:
-    if isinstance(expected, dict):
-        names = {field.name for field in found.type} if pa.types.is_struct(found.type) else set()
-        return expected.keys() <= names and all(
-            is_same(each, found[name], tolerance) for name, each in expected.items()
-        )
-    values = found.values if _is_list(found.type) else None
-    if values is None or len(values) != len(expected):
-        return False
-    return all(is_same(one, other, tolerance) for one, other in zip(expected, values, strict=True))
-
-
-def _is_same_scalar(expected: Scalar, found: pa.Scalar, tolerance: float) -> bool:
-    kind = found.type
-    if _is_list(kind) or pa.types.is_struct(kind):  # a cell of CSV holds it as JSON
-        value = _json_value(expected.text)
-        return value is not None and is_same(value, found, tolerance)
-    for fits, same in _SAME:
-        if fits(kind):
-            return same(expected.text, found, tolerance)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return bool(found.as_py() == expected.text)
-    return text_of_found(found) == expected.text
+def _same_text(text: str, found: pa.Scalar, _: float) -> bool:
+    is_text = pa.types.is_string(found.type) or pa.types.is_large_string(found.type)
+    return bool((found.as_py() if is_text else text_of_found(found)) == text)
 
 
 def _same_time(text: str, found: pa.Scalar, _: float) -> bool:
-    for read in (_in_type, _in_zone, _of_day):
-        try:
-            return bool(read(text, found.type).equals(found))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
+    """Whether a text is a time, in the type of that; in the zone of that; or as a time of any day."""
+    kind, plain = found.type, pa.scalar(text)
+    readings: list[Callable[[], pa.Scalar]] = [lambda: plain.cast(kind)]
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        readings.append(lambda: pc.assume_timezone(plain.cast(pa.timestamp(kind.unit)), kind.tz))
+    if pa.types.is_time(kind):
+        readings.append(lambda: pa.scalar(f"1970-01-01 {text}").cast(pa.timestamp(kind.unit)).cast(kind))
+    for read in readings:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return bool(read().equals(found))
     return False
-
-
-def _in_type(text: str, kind: pa.DataType) -> pa.Scalar:
-    return pa.scalar(text).cast(kind)
-
-
-def _in_zone(text: str, kind: pa.DataType) -> pa.Scalar:
-    if not pa.types.is_timestamp(kind) or kind.tz is None:
-        raise pa.ArrowInvalid(text)
-    return pc.assume_timezone(pa.scalar(text).cast(pa.timestamp(kind.unit)), kind.tz)
-
-
-def _of_day(text: str, kind: pa.DataType) -> pa.Scalar:
-    if not pa.types.is_time(kind):
-        raise pa.ArrowInvalid(text)
-    return pa.scalar(f"1970-01-01 {text}").cast(pa.timestamp(kind.unit)).cast(kind)
 
 
 def _same_duration(text: str, found: pa.Scalar, _: float) -> bool:
@@ -146,17 +130,13 @@ def _same_float(text: str, found: pa.Scalar, tolerance: float) -> bool:
     return math.isclose(wanted, value, rel_tol=least) or (math.isnan(wanted) and math.isnan(value))
 
 
-def _same_flag(text: str, found: pa.Scalar, _: float) -> bool:
-    return text.lower() in (_TRUE if found.as_py() else _FALSE)
-
-
 _SAME: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str, pa.Scalar, float], bool]], ...] = (
     (pa.types.is_duration, _same_duration),
     (pa.types.is_temporal, _same_time),
     (pa.types.is_integer, _same_number),
     (pa.types.is_decimal, _same_number),
     (pa.types.is_floating, _same_float),
-    (pa.types.is_boolean, _same_flag),
+    (pa.types.is_boolean, lambda text, found, _: text.lower() in (_TRUE if found.as_py() else _FALSE)),
 )
 
 
@@ -166,13 +146,6 @@ def _is_list(kind: pa.DataType) -> bool:
 
 def _seconds(found: pa.Scalar) -> Fraction:
     return Fraction(found.value) / {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[found.type.unit]
-
-
-def _json_value(text: str) -> Value:
-    try:
-        return _as_value(json.loads(text, parse_float=str, parse_int=str))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _as_value(found: Any) -> Value:
@@ -236,22 +209,35 @@ def compare(
         if name not in found.column_names and (found.num_rows or found.column_names):
             raise ConfigError(f"{what} have no column {name!r}", did_you_mean(name, found.column_names))
     cells = [{name: found[name][at] for name in columns} for at in range(found.num_rows)]
-    same = [[_likeness(row, cell, tolerance) == len(row) for cell in cells] for row in expected]
-    match = _match(same)
+    likeness = [
+        [sum(is_same(value, cell[name], tolerance) for name, value in row.items()) for cell in cells]
+        for row in expected
+    ]
+    match = _match([[like == len(row) for like in likes] for row, likes in zip(expected, likeness, strict=True)])
     if len(match) == len(expected) == len(cells):
         in_order = not is_ordered or all(match[at] == at for at in match)
         return None if in_order else Mismatch(what, columns, (), len(match))
-    left = [at for at in range(len(expected)) if at not in match]
+
+    def pair(row: Mapping[str, Value] | None, at: int | None) -> RowPair:
+        cell = None if at is None else cells[at]
+        texts = None if row is None else tuple(text_of_expected(row[name]) if name in row else "" for name in columns)
+        differs = tuple(
+            row is not None and cell is not None and name in row and not is_same(row[name], cell[name], tolerance)
+            for name in columns
+        )
+        return RowPair(texts, None if cell is None else tuple(map(text_of_found, cell.values())), differs, at)
+
     free, pairs = [at for at in range(len(cells)) if at not in match.values()], []
-    for at in left:
-        near = max(free, key=lambda one: _likeness(expected[at], cells[one], tolerance), default=None)
-        if near is not None and _likeness(expected[at], cells[near], tolerance) == 0 and len(columns) > 1:
+    for number, row in enumerate(expected):
+        if number in match:
+            continue
+        near = max(free, key=likeness[number].__getitem__, default=None)
+        if near is not None and likeness[number][near] == 0 and len(columns) > 1:
             near = None
         if near is not None:
             free.remove(near)
-        pairs.append(_pair(columns, expected[at], None if near is None else cells[near], near, tolerance))
-    pairs += [_pair(columns, None, cells[at], at, tolerance) for at in free]
-    return Mismatch(what, columns, tuple(pairs), len(match))
+        pairs.append(pair(row, near))
+    return Mismatch(what, columns, (*pairs, *(pair(None, at) for at in free)), len(match))
 
 
 def _match(same: Sequence[Sequence[bool]]) -> dict[int, int]:
@@ -275,26 +261,6 @@ def _match(same: Sequence[Sequence[bool]]) -> dict[int, int]:
     for row in range(len(same)):
         place(row, set())
     return {row: at for at, row in owner.items()}
-
-
-def _likeness(row: Mapping[str, Value], cells: Mapping[str, pa.Scalar], tolerance: float) -> int:
-    return sum(is_same(value, cells[name], tolerance) for name, value in row.items())
-
-
-def _pair(
-    columns: Sequence[str],
-    row: Mapping[str, Value] | None,
-    cells: Mapping[str, pa.Scalar] | None,
-    at: int | None,
-    tolerance: float,
-) -> RowPair:
-    texts = None if row is None else tuple(text_of_expected(row[name]) if name in row else "" for name in columns)
-    found = None if cells is None else tuple(text_of_found(cells[name]) for name in columns)
-    differs = tuple(
-        row is not None and cells is not None and name in row and not is_same(row[name], cells[name], tolerance)
-        for name in columns
-    )
-    return RowPair(texts, found, differs, at)
 
 
 # What came of cases.

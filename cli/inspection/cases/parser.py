@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ _PART_KEYS = ("given", "expect", "rejects")
 _UNIT_KEYS = (*_PART_KEYS, "tables")
 _OF_THE_CASE = ("input", "output", "state", "start", "end", "mode")
 _DEEPEST = 16
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 def read_cases(path: str) -> tuple[Case, ...]:
@@ -44,50 +45,47 @@ class _Reader:
 
     def file(self, root: yaml.MappingNode) -> tuple[Case, ...]:
         keys = self._keys(root, _FILE_KEYS)
-        options = self._options(keys["options"]) if "options" in keys else {}
-        if "cases" not in keys:
-            raise self._error(root, "there are no cases", WORDS[2])
-        cases = tuple(self._case(node, options) for node in self._items(keys["cases"], "cases"))
-        if not cases:
-            raise self._error(keys["cases"], "there are no cases", WORDS[2])
-        names = [case.name for case in cases]
-        for at, case in enumerate(cases):
-            if case.name in names[:at]:
+        options = self._options(keys)
+        items = self._items(keys["cases"], "cases") if "cases" in keys else []
+        if not items:
+            raise self._error(keys.get("cases", root), "there are no cases", WORDS[2])
+        cases: dict[str, Case] = {}
+        for node in items:
+            case = self._case(node, options)
+            if case.name in cases:
                 raise ConfigError(f"{self.path}:{case.line}: there are two cases {case.name!r}", "rename one")
-        return cases
+            cases[case.name] = case
+        return tuple(cases.values())
 
     def _case(self, node: yaml.Node, options: Mapping[str, Any]) -> Case:
         keys = self._keys(node, (*_CASE_KEYS, *_PART_KEYS))
         if "name" not in keys:
             raise self._error(node, "a case has no name", "write name: and what it shows")
-        own = self._options(keys["options"]) if "options" in keys else {}
+        own = self._options(keys)
         error = self._text(keys["error"], "error") if "error" in keys else None
+        name = self._text(keys["name"], "name")
+        if "units" not in keys:
+            parts = [self._part(None, node, keys)]
+        elif beside := [key for key in _PART_KEYS if key in keys]:
+            raise self._error(keys[beside[0]], f"{beside[0]} stands beside units", "say it in each unit")
+        elif isinstance(units := keys["units"], yaml.MappingNode):
+            labels = self._keys(units, None)
+            parts = [self._part(label, each, self._keys(each, _UNIT_KEYS)) for label, each in labels.items()]
+        else:
+            parts = [self._part(None, each, self._keys(each, _UNIT_KEYS)) for each in self._items(units, "units")]
+        if not parts:
+            raise self._error(keys["units"], "there are no units", "write for example 2026-11-01: {given: ..}")
         return Case(
-            self._text(keys["name"], "name"),
+            name,
             _line(node),
-            self._parts(node, keys),
+            tuple(sorted(parts, key=lambda part: part.label or "")),
             {**options, **own},
             self._tables(keys) if "units" in keys else {},
             error,
             self._flag(keys, "ordered"),
             self._flag(keys, "check_expectations"),
-            self._number(keys["tolerance"], "tolerance") if "tolerance" in keys else 1e-9,
+            self._share(keys["tolerance"], "tolerance") if "tolerance" in keys else 1e-9,
         )
-
-    def _parts(self, node: yaml.Node, keys: Mapping[str, yaml.Node]) -> tuple[Part, ...]:
-        if "units" not in keys:
-            return (self._part(None, node, keys),)
-        if beside := [key for key in _PART_KEYS if key in keys]:
-            raise self._error(keys[beside[0]], f"{beside[0]} stands beside units", "say it in each unit")
-        units = keys["units"]
-        if isinstance(units, yaml.MappingNode):
-            labels = self._keys(units, None)
-            found = [self._part(label, each, self._keys(each, _UNIT_KEYS)) for label, each in labels.items()]
-        else:
-            found = [self._part(None, each, self._keys(each, _UNIT_KEYS)) for each in self._items(units, "units")]
-        if not found:
-            raise self._error(units, "there are no units", "write for example 2026-11-01: {given: ..}")
-        return tuple(sorted(found, key=lambda part: part.label or ""))
 
     def _part(self, label: str | None, node: yaml.Node, keys: Mapping[str, yaml.Node]) -> Part:
         if "given" not in keys:
@@ -103,7 +101,10 @@ class _Reader:
             return {}
         return {name: self._given(each, f"tables: {name}") for name, each in self._keys(keys["tables"], None).items()}
 
-    def _options(self, node: yaml.Node) -> dict[str, Any]:
+    def _options(self, above: Mapping[str, yaml.Node]) -> dict[str, Any]:
+        if "options" not in above:
+            return {}
+        node = above["options"]
         keys = self._keys(node, None)
         if own := next((key for key in _OF_THE_CASE if key in keys), None):
             raise self._error(keys[own], f"options: a case has its own {own}", "leave it out")
@@ -141,7 +142,11 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode) and kind_of(node) == "string" and node.value.strip():
             return CsvRows(node.value)
         if isinstance(node, yaml.SequenceNode):
-            return ListedRows(tuple(self._row(each, what) for each in node.value))
+            for row in node.value:
+                if not isinstance(row, yaml.MappingNode):
+                    wrong = f"a row of {what} must be a mapping, not {describe(row)}"
+                    raise self._error(row, wrong, "write {COLUMN: VALUE}")
+            return ListedRows(tuple(self._values(row, 0) for row in node.value))
         found = "an empty text" if isinstance(node, yaml.ScalarNode) and not node.value else describe(node)
         do = "write a list of mappings, [] for none, or CSV after |"
         raise self._error(node, f"{what} must be rows, not {found}", do)
@@ -159,10 +164,8 @@ class _Reader:
             raise self._error(node, f"there is no file {path}", "name it from the folder of this file")
         return path
 
-    def _row(self, node: yaml.Node, what: str) -> dict[str, Value]:
-        if not isinstance(node, yaml.MappingNode):
-            raise self._error(node, f"a row of {what} must be a mapping, not {describe(node)}", "write {COLUMN: VALUE}")
-        return {name: self._value(each, 0) for name, each in self._keys(node, None).items()}
+    def _values(self, node: yaml.Node, depth: int) -> dict[str, Value]:
+        return {name: self._value(each, depth) for name, each in self._keys(node, None).items()}
 
     def _value(self, node: yaml.Node, depth: int) -> Value:
         if depth > _DEEPEST:
@@ -170,7 +173,7 @@ class _Reader:
         if isinstance(node, yaml.SequenceNode):
             return [self._value(each, depth + 1) for each in node.value]
         if isinstance(node, yaml.MappingNode):
-            return {name: self._value(each, depth + 1) for name, each in self._keys(node, None).items()}
+            return self._values(node, depth + 1)
         kind = kind_of(node)
         return None if kind == "null" else Scalar(kind, str(node.value))
 
@@ -180,8 +183,14 @@ class _Reader:
         """Return the values of a mapping by key, each once; ``known``: the keys that it may have, None: any."""
         if not isinstance(node, yaml.MappingNode):
             raise self._error(node, f"this must be a mapping, not {describe(node)}", "write KEY: VALUE")
+        own = [pair for pair in node.value if pair[0].tag != _MERGE]
+        there, merged = {key.value for key, _ in own}, []
+        for _, base in (pair for pair in node.value if pair[0].tag == _MERGE):
+            if not isinstance(base, yaml.MappingNode) or base is node:
+                raise self._error(base, "<< merges a mapping", "write <<: *NAME")
+            merged += [pair for pair in base.value if pair[0].value not in there]
         found: dict[str, yaml.Node] = {}
-        for key_node, value in self._merged(node):
+        for key_node, value in (*own, *merged):
             key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else describe(key_node)
             if known is not None and key not in known:
                 raise self._error(key_node, f"unknown key {short(key)!r}", did_you_mean(key, known))
@@ -189,15 +198,6 @@ class _Reader:
                 raise self._error(key_node, f"key {short(key)!r} is given twice", "write it once")
             found[key] = value
         return found
-
-    def _merged(self, node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-        own = [pair for pair in node.value if pair[0].tag != "tag:yaml.org,2002:merge"]
-        yield from own
-        there = {key.value for key, _ in own}
-        for _, base in (pair for pair in node.value if pair[0].tag == "tag:yaml.org,2002:merge"):
-            if not isinstance(base, yaml.MappingNode) or base is node:
-                raise self._error(base, "<< merges a mapping", "write <<: *NAME")
-            yield from (pair for pair in base.value if pair[0].value not in there)
 
     def _items(self, node: yaml.Node, what: str) -> list[yaml.Node]:
         if not isinstance(node, yaml.SequenceNode):
@@ -217,7 +217,7 @@ class _Reader:
             raise self._error(node, f"{key} must be true or false, not {describe(node)}", "write true, or leave it out")
         return bool(yaml.SafeLoader.bool_values[node.value.lower()])
 
-    def _number(self, node: yaml.Node, what: str) -> float:
+    def _share(self, node: yaml.Node, what: str) -> float:
         found = float_of(str(node.value)) if isinstance(node, yaml.ScalarNode) else None
         if found is None or not 0 <= found < 1:
             raise self._error(node, f"{what} must be a share from 0 to 1, not {describe(node)}", "write 0.01 for 1 %")
