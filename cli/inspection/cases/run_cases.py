@@ -6,6 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -25,7 +26,7 @@ from ....windowing.language.enrichment import parse_enrichment, with_path
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.result_schema import MARK
 from ...console.messages import Messages
-from ...planning.request import JobRequest, StageRequest, request_of
+from ...planning.request import JobRequest, request_of
 from ...run.run_modes import local_context, run_request
 from ..results.result import StoredRows, open_result_folder, rejects_of
 from .case import Case, CsvRows, Part, Rows, Value, csv_rows, write_rows
@@ -72,14 +73,24 @@ def runs_of(file: JobFile, case: Case, folder: Path) -> list[Run]:
 def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared: Path | None = None) -> Run:
     """Return one run. ``shared``: the folder of the state that later runs go on from."""
     values = {**file.values, **case.options}
-    units = _units(case, values.get("unit", "day"))
+    kind = values.get("unit", "day")
+    units = [_unit(case, part, kind) for part in parts] if case.is_range else [None]
     delimiter = str(values.get("delimiter", ","))
     delimiter = delimiter if len(delimiter) == 1 else ","  # the job itself refuses one that is wrong
     inputs = _texts(values.get("input", "input"))
     # A path of the case for each input of the job; in a range with the part of it that names the unit.
     own = [f"{folder}/input-{at}" + (_below(path) if case.is_range else "") for at, path in enumerate(inputs)]
-    tables = _tables(case, folder, values)
-    placed = [_write(case, part, unit, inputs, own, delimiter) for part, unit in zip(parts, units, strict=True)]
+    enrichments = list(map(parse_enrichment, _texts(values.get("enrich", []))))
+    tables = _tables(case, folder, {each.name: each.path for each in enrichments})
+    placed = []
+    for part, unit in zip(parts, units, strict=True):
+        folders = list(own)
+        if unit is not None:
+            folders = [fill(path, unit) if has_date(path) else f"{path}/dt={unit.label}" for path in own]
+        for name, rows in part.given.items():
+            at, below = _place(case, name, inputs)
+            write_rows(rows, Path(folders[at]), below, delimiter)
+        placed.append(tuple(folders))
     for part, unit in zip(parts, units, strict=True):
         for name, rows in {**case.tables, **part.tables}.items():
             write_rows(rows, Path(fill(tables[name], unit) if unit else tables[name]), "rows", delimiter)
@@ -87,43 +98,31 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
     places = [str(folder / f"output-{at}") + ("/{date}" if case.is_range else "") for at in range(len(stages))]
     flags = {**case.options, "input": own, "output": places[-1], **_SHAPE}
     if tables:
-        found_tables = map(parse_enrichment, _texts(values["enrich"]))
-        flags["enrich"] = [str(with_path(each, tables.get(each.name, each.path))) for each in found_tables]
+        flags["enrich"] = [str(with_path(each, tables.get(each.name, each.path))) for each in enrichments]
     if "state" in values:
         flags["state"] = str((shared or folder) / "state")
     if case.is_range:
         found = [unit for unit in units if unit is not None]
-        after = unit_at(found[-1].ordinal + 1, values.get("unit", "day"))
-        flags |= {"start": found[0].label, "end": after.label}
-    request = request_of(make_job(flags, _in_folder(file, case, places), parse_schema))
+        flags |= {"start": found[0].label, "end": unit_at(found[-1].ordinal + 1, kind).label}
+    left_out = {"start", "end", "mode", "partition_by", "redo", "input", "output"}
+    left_out |= set() if case.checks_expectations else {"expect", "max_rejects"}
+    kept: dict[str, Any] = {key: value for key, value in file.values.items() if key not in left_out}
+    if "stages" in kept:
+        *before, last = [{k: v for k, v in stage.items() if k != "partition_by"} for stage in kept["stages"]]
+        between = [{**stage, **_BETWEEN, "output": place} for stage, place in zip(before, places, strict=False)]
+        kept["stages"] = [*between, {**last, **(_SHAPE if "output_format" in last else {})}]
+    request = request_of(make_job(flags, replace(file, values=kept), parse_schema))
     filled = [[fill(place, unit) if unit else place for place in places] for unit in units]
     return Run(request, tuple(parts), tuple(dict(zip(stages, each, strict=True)) for each in filled), tuple(placed))
 
 
-def _in_folder(file: JobFile, case: Case, places: Sequence[str]) -> JobFile:
-    left_out = {"start", "end", "mode", "partition_by", "redo", "input", "output"}
-    left_out |= set() if case.checks_expectations else {"expect", "max_rejects"}
-    values: dict[str, Any] = {key: value for key, value in file.values.items() if key not in left_out}
-    if "stages" in values:
-        *before, last = [{k: v for k, v in stage.items() if k != "partition_by"} for stage in values["stages"]]
-        between = [{**stage, **_BETWEEN, "output": place} for stage, place in zip(before, places, strict=False)]
-        values["stages"] = [*between, {**last, **(_SHAPE if "output_format" in last else {})}]
-    return replace(file, values=values)
-
-
-def _units(case: Case, kind: Kind) -> list[Unit | None]:
-    if not case.is_range:
-        return [None]
+def _unit(case: Case, part: Part, kind: Kind) -> Unit:
     if kind not in STEPS:
         raise ConfigError(f"unit cannot be {kind!r}", did_you_mean(kind, STEPS))
-    found: list[Unit | None] = []
-    for part in case.parts:
-        unit = unit_of(str(part.label), kind)
-        if unit is None:
-            do = f"write it as {_LABELS[kind]}"
-            raise ConfigError(f"case {case.name!r}: {part.label} is no {kind}", do)
-        found.append(unit)
-    return found
+    unit = unit_of(str(part.label), kind)
+    if unit is None:
+        raise ConfigError(f"case {case.name!r}: {part.label} is no {kind}", f"write it as {_LABELS[kind]}")
+    return unit
 
 
 _LABELS: Mapping[Kind, str] = {"hour": "2026-11-01T05", "day": "2026-11-01", "week": "2026-11-02 (a Monday)"}
@@ -147,19 +146,6 @@ def _below(path: str) -> str:
     return "/" + re.sub(r"[*?\[\]]", "x", found[0]).lstrip("/")
 
 
-def _write(
-    case: Case, part: Part, unit: Unit | None, inputs: Sequence[str], own: Sequence[str], delimiter: str
-) -> tuple[str, ...]:
-    """Write the rows that are given to a part; return the folders of its inputs."""
-    folders = list(own)
-    if unit is not None:
-        folders = [fill(path, unit) if has_date(path) else f"{path}/dt={unit.label}" for path in own]
-    for name, rows in part.given.items():
-        at, file = _place(case, name, inputs)
-        write_rows(rows, Path(folders[at]), file, delimiter)
-    return tuple(folders)
-
-
 def _place(case: Case, name: str, inputs: Sequence[str]) -> tuple[int, str]:
     if name in inputs:
         return inputs.index(name), "rows"
@@ -175,16 +161,18 @@ def _place(case: Case, name: str, inputs: Sequence[str]) -> tuple[int, str]:
 # Enrich tables
 
 
-def _tables(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return, by name, where the case has the rows of enrich tables; a table without rows is that of the job."""
-    named = {each.name: each for each in map(parse_enrichment, _texts(values.get("enrich", [])))}
-    given = {*case.tables, *(name for part in case.parts for name in part.tables)}
-    for name in sorted(given):
-        if name not in named:
+def _tables(case: Case, folder: Path, paths: Mapping[str, str]) -> dict[str, str]:
+    """Return, by name, where the case has the rows of enrich tables; a table without rows is that of the job.
+
+    ``paths``: where the job has each of its tables.
+    """
+    given = sorted({*case.tables, *(name for part in case.parts for name in part.tables)})
+    for name in given:
+        if name not in paths:
             what = f"case {case.name!r}: the job has no enrich table {name!r}"
-            raise ConfigError(what, did_you_mean(name, named) if named else "leave it out")
-    below = {name: _below(named[name].path) if case.is_range else "" for name in given}
-    return {name: f"{folder}/table-{at}{below[name]}" for at, name in enumerate(sorted(given))}
+            raise ConfigError(what, did_you_mean(name, paths) if paths else "leave it out")
+    below = [_below(paths[name]) if case.is_range else "" for name in given]
+    return {name: f"{folder}/table-{at}{part}" for at, (name, part) in enumerate(zip(given, below, strict=True))}
 
 
 # The windows over the rows of a case, drawn as in notebooks, for the first window that is not as expected.
@@ -204,46 +192,34 @@ def draw_mismatch(run: Run, found: Sequence[tuple[Part, str, Mismatch]]) -> str 
     if first is None:
         return None
     part, stage, mismatch = first
+    number = run.parts.index(part)
+    places = list(run.outputs[number])
+    request = run.request.stages[at := places.index(stage)]
+    own, options, marks = request.stage, request.options, None
+    given: dict[str, Any] = {name: getattr(options, name) for name in _AS_THEY_ARE}
+    given |= {name: getattr(own, name) for name in _AS_TEXTS} | {"limit": _MOST_ROWS, "limit_keys": 5, "key": own.key}
+    given["order_by"] = "arrival" if own.order_by == ("arrival",) else own.order_by
+    given["at_end"] = "flush" if options.at_end == "hold" else options.at_end  # what is open is drawn as such
+    if options.origin:
+        given["origin"] = options.origin
     try:
-        number = run.parts.index(part)
-        at = list(run.outputs[number]).index(stage)
-        request = run.request.stages[at]
         if at == 0:
             rows, marks = _input_rows(run, number)
         else:
-            rows, marks = _table(open_result_folder(list(run.outputs[number].values())[at - 1]).rows), None
-        return str(draw(rows, request.spec, **_options(request, marks), **_chosen(request, rows, mismatch)))
+            rows = _table(open_result_folder(run.outputs[number][places[at - 1]]).rows)
+        given["marks"] = marks if own.marks in ("auto", "files") else None if own.marks == "none" else own.marks
+        # The key of the first row that differs, where its texts fit the types of the key.
+        if own.key and mismatch.pairs and set(own.key) <= {*mismatch.columns} & {*rows.column_names}:
+            texts = dict(
+                zip(mismatch.columns, mismatch.pairs[0].found or mismatch.pairs[0].expected or (), strict=True)
+            )
+            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                types = {name: rows.schema.field(name).type for name in own.key}
+                only = {name: pa.scalar(texts[name]).cast(kind).as_py() for name, kind in types.items()}
+                given |= {"only": only, "limit_keys": 1}
+        return str(draw(rows, request.spec, **given))
     except WincliError:
         return None  # the drawing is an extra: the rows that differ are listed without it
-
-
-def _options(request: StageRequest, marks: Sequence[int] | None) -> dict[str, Any]:
-    """Return the arguments of a drawing that the options of a stage are; what is open at the end is drawn as such."""
-    stage, options = request.stage, request.options
-    given = {name: getattr(options, name) for name in _AS_THEY_ARE}
-    given |= {name: getattr(stage, name) for name in _AS_TEXTS}
-    given["key"] = stage.key
-    given["order_by"] = "arrival" if stage.order_by == ("arrival",) else stage.order_by
-    given["at_end"] = "flush" if options.at_end == "hold" else options.at_end
-    given["marks"] = marks if stage.marks in ("auto", "files") else None if stage.marks == "none" else stage.marks
-    if options.origin:
-        given["origin"] = options.origin
-    return given
-
-
-def _chosen(request: StageRequest, rows: pa.Table, mismatch: Mismatch) -> dict[str, Any]:
-    """Return which key is drawn: that of the first row that differs, where its texts fit the types of the key."""
-    chosen: dict[str, Any] = {"limit": _MOST_ROWS, "limit_keys": 1 if request.stage.key else 5}
-    key = request.stage.key
-    if not key or not mismatch.pairs or not set(key) <= {*mismatch.columns} or not set(key) <= {*rows.column_names}:
-        return chosen | {"limit_keys": 5}
-    pair = mismatch.pairs[0]
-    texts = dict(zip(mismatch.columns, pair.found or pair.expected or (), strict=True))
-    try:
-        only = {name: pa.scalar(texts[name]).cast(rows.schema.field(name).type).as_py() for name in key}
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return chosen | {"limit_keys": 5}
-    return chosen | {"only": only}
 
 
 def _input_rows(run: Run, number: int) -> tuple[pa.Table, list[int] | None]:
@@ -278,12 +254,22 @@ def run_case(file: JobFile, case: Case) -> CaseOutcome:
         error, mismatches, drawing = None, [], None
         try:
             runs = runs_of(file, case, folder)
-            error = _run_all(runs, case)
-            if error is None and case.error is None:
+            failure: WincliError | None = None
+            try:
                 for run in runs:
-                    found = list(_mismatches(run, case))
-                    drawing = drawing or draw_mismatch(run, found)
-                    mismatches += [mismatch for _, _, mismatch in found]
+                    run_request(run.request, local_context(Messages(-1)))
+            except WincliError as raised:
+                if case.error is None:
+                    raise
+                failure = raised
+            if failure is not None and str(case.error) not in str(failure):
+                error = f"it fails with another error than {case.error!r}: {failure}"
+            elif failure is None and case.error is not None:
+                error = f"it does not fail, and the error {case.error!r} is expected"
+            for run in runs if case.error is None else ():
+                found = list(_mismatches(run, case))
+                drawing = drawing or draw_mismatch(run, found)
+                mismatches += [mismatch for _, _, mismatch in found]
         except WincliError as wrong:
             error = str(wrong)
         seconds = time.perf_counter() - began
@@ -298,18 +284,6 @@ def windows_of(file: JobFile, case: Case) -> pa.Table:
         for run in runs:
             run_request(run.request, local_context(Messages(-1)))
         return _windows(list(runs[-1].outputs[-1].values())[-1])
-
-
-def _run_all(runs: Sequence[Run], case: Case) -> str | None:
-    """Do the runs; return what is wrong with how they ended, in words, or None."""
-    try:
-        for run in runs:
-            run_request(run.request, local_context(Messages(-1)))
-    except WincliError as error:
-        if case.error is None:
-            raise
-        return None if case.error in str(error) else f"it fails with another error than {case.error!r}: {error}"
-    return None if case.error is None else f"it does not fail, and the error {case.error!r} is expected"
 
 
 def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
@@ -360,18 +334,14 @@ def _rejects(outputs: Mapping[str, str]) -> pa.Table:
             columns["file"] = pc.replace_substring_regex(columns["file"], _IN_FOLDER, "")
             if pa.types.is_struct(row.type):
                 names = [field.name for field in row.type if field.name != "reason"]
-                columns |= {name: _as_times(pc.struct_field(row, name)) for name in names}
+                columns |= {name: pc.struct_field(row, name) for name in names}
+                for name in names:
+                    if pa.types.is_string(columns[name].type):  # rejects are stored as JSON, which has no times
+                        kind = type_of(kind_of_texts(pa.chunked_array([columns[name]])))
+                        columns[name] = columns[name].cast(kind) if pa.types.is_temporal(kind) else columns[name]
             found.append(pa.table(columns))
     return pa.concat_tables(found, promote_options="permissive") if found else pa.table({})
 
 
 def _table(stored: StoredRows) -> pa.Table:
     return pa.concat_tables([stored.schema.empty_table(), *stored.tables()])
-
-
-def _as_times(column: pa.Array) -> pa.Array:
-    """Return times for a column of texts that all are times: rejects are stored as JSON."""
-    if not pa.types.is_string(column.type):
-        return column
-    kind = type_of(kind_of_texts(pa.chunked_array([column])))
-    return column.cast(kind) if pa.types.is_temporal(kind) else column

@@ -36,7 +36,7 @@ from ..cases.command import cases_beside, headline
 from ..cases.compare import text_of_found
 from ..cases.parser import read_cases
 from ..cases.run_cases import run_case, windows_of
-from .proposal import FILE, Proposal, SessionGap, key_codes, propose
+from .proposal import FILE, Proposal, key_codes, propose
 from .sample import Sample, take_sample
 from .times import in_words, spec_text, type_word
 
@@ -123,7 +123,17 @@ def window_words(proposal: Proposal) -> Iterator[str]:
     if gaps is None:
         return
     if session is not None:
-        yield from _session_words(session, proposal)
+        yield (
+            f"A session ends where nothing comes for {in_words(session.micros)}: in the valley between the times "
+            f"inside of sessions, most often about {in_words(session.short)}, and between them, about "
+            f"{in_words(session.long)}."
+        )
+        yield (
+            f"That makes {count_of(session.sessions, 'session')} of {count_of(gaps.rows, 'row')}. With 20 % more "
+            f"({spec_text(int(session.micros * 1.2))}) {_percent(session.moved_longer)} of the rows would move to "
+            f"another session, with 20 % less ({spec_text(int(session.micros * 0.8))}) "
+            f"{_percent(session.moved_shorter)}."
+        )
     elif gaps.usual is not None:
         yield (
             f"Rows come every {in_words(gaps.usual)} ({_percent(gaps.share)} of them), so windows lie on the clock, "
@@ -140,19 +150,6 @@ def window_words(proposal: Proposal) -> Iterator[str]:
     if gaps.usual is None and len(gaps.between):
         of_a_key = " of a key" if proposal.key else ""
         yield f"The longest time without a row{of_a_key} is {in_words(gaps.longest)}, from {_instant(gaps.longest_at)}."
-
-
-def _session_words(session: SessionGap, proposal: Proposal) -> Iterator[str]:
-    yield (
-        f"A session ends where nothing comes for {in_words(session.micros)}: in the valley between the times inside of "
-        f"sessions, most often about {in_words(session.short)}, and between them, about {in_words(session.long)}."
-    )
-    rows = 0 if proposal.gaps is None else proposal.gaps.rows
-    yield (
-        f"That makes {count_of(session.sessions, 'session')} of {count_of(rows, 'row')}. With 20 % more "
-        f"({spec_text(int(session.micros * 1.2))}) {_percent(session.moved_longer)} of the rows would move to another "
-        f"session, with 20 % less ({spec_text(int(session.micros * 0.8))}) {_percent(session.moved_shorter)}."
-    )
 
 
 def _percent(share: float) -> str:
@@ -178,13 +175,10 @@ def job_text(proposal: Proposal, name: str) -> str:
 def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
     what = "Sessions" if proposal.session is not None else "Windows"
     yield from comment([f"{what} over {shown(proposal.inputs[0])}, proposed from {proposal.sample.extent}."])
-    yield "#"
-    yield f"#   wincli test {name}"
-    yield f"#   wincli run {name}"
-    yield "#"
+    yield from ("#", f"#   wincli test {name}", f"#   wincli run {name}", "#")
     yield from comment(["A proposal knows the rows and not what they mean: change what you know better."])
     yield ""
-    options = proposal.sample.options
+    options, times = proposal.sample.options, proposal.times
     inputs = list(map(redacted_path, proposal.inputs))
     if inputs != list(proposal.inputs):
         yield from comment(["Its secrets are left out: keep them in the environment, or write ${NAME} for each."])
@@ -195,7 +189,13 @@ def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
     if options.delimiter != ",":
         yield f"delimiter: {scalar(options.delimiter)}"
     yield ""
-    yield from _time_lines(proposal)
+    yield from comment(time_words(proposal))
+    yield from _mapping_lines("schema", proposal.types)
+    yield from comment(type_words(proposal))
+    if times is not None:
+        yield from _mapping_lines("let", {} if times.let is None else {times.column: times.let})
+        yield from comment(order_words(proposal))
+        yield f"order_by: {scalar(column_text(times.column))}"
     yield ""
     yield from comment(key_words(proposal))
     if proposal.key:
@@ -203,21 +203,7 @@ def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
     yield ""
     yield from comment(window_words(proposal))
     yield f"window: {scalar(proposal.window)}"
-    yield "agg:"
-    yield from (f"  {scalar(each)}: {scalar(call)}" for each, call in aggregates(proposal).items())
-
-
-def _time_lines(proposal: Proposal) -> Iterator[str]:
-    times = proposal.times
-    yield from comment(time_words(proposal))
-    yield from _mapping_lines("schema", proposal.types)
-    yield from comment(type_words(proposal))
-    if times is None:
-        return
-    if times.let is not None:
-        yield from _mapping_lines("let", {times.column: times.let})
-    yield from comment(order_words(proposal))
-    yield f"order_by: {scalar(column_text(times.column))}"
+    yield from _mapping_lines("agg", aggregates(proposal))
 
 
 def aggregates(proposal: Proposal) -> dict[str, str]:
@@ -280,14 +266,25 @@ def case_text(proposal: Proposal, job: Path, job_name: str) -> str:
     options: dict[str, Any] = {"schema": types} if types else {}
     if len(list(csv.reader(io.StringIO(given)))) != len(given.splitlines()):
         options["multiline"] = True
-    name = _file_name(proposal, int(at[0]))
+    # The name under which the rows are given: their file, where its name is the key.
+    name = proposal.inputs[0] if len(proposal.inputs) > 1 else ""
+    if FILE in proposal.key:
+        file = sample.names[int(sample.file[at[0]])]
+        name = f"{name.rstrip('/')}/{file}" if name else file
     quoted = ['"' + column.replace('"', '""') + f'":{text}' for column, text in types.items()]
     flags = {**options, "schema": ", ".join(quoted)} if types else options
     case = Case("rows of the log", 1, (Part(None, 1, {name: CsvRows(given)}),), flags)
     windows = windows_of(read_job_file(str(job)), case)
-    key = [name for name in proposal.key if name != FILE]
-    names = [name for name in (*key, *_SHOWN, *aggregates(proposal)) if name in windows.column_names]
-    text = "\n".join(_lines(job_name, given, name, options, _as_csv(names, windows, proposal.sample))) + "\n"
+    key = [each for each in proposal.key if each != FILE]
+    names = [each for each in (*key, *_SHOWN, *aggregates(proposal)) if each in windows.column_names]
+    says = f"Cases of {shown(job_name)}: rows that are given, and the windows that must come of them."
+    lines = [*comment([says]), "#", f"#   wincli test {shown(job_name)}", "", "cases:", "  - name: rows of the log"]
+    if options:
+        lines += ["    options:", *(["      multiline: true"] if "multiline" in options else [])]
+        lines += [f"      {line}" for line in _mapping_lines("schema", types)]
+    lines += ["    given:", *_block(f"      {scalar(name)}:", given, 8)] if name else _block("    given:", given, 6)
+    lines += _block("    expect:", _as_csv(names, windows, sample), 6)
+    text = "\n".join(lines) + "\n"
     # Read the case back and run it: what is written must pass.
     path = Path(cases_beside(str(job)))
     path.write_text(text, encoding="utf-8")
@@ -340,31 +337,6 @@ def _raw(sample: Sample, columns: Sequence[str], at: np.ndarray) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def _file_name(proposal: Proposal, row: int) -> str:
-    """Return the name under which the rows are given: their file, where its name is the key."""
-    name = proposal.inputs[0] if len(proposal.inputs) > 1 else ""
-    if FILE not in proposal.key:
-        return name
-    file = proposal.sample.names[int(proposal.sample.file[row])]
-    return f"{name.rstrip('/')}/{file}" if name else file
-
-
-def _lines(job: str, given: str, name: str, options: Mapping[str, Any], expected: str) -> list[str]:
-    job = shown(job)
-    lines = [*comment([f"Cases of {job}: rows that are given, and the windows that must come of them."]), "#"]
-    lines += [f"#   wincli test {job}", "", "cases:", "  - name: rows of the log"]
-    if options:
-        lines += ["    options:"]
-        lines += ["      multiline: true"] if "multiline" in options else []
-        lines += ["      schema:"] if "schema" in options else []
-        lines += [f"        {scalar(each)}: {scalar(text)}" for each, text in options.get("schema", {}).items()]
-    if name:
-        lines += ["    given:", *_block(f"      {scalar(name)}:", given, 8)]
-    else:
-        lines += _block("    given:", given, 6)
-    return [*lines, *_block("    expect:", expected, 6)]
-
-
 def _block(key: str, text: str, indent: int) -> list[str]:
     """Return a text below its key; one that would not be read back as it is stands in quotes."""
     if text[:1].isspace() or not all(letter.isprintable() or letter == "\n" for letter in text):
@@ -390,7 +362,13 @@ def init_job(
     """
     if PIPE in paths:
         raise ConfigError("init reads an input more than once, and stdin can be read once", "write it to a file first")
-    files = () if target is None else _files(target, is_forced)
+    names = () if target is None else (target, cases_beside(target))
+    files = [SideFile("-o", name, "a job", _NAME, lambda _: is_forced) for name in names]
+    for file in files:  # what is there is replaced only where the user says so
+        if not is_forced and os.path.lexists(file.name):
+            raise ConfigError(f"{printable(file.name)} is there already", "name another file with -o, or say --force")
+    if target is not None and not target.lower().endswith((".yaml", ".yml")):
+        raise ConfigError(f"-o {printable(target)}: a job file is known by its ending", f"name one such as {_NAME}")
     check_side_files(files, [("the input", path) for path in paths])
     with tempfile.TemporaryDirectory(prefix="wincli-init-") as name:
         folder = Path(name)
@@ -405,22 +383,6 @@ def init_job(
         return OK
     for file, text in zip(files, (job, cases), strict=True):
         write_side_file(file, text)
-    _print(proposal, target)
-    return OK
-
-
-def _files(target: str, is_forced: bool) -> tuple[SideFile, SideFile]:
-    """Return the file of the job and that of its cases; what is there is replaced only where the user says so."""
-    job, cases = (SideFile("-o", name, "a job", _NAME, lambda _: is_forced) for name in (target, cases_beside(target)))
-    for file in (job, cases):
-        if not is_forced and os.path.lexists(file.name):
-            raise ConfigError(f"{printable(file.name)} is there already", "name another file with -o, or say --force")
-    if not target.lower().endswith((".yaml", ".yml")):
-        raise ConfigError(f"-o {printable(target)}: a job file is known by its ending", f"name one such as {_NAME}")
-    return job, cases
-
-
-def _print(proposal: Proposal, target: str) -> None:
     width = min(terminal_width() or _WIDTH, _WIDTH)
     say(redacted(shown(f"{proposal.inputs[0]}: {proposal.sample.extent}")))
     sections = (
@@ -431,7 +393,7 @@ def _print(proposal: Proposal, target: str) -> None:
         ("window", [shown(proposal.window)]),
     )
     for label, sentences in sections:
-        text = redacted(shown(" ".join(sentences)))
-        if text:
+        if text := redacted(shown(" ".join(sentences))):
             say(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
     say(shown(f"{target} and {cases_beside(target)} are written; next: wincli test {target}"))
+    return OK

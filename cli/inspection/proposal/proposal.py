@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -64,7 +64,23 @@ class KeyColumn:
 
 def find_keys(sample: Sample, taken: Sequence[str]) -> list[KeyColumn]:
     """Return the columns that may be the key, the most likely first. ``taken``: the columns that give the time."""
-    found = [*_series(sample), *_columns(sample, taken)]
+    found: list[tuple[int, KeyColumn]] = []
+    texts = [sample.rows[f.name] for f in sample.rows.schema if pa.types.is_string(f.type)]
+    words = (pc.match_substring_regex(column.slice(0, 1000), "[A-Za-z]{4}") for column in texts)  # others are times
+    has_words = any(pc.any(each).as_py() for each in words)
+    if len(sample.names) > 1 and not has_words and FILE not in sample.rows.column_names:
+        # Several files hold nothing but times and numbers: then each is a series of its own.
+        found.append((_LIKELY, KeyColumn(FILE, len(sample.names), is_likely=True)))
+    for name in sample.rows.column_names:
+        kind, column = sample.rows.schema.field(name).type, sample.rows[name]
+        score = _score(name, kind)
+        if name in taken or score is None or column.null_count > len(column) // 2:
+            continue
+        values = pc.count_distinct(column).as_py()
+        if not 2 <= values <= max(2, len(column) // _LEAST_ROWS):
+            continue
+        if not _is_text(kind) or (pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py() or 0.0) <= _LONGEST:
+            found.append((score, KeyColumn(name, values, score >= _LIKELY)))
     rows = np.log(sample.rows.num_rows)
     # Of equals that which divides the rows best: best are as many values as the square root of the rows.
     in_turn = sorted(found, key=lambda one: (-one[0], abs(np.log(one[1].values) - rows / 2)))
@@ -84,28 +100,6 @@ def key_codes(sample: Sample, key: Sequence[str]) -> np.ndarray:
             gone |= own < 0
         _, codes = np.unique(codes * (int(own.max(initial=0)) + 2) + own + 1, return_inverse=True)
     return np.where(gone, -1, codes)
-
-
-def _series(sample: Sample) -> Iterator[tuple[int, KeyColumn]]:
-    """Yield the file, where several files hold nothing but times and numbers: then each is a series of its own."""
-    texts = [sample.rows[f.name] for f in sample.rows.schema if pa.types.is_string(f.type)]
-    words = (pc.match_substring_regex(column.slice(0, 1000), "[A-Za-z]{4}") for column in texts)  # others are times
-    has_words = any(pc.any(each).as_py() for each in words)
-    if len(sample.names) > 1 and not has_words and FILE not in sample.rows.column_names:
-        yield _LIKELY, KeyColumn(FILE, len(sample.names), is_likely=True)
-
-
-def _columns(sample: Sample, taken: Sequence[str]) -> Iterator[tuple[int, KeyColumn]]:
-    for name in sample.rows.column_names:
-        kind, column = sample.rows.schema.field(name).type, sample.rows[name]
-        score = _score(name, kind)
-        if name in taken or score is None or column.null_count > len(column) // 2:
-            continue
-        values = pc.count_distinct(column).as_py()
-        if not 2 <= values <= max(2, len(column) // _LEAST_ROWS):
-            continue
-        if not _is_text(kind) or (pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py() or 0.0) <= _LONGEST:
-            yield score, KeyColumn(name, values, score >= _LIKELY)
 
 
 def _score(name: str, kind: pa.DataType) -> int | None:
@@ -222,17 +216,15 @@ def _valleys(smooth: Floats, counts: Floats) -> list[tuple[float, int, int]]:
             depth = float(np.log((lower + 0.5) / (smooth[at] + 0.5)))
             found.append((depth, at, int(smooth[:at].argmax()), at + 1 + int(smooth[at + 1 :].argmax())))
     in_turn = sorted(found, key=lambda valley: -valley[0])
-    return [(_middle(smooth, at), short, long) for _, at, short, long in in_turn]
-
-
-def _middle(smooth: Floats, at: int) -> float:
-    """Return the middle of the floor of a valley: the places around ``at`` that are as low."""
-    low = high = at
-    while low > 0 and smooth[low - 1] <= smooth[at] + 1e-9:
-        low -= 1
-    while high < len(smooth) - 1 and smooth[high + 1] <= smooth[at] + 1e-9:
-        high += 1
-    return (low + high) / 2
+    places = []
+    for _, at, short, long in in_turn:  # the middle of the floor: the places around ``at`` that are as low
+        low = high = at
+        while low > 0 and smooth[low - 1] <= smooth[at] + 1e-9:
+            low -= 1
+        while high < len(smooth) - 1 and smooth[high + 1] <= smooth[at] + 1e-9:
+            high += 1
+        places.append(((low + high) / 2, short, long))
+    return places
 
 
 _ROWS_IN_A_WINDOW = 12
@@ -293,7 +285,12 @@ def propose(inputs: Sequence[str], sample: Sample, time: str | None, key: Sequen
     ``time``: the column that the user says is the time. ``key``: the columns that the user says are the key; None:
     unsaid. Raises `ConfigError` for a column that is not there, and `InputError` where ``time`` is no time.
     """
-    _check((*([time] if time else []), *(name for name in key or () if name != FILE)), sample)
+    known = sample.rows.column_names
+    for name in (*([time] if time else []), *(name for name in key or () if name != FILE)):
+        if name not in known:
+            raise ConfigError(f"there is no column {name!r}", did_you_mean(name, known))
+        if pa.types.is_nested(kind := sample.rows.schema.field(name).type):
+            raise ConfigError(f"column {name!r} is {kind}, which holds several values", "name a column with one")
     found = find_times(sample, time)
     if time is not None and not found:
         examples = ", ".join(repr(str(value)) for value in sample.rows[time].slice(0, 3).to_pylist())
@@ -302,22 +299,25 @@ def propose(inputs: Sequence[str], sample: Sample, time: str | None, key: Sequen
     candidates = find_keys(sample, [name for each in found for name in each.inputs])
     chosen = tuple(key) if key is not None else tuple(each.name for each in candidates[:1] if each.is_likely)
     others = tuple({each.column: each for each in found[1:] if times and each.column not in times.inputs}.values())
-    plain = Proposal(
-        tuple(inputs), "", sample, times, others, chosen, tuple(candidates), None, None, None, f"count({_COUNT})",
-        _measures(sample, times, chosen),
+    order = gaps = session = None
+    window, step = f"count({_COUNT})", 1
+    if times is not None:
+        ordered = order_rows(sample, times, key_codes(sample, chosen))
+        order, gaps = look_at_order(sample, times, ordered, FILE in chosen), look_at_gaps(ordered)
+        session = find_session_gap(ordered) if gaps.usual is None and not times.is_date else None
+        step = 86_400_000_000 if times.is_date else _grid(gaps, ordered)
+        window = f"time({spec_text(step)})"
+        if session is not None:
+            window = f"gap({column_text(times.column)}, {spec_text(session.micros)})"
+    name = PurePosixPath(inputs[0].rstrip("/")).name.partition(".")[0]
+    stem = re.sub(r"\W+", "_", name).strip("_") or "log"
+    base = f"{stem}_{'sessions' if session is not None else 'windows'}"
+    free = (f"{base}_{number}" if number else base for number in range(1000))
+    output = next((each for each in free if not os.path.exists(each)), base)  # noqa: PTH110 - no error for a long name
+    return Proposal(
+        tuple(inputs), output, sample, times, others, chosen, tuple(candidates), order, gaps, session, window,
+        _measures(sample, times, chosen), step,
     )  # fmt: skip
-    timed = plain if times is None else _with_window(plain, times, key_codes(sample, chosen))
-    return replace(timed, output=_output(inputs[0], timed))
-
-
-def _with_window(plain: Proposal, times: RowTimes, codes: npt.NDArray[np.int64]) -> Proposal:
-    ordered = order_rows(plain.sample, times, codes)
-    gaps = look_at_gaps(ordered)
-    session = find_session_gap(ordered) if gaps.usual is None and not times.is_date else None
-    clock, step = column_text(times.column), 86_400_000_000 if times.is_date else _grid(gaps, ordered)
-    window = f"time({spec_text(step)})" if session is None else f"gap({clock}, {spec_text(session.micros)})"
-    order = look_at_order(plain.sample, times, ordered, FILE in plain.key)
-    return replace(plain, order=order, gaps=gaps, session=session, window=window, step=step)
 
 
 def _grid(gaps: Gaps, ordered: RowsInOrder) -> int:
@@ -345,20 +345,3 @@ def _is_measure(field: pa.Field, sample: Sample) -> bool:
         return False
     values = sample.rows[field.name].slice(0, 10_000).drop_null().to_numpy()
     return not (len(values) > 1 and bool((np.diff(values.astype(np.float64)) == 1).all()))  # a number of the line
-
-
-def _check(names: Sequence[str], sample: Sample) -> None:
-    known = sample.rows.column_names
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"there is no column {name!r}", did_you_mean(name, known))
-        if pa.types.is_nested(kind := sample.rows.schema.field(name).type):
-            raise ConfigError(f"column {name!r} is {kind}, which holds several values", "name a column with one")
-
-
-def _output(path: str, proposal: Proposal) -> str:
-    name = PurePosixPath(path.rstrip("/")).name.partition(".")[0]
-    stem = re.sub(r"\W+", "_", name).strip("_") or "log"
-    base = f"{stem}_{'sessions' if proposal.session is not None else 'windows'}"
-    there = (f"{base}_{number}" if number else base for number in range(1000))
-    return next((each for each in there if not os.path.exists(each)), base)  # noqa: PTH110 - no error for a long name

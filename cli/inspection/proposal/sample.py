@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -74,12 +74,27 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     Raises `InputError` where an input is missing, empty or cannot be read, and as `open_source` does.
     """
     files = list_files(paths, options.bases, skip_unreadable=options.skip_unreadable).files
-    is_text = bool(files) and _is_text(files[0], options)
+    form = file_format(options.format) if options.format != "auto" else None
+    if form is None and files:
+        form = SUFFIXES.get(_plain(files[0]).suffix)
+    is_text = bool(files) and form is not None and FORMATS[form].is_text
     lengths = (file.size * (_COMPRESSION if _is_compressed(file.place.path) else 1) for file in files)
     is_large = is_text and sum(lengths) > MOST_TEXT
     chosen = [files[at] for at in _evenly(len(files))] if is_large else files
-    read_paths = _heads(chosen, folder) if is_large else list(paths)
-    source, options = _open(read_paths, options, is_text)
+    for file in chosen if is_large else ():  # the heads of large files
+        target = folder / PurePosixPath(file.below or "rows").with_name(_plain(file).name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with input_errors(file.place.shown), file.place.open_stream() as stream:
+            head = stream.read(MOST_TEXT // len(chosen))
+        target.write_bytes(head[: head.rfind(b"\n") + 1] or head)
+    read_paths = [str(folder)] if is_large else list(paths)
+    source = open_source(read_paths, options, LocalExecutor())
+    if is_text and len(source.schema.names) == 1 and options.delimiter == ",":
+        # CSV in one column is tried with other delimiters, if its name has one of them.
+        delimiter = next((each for each in _DELIMITERS if each in source.schema.names[0]), None)
+        if delimiter is not None:
+            options = replace(options, delimiter=delimiter)
+            source = open_source(read_paths, options, LocalExecutor())
     lots = _read(source)
     table = pa.concat_tables([source.schema.empty_table(), *(lot.rows for lot in lots)])
     if not table.num_rows:
@@ -88,7 +103,15 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
     named = [name for name in table.column_names if "\n" not in name and not (is_stream and name.startswith("_"))]
     written = max((file.mtime for file in files if file.mtime), default=None)
     newest = None if written is None else dt.datetime.fromisoformat(written).astimezone(dt.UTC).replace(tzinfo=None)
-    is_whole = not is_large and table.num_rows == sum(split.rows for split in source.splits)
+    total, rows, of_files = sum(split.rows for split in source.splits), table.num_rows, count_of(len(files), "file")
+    is_whole = not is_large and rows == total
+    if is_whole:
+        extent = f"all {count_of(rows, 'row')} of {of_files}"
+    elif is_large:
+        extent = f"the first {count_of(rows, 'row')} of {len(chosen)} of {of_files}"
+        extent += f", which hold {sum(file.size for file in files) / (1 << 20):,.0f} MiB"
+    else:
+        extent = f"{count_of(rows, 'row')} of {total:,}: the first of {min(MOST_FILES, len(files))} of {of_files}"
     return Sample(
         source,
         tuple(read_paths),
@@ -99,7 +122,7 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
         source.names,
         is_text,
         is_whole,
-        _extent(table.num_rows, source, files, chosen, is_large, is_whole),
+        extent,
         newest,
         options,
     )
@@ -109,35 +132,9 @@ def _is_compressed(path: str) -> bool:
     return PurePosixPath(path.lower()).suffix in COMPRESSIONS
 
 
-def _is_text(file: ListedFile, options: ReadOptions) -> bool:
-    form = file_format(options.format) if options.format != "auto" else SUFFIXES.get(_plain(file).suffix)
-    return form is not None and FORMATS[form].is_text
-
-
 def _plain(file: ListedFile) -> PurePosixPath:
     name = PurePosixPath(PurePosixPath(file.below or file.place.path).name.lower())
     return PurePosixPath(name.stem) if _is_compressed(name.name) else name
-
-
-def _open(paths: Sequence[str], options: ReadOptions, is_text: bool) -> tuple[FileSource, ReadOptions]:
-    """Open an input; CSV in one column is tried with other delimiters, if its name has one of them."""
-    source = open_source(paths, options, LocalExecutor())
-    if is_text and len(source.schema.names) == 1 and options.delimiter == ",":
-        for delimiter in _DELIMITERS:
-            if delimiter in source.schema.names[0]:
-                options = replace(options, delimiter=delimiter)
-                return open_source(paths, options, LocalExecutor()), options
-    return source, options
-
-
-def _heads(files: Sequence[ListedFile], folder: Path) -> list[str]:
-    for file in files:
-        target = folder / PurePosixPath(file.below or "rows").with_name(_plain(file).name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with input_errors(file.place.shown), file.place.open_stream() as stream:
-            head = stream.read(MOST_TEXT // len(files))
-        target.write_bytes(head[: head.rfind(b"\n") + 1] or head)
-    return [str(folder)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +163,12 @@ def _read(source: FileSource) -> list[_Lot]:
     found, left = [], MOST_BYTES
     for run, file in enumerate(in_files):
         held = 0
-        for rows, pos in _rows_of(source, file):
-            taken = rows.slice(0, most - held)
+        parts = (part for split in source.splits if split.file == file for part in source.parts_of(split))
+        for part in parts:
+            batch = source.read(part, source.schema.names)
+            taken = batch.rows.slice(0, most - held)
             held, left = held + taken.num_rows, left - taken.nbytes
-            found.append(_Lot(taken, pos[: taken.num_rows], run, file))
+            found.append(_Lot(taken, batch.pos[: taken.num_rows], run, file))
             if held >= most or left < 0:
                 break
     return found
@@ -177,30 +176,3 @@ def _read(source: FileSource) -> list[_Lot]:
 
 def _evenly(count: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
-
-
-def _rows_of(source: FileSource, file: int) -> Iterator[tuple[pa.Table, Int64s]]:
-    for split in source.splits:
-        if split.file == file:
-            for part in source.parts_of(split):
-                batch = source.read(part, source.schema.names)
-                yield batch.rows, batch.pos
-
-
-def _extent(
-    rows: int,
-    source: FileSource,
-    files: Sequence[ListedFile],
-    chosen: Sequence[ListedFile],
-    is_large: bool,
-    is_whole: bool,
-) -> str:
-    if is_whole:
-        return f"all {count_of(rows, 'row')} of {count_of(len(files), 'file')}"
-    if is_large:
-        of = sum(file.size for file in files)
-        words = f"the first {count_of(rows, 'row')} of {len(chosen)} of {count_of(len(files), 'file')}"
-        return f"{words}, which hold {of / (1 << 20):,.0f} MiB"
-    total = sum(split.rows for split in source.splits)
-    read = min(MOST_FILES, len(files))
-    return f"{count_of(rows, 'row')} of {total:,}: the first of {read} of {count_of(len(files), 'file')}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....readers.time_hints import Guess, free_name, layouts_of, time_guesses
+from ....readers.time_hints import free_name, layouts_of, time_guesses
 from ....readers.values.casts import convert
 from ....readers.values.time_formats import compile_format, missing_part
 from ....readers.values.types import column_type
@@ -73,8 +73,13 @@ def find_times(sample: Sample, named: str | None) -> list[RowTimes]:
 
     ``named``: the column that the user says it is; None: any.
     """
-    names = [name for name in sample.rows.column_names if named in (None, name)]
-    found = [*_typed(sample, names), *_guessed(sample, names), *(_joined_times(sample) if named is None else ())]
+    names, found = [name for name in sample.rows.column_names if named in (None, name)], list[RowTimes]()
+    for name in names:  # columns that are times already
+        kind = sample.rows.schema.field(name).type
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            types = {name: type_word(kind)} if sample.is_text else {}
+            found.append(RowTimes(name, types, None, (name,), *_micros(sample.rows[name]), pa.types.is_date(kind)))
+    found += [*_guessed(sample, names), *(_joined_times(sample) if named is None else ())]
     return sorted((each for each in found if each.known.mean() >= _ENOUGH), key=lambda one: _rank(one, sample))
 
 
@@ -83,24 +88,16 @@ def _rank(times: RowTimes, sample: Sample) -> tuple[bool, float, float, int, boo
 
     A log is written as things happen, so its own time is in order, and the other times in it are often not.
     """
-    micros, runs = times.micros[times.known], sample.piece[times.known]
+    micros, is_named = times.micros[times.known], any(_NAMED.search(name) for name in times.inputs)
+    in_order = round(1 - _falls(micros, sample.piece[times.known]), 1)
     fineness = len(np.unique(micros[:100_000]))
-    falls = (np.diff(micros) < 0) & (np.diff(runs) == 0)  # rows that are before the one that arrived just before them
-    in_order = round(1 - float(falls.mean()) if len(falls) else 1.0, 1)
-    is_named = any(_NAMED.search(name) for name in times.inputs)
     return times.is_date, -round(float(times.known.mean()), 1), -in_order, -fineness, not is_named
 
 
-# Columns that are times already
-
-
-def _typed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
-    for name in names:
-        kind = sample.rows.schema.field(name).type
-        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            micros, known = _micros(sample.rows[name])
-            types = {name: type_word(kind)} if sample.is_text else {}
-            yield RowTimes(name, types, None, (name,), micros, known, pa.types.is_date(kind))
+def _falls(micros: Int64s, runs: Int64s) -> float:
+    """Return the share of rows that are before the one that arrived just before them."""
+    falls = (np.diff(micros) < 0) & (np.diff(runs) == 0)
+    return float(falls.mean()) if len(falls) else 0.0
 
 
 def _micros(column: pa.ChunkedArray) -> tuple[Int64s, Mask]:
@@ -116,25 +113,19 @@ def _micros(column: pa.ChunkedArray) -> tuple[Int64s, Mask]:
 
 def _guessed(sample: Sample, names: Sequence[str]) -> Iterator[RowTimes]:
     for guess in time_guesses(sample.source, names):
+        name = guess.column
         if guess.types:
-            texts = _texts(sample.rows[guess.column])
+            texts = _texts(sample.rows[name])
             readings = {kind: _read(texts, kind) for kind in guess.types}
             kind, others = _likeliest(readings, sample)
-            micros, known = readings[kind]
-            types = {guess.column: kind}
-            yield RowTimes(guess.column, types, None, (guess.column,), micros, known, guess.is_date, others)
-        elif guess.lacks == "zone":
-            yield _mixed(sample, guess.column)
-
-
-def _mixed(sample: Sample, column: str) -> RowTimes:
-    """Return the time of a column in which only some times have a zone, as a new column: the others are in UTC."""
-    texts = _texts(sample.rows[column])
-    (micros, known), (others, are_others) = (_read(texts, kind) for kind in ("timestamptz", "timestamp"))
-    types = {column: "string"} if sample.is_text else {}
-    let = f"CAST({name_text(column)} AS TIMESTAMPTZ)"
-    whole = np.where(known, micros, others)
-    return RowTimes(free_name(sample.rows.column_names), types, let, (column,), whole, known | are_others, False)
+            yield RowTimes(name, {name: kind}, None, (name,), *readings[kind], guess.is_date, others)
+        elif guess.lacks == "zone":  # only some times have one: a new column, with the others in UTC
+            texts = _texts(sample.rows[name])
+            (micros, known), (others_utc, are_others) = (_read(texts, each) for each in ("timestamptz", "timestamp"))
+            types = {name: "string"} if sample.is_text else {}
+            let, new = f"CAST({name_text(name)} AS TIMESTAMPTZ)", free_name(sample.rows.column_names)
+            whole = np.where(known, micros, others_utc)
+            yield RowTimes(new, types, let, (name,), whole, known | are_others, False)
 
 
 def _joined_times(sample: Sample) -> Iterator[RowTimes]:
@@ -144,22 +135,21 @@ def _joined_times(sample: Sample) -> Iterator[RowTimes]:
     dates += [(f.name, ["%Y-%m-%d"]) for f in sample.rows.schema if pa.types.is_date(f.type)]
     for date, date_layouts in dates:
         for clock in clocks:
-            yield from _pair(sample, date, [each for each in date_layouts if each], clock)
-
-
-def _pair(sample: Sample, date: str, date_layouts: Sequence[str], clock: Guess) -> Iterator[RowTimes]:
-    texts = pc.binary_join_element_wise(_texts(sample.rows[date]), _texts(sample.rows[clock.column]), " ")
-    clocks = [each for each in layouts_of(clock.value) if missing_part(compile_format(each)) == ("date", "time of day")]
-    layouts = [f"{one} {other}" for one in date_layouts for other in clocks]
-    readings = {layout: _read(texts, f"timestamp({layout})") for layout in layouts}
-    if not readings:
-        return
-    layout, others = _likeliest(readings, sample)
-    micros, known = readings[layout]
-    let = f"strptime({column_text(date)} || ' ' || {column_text(clock.column)}, {quoted(layout, chr(39))})"
-    types = {date: "string", clock.column: "string"} if sample.is_text else {}
-    name, inputs = free_name(sample.rows.column_names), (date, clock.column)
-    yield RowTimes(name, types, let, inputs, micros, known, is_date=False, others=others)
+            texts = pc.binary_join_element_wise(_texts(sample.rows[date]), _texts(sample.rows[clock.column]), " ")
+            of_day = [
+                each
+                for each in layouts_of(clock.value)
+                if missing_part(compile_format(each)) == ("date", "time of day")
+            ]
+            layouts = [f"{one} {other}" for one in date_layouts if one for other in of_day]
+            if not layouts:
+                continue
+            readings = {layout: _read(texts, f"timestamp({layout})") for layout in layouts}
+            layout, others = _likeliest(readings, sample)
+            let = f"strptime({column_text(date)} || ' ' || {column_text(clock.column)}, {quoted(layout, chr(39))})"
+            types = {date: "string", clock.column: "string"} if sample.is_text else {}
+            name, inputs = free_name(sample.rows.column_names), (date, clock.column)
+            yield RowTimes(name, types, let, inputs, *readings[layout], is_date=False, others=others)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -186,16 +176,9 @@ def _likeliest(readings: Mapping[str, tuple[Int64s, Mask]], sample: Sample) -> t
         if not known.any():
             return 0.0, 0.0, 0, True, 0
         there = micros[known]
-        falls = (np.diff(there) < 0) & (np.diff(sample.piece[known]) == 0)
-        days = int(there.max() - there.min()) // _DAY_US
-        newest = int(there.max())
-        return (
-            -round(float(known.mean()), 3),
-            round(float(falls.mean()) if len(falls) else 0.0, 3),
-            days,
-            newest > stop,
-            abs(newest - stop),
-        )
+        newest, days = int(there.max()), int(there.max() - there.min()) // _DAY_US
+        falls = round(_falls(there, sample.piece[known]), 3)
+        return -round(float(known.mean()), 3), falls, days, newest > stop, abs(newest - stop)
 
     in_turn = sorted(readings, key=rank)
     most = rank(in_turn[0])[0]
@@ -289,7 +272,18 @@ def look_at_order(sample: Sample, times: RowTimes, ordered: RowsInOrder, by_file
         early, latest = early + int((behind > 0).sum()), max(latest, int(behind.max(initial=0)))
     ties = int(((np.diff(ordered.micros) == 0) & ~ordered.begins[1:]).sum())
     untimed = int((~times.known).sum())
-    return OrderFacts(int(micros.min()), int(micros.max()), early, latest, ties, _repeats(sample, by_file), untimed)
+    mixed = sample.file.astype(np.uint64) if by_file else np.zeros(sample.rows.num_rows, np.uint64)
+    for column in sample.rows.columns:
+        if pa.types.is_nested(column.type):
+            mixed = np.arange(len(mixed), dtype=np.uint64)  # a nested value has no code, and no row repeats another
+            break
+        codes = column.combine_chunks()
+        encoded = codes if pa.types.is_dictionary(codes.type) else pc.dictionary_encode(codes)
+        numbers = encoded.indices.fill_null(-1).to_numpy().astype(np.int64).view(np.uint64)
+        mixed = (mixed ^ (numbers + _ODD + (mixed << np.uint64(6)))) * _MIXER
+        mixed ^= mixed >> np.uint64(31)
+    repeats = len(mixed) - len(np.unique(mixed))
+    return OrderFacts(int(micros.min()), int(micros.max()), early, latest, ties, repeats, untimed)
 
 
 def look_at_gaps(ordered: RowsInOrder) -> Gaps:
@@ -307,19 +301,6 @@ def look_at_gaps(ordered: RowsInOrder) -> Gaps:
     holes = int((between > _HOLE * usual).sum()) if is_steady else 0
     pace = usual if is_steady else None
     return Gaps(between, len(ordered.micros), pace, share, holes, int(between[at]), int(before[at]))
-
-
-def _repeats(sample: Sample, by_file: bool) -> int:
-    mixed = sample.file.astype(np.uint64) if by_file else np.zeros(sample.rows.num_rows, np.uint64)
-    for column in sample.rows.columns:
-        if pa.types.is_nested(column.type):
-            return 0  # a nested value has no code, and without it rows would look the same that are not
-        codes = column.combine_chunks()
-        encoded = codes if pa.types.is_dictionary(codes.type) else pc.dictionary_encode(codes)
-        numbers = encoded.indices.fill_null(-1).to_numpy().astype(np.int64).view(np.uint64)
-        mixed = (mixed ^ (numbers + _ODD + (mixed << np.uint64(6)))) * _MIXER
-        mixed ^= mixed >> np.uint64(31)
-    return len(mixed) - len(np.unique(mixed))
 
 
 # Durations as people say them: those that are proposed, and their texts.
