@@ -77,12 +77,12 @@ def with_table_types(result: pa.Schema, there: pa.Schema) -> pa.Schema:
 class TableCommit(Protocol[Description_contra]):
     """One result of one run on its way into a table. Any process can make it anew from the id of its staging.
 
-    ``token``: the id of its staging.
+    What has a default here is so where readers do not see the staging folder and no other run writes to it.
+
+    ``token``: the id of its staging, which a journal records.
     """
 
-    @property
-    def token(self) -> str:
-        """The id of the staging, which a journal records."""
+    token: str
 
     @property
     def staging(self) -> str:
@@ -91,10 +91,12 @@ class TableCommit(Protocol[Description_contra]):
     @property
     def data(self) -> str:
         """The path of the folder in which tasks write parts and rejects: ``staging``, or where these are to stay."""
+        return self.staging
 
     @property
     def suffix(self) -> str:
         """What the names of parts and rejects carry, if they are written where they are to stay; else empty."""
+        return ""
 
     def open(self) -> None:
         """Make the staging. Raises `OSError`."""
@@ -104,6 +106,7 @@ class TableCommit(Protocol[Description_contra]):
 
         Raises `OSError`, or `OutputError` where another run has published since `open`.
         """
+        return
 
     def prepare(self, description: Description_contra) -> None:
         """Check the files that were written, and make everything durable; readers see the former result.
@@ -126,6 +129,8 @@ class TableCommit(Protocol[Description_contra]):
 
         This has no effect where the result is published or gone. Raises as `publish` does.
         """
+        if self.progress(run) in (Progress.READY, Progress.PARTIAL):
+            self.publish()
 
 
 class Table(Protocol):

@@ -51,8 +51,8 @@ from ..places.conditional import ConditionalStore, keeps_conditions
 from ..places.open import open_store
 from ..places.place import is_local, locate
 from .contract import Content, Progress, TableFiles, with_table_types
-from .result_files import first_missing
-from .version_table import PARTITIONS, RunResult, VersionTable, manifest_path, read_sealed, recorded_files
+from .result_files import first_missing, read_sealed, recorded_files
+from .version_table import PARTITIONS, RunResult, VersionTable, manifest_path
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable as Library
@@ -78,19 +78,32 @@ class DeltaResult(RunResult):
         if table is None or then is None:
             return table is not None and self._is_published(table)
         _, root = locate_table(self.at.root)
-        logs = [f"{root}/{LOG}/{version:020}.json" for version in range(int(then["version"]) + 1, table.version() + 1)]
-        return any(self._is_in(log) for log in logs)
+        for version in range(int(then["version"]) + 1, table.version() + 1):
+            log = f"{root}/{LOG}/{version:020}.json"
+            if not is_file(self.place.fs, log):  # one that is gone may have named the result
+                return True
+            with self.place.fs.open_input_stream(log) as file:
+                if f"-{self.token}.".encode() in file.read():
+                    return True
+        return False
 
     def _now(self) -> dict[str, Any]:
         table = find_table(self.at.root)
         return {"held": held(table, self._values(table)), "version": -1 if table is None else table.version()}
 
     def _describe(self, manifest: Mapping[str, Any], statistics: Mapping[str, FileStatistics]) -> dict[str, Any]:
+        from deltalake import Schema  # noqa: PLC0415 - loaded only where a table is written
+
         text = manifest.get(PARTITIONS)
         divided = pa.schema([]) if text is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+        with self.place.fs.open_input_file(f"{self.data}/{manifest['parts'][0]['name']}") as file:
+            columns = parquet.read_schema(file).remove_metadata()
+        table = find_table(self.at.root)
+        known = columns_of_partition(self.at.values) if table is None else schema_of(table)
+        whole = pa.schema([*columns, *(known.field(name) for name, _ in self.at.values), *divided])
         return {
             "spec": manifest["spec"],
-            "schema": self._columns(manifest["parts"][0]["name"], divided),
+            "schema": str(Schema.from_arrow(whole).to_json()),
             "divided": divided.names,
             "files": [
                 [part["name"], part["bytes"], statistics_json(part["rows"], statistics[part["name"]])]
@@ -111,38 +124,17 @@ class DeltaResult(RunResult):
         values = canonical_in(self.at.values, columns if table is None else schema_of(table), shown)
         put_fence(self.at.root, shown, values, columns, _partitions(values, description))
 
-    def _standing(self, held: str | None) -> Progress:
+    def _standing(self, then: str | None) -> Progress:
         table = find_table(self.at.root)
         if self._is_published(table):
             return Progress.PUBLISHED
-        return Progress.READY if held is not None and self._is_as(table, held) else Progress.GONE
-
-    def _is_as(self, table: Library | None, then: str) -> bool:
-        """Whether the table holds what it held when the run began; else it can never be published."""
-        return held(table, self._values(table)) == then
+        return Progress.READY if then is not None and held(table, self._values(table)) == then else Progress.GONE
 
     def _is_published(self, table: Library | None) -> bool:
         return table is not None and published(table, self._values(table)) == self.token
 
     def _values(self, table: Library | None) -> Values:
         return values_in(table, self.at, self.place.shown)
-
-    def _is_in(self, log: str) -> bool:
-        """Whether a file of the log names the result; one that is gone may have."""
-        if not is_file(self.place.fs, log):
-            return True
-        with self.place.fs.open_input_stream(log) as file:
-            return f"-{self.token}.".encode() in file.read()
-
-    def _columns(self, part: str, divided: pa.Schema) -> str:
-        from deltalake import Schema  # noqa: PLC0415 - loaded only where a table is written
-
-        with self.place.fs.open_input_file(f"{self.data}/{part}") as file:
-            columns = parquet.read_schema(file).remove_metadata()
-        table = find_table(self.at.root)
-        known = columns_of_partition(self.at.values) if table is None else schema_of(table)
-        whole = pa.schema([*columns, *(known.field(name) for name, _ in self.at.values), *divided])
-        return str(Schema.from_arrow(whole).to_json())
 
     def _replacement(self, description: Mapping[str, Any]) -> Replacement:
         columns = _columns_in(description)

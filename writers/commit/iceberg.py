@@ -44,13 +44,12 @@ from ..places.lock import Owner, hold_marker, lock_of
 from ..places.open import open_store
 from ..places.place import Place, is_local
 from .contract import Content, Progress, TableFiles, with_table_types
-from .result_files import first_missing
-from .version_table import RunResult, VersionTable, manifest_path, read_sealed, recorded_files
+from .result_files import first_missing, read_sealed, recorded_files
+from .version_table import RunResult, VersionTable, manifest_path
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
-    from pyiceberg.table.metadata import TableMetadata
 
 
 # A result on its way into an Iceberg table, which one snapshot publishes.
@@ -81,7 +80,12 @@ class IcebergResult(RunResult):
             columns = parquet.read_schema(file).remove_metadata()  # with the field ids, which are those of its fields
         with catalog_errors(self.address, OutputError):
             planned = planned_metadata(self._table(), columns, self.address, self.location)
-            _check_required(planned, statistics, self.place.shown)
+            required = {field.name for field in planned.schema().fields if field.required}
+            for column in (column for file in statistics.values() for column in file.columns):
+                if column.path in required and column.nulls != 0:
+                    shown = self.place.shown
+                    what = f"column {column.path!r} of the result has nulls, and {shown} says that it has none"
+                    raise DataError(f"{what}; nothing was written", "filter them out, or make the column optional")
             files = [(f"{self.uri}/{p['name']}", p["rows"], p["bytes"], statistics[p["name"]]) for p in parts]
             entries = EntryMaker(planned).entries(files, partition_record(self.address, planned))
         return {"columns": base64.b64encode(columns.serialize()).decode(), "files": entries}
@@ -92,14 +96,12 @@ class IcebergResult(RunResult):
     def _put_fence(self, description: Mapping[str, Any]) -> None:
         put_fence(self._replacement(description))
 
-    def _standing(self, held: str | None) -> Progress:
+    def _standing(self, then: str | None) -> Progress:
         with catalog_errors(self.address, OutputError):
-            return self._compared(self._table(), held)
-
-    def _compared(self, table: Table | None, then: str | None) -> Progress:
-        if table is not None and published(table.metadata, self.address) == self.token:
-            return Progress.PUBLISHED
-        return Progress.READY if then is not None and held(table, self.address) == then else Progress.GONE
+            table = self._table()
+            if table is not None and published(table.metadata, self.address) == self.token:
+                return Progress.PUBLISHED
+            return Progress.READY if then is not None and held(table, self.address) == then else Progress.GONE
 
     def _replacement(self, description: Mapping[str, Any]) -> Replacement:
         columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(description["columns"])))
@@ -108,15 +110,6 @@ class IcebergResult(RunResult):
 
     def _table(self) -> Table | None:
         return find_table(open_catalog(self.address.catalog), self.address)
-
-
-def _check_required(planned: TableMetadata, statistics: Mapping[str, FileStatistics], shown: str) -> None:
-    required = {field.name for field in planned.schema().fields if field.required}
-    for file in statistics.values():
-        for column in file.columns:
-            if column.path in required and column.nulls != 0:
-                what = f"column {column.path!r} of the result has nulls, and {shown} says that it has none"
-                raise DataError(f"{what}; nothing was written", "filter them out, or make the column optional")
 
 
 _TOKEN = re.compile(r"/part-\d{5,}(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.parquet$")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
@@ -11,9 +13,20 @@ from pyarrow import fs
 from ...windowing.errors import OutputError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import is_begun
-from ..places.atomic_files import is_attempt, is_file, list_files, put_file
-from ..places.place import MANIFEST, SUCCESS, Place, is_local
+from ..places.atomic_files import is_attempt, is_file, list_files
+from ..places.place import MANIFEST, SUCCESS, Place, is_local, new_token
 from .contract import Content, Progress, TableCommit
+
+
+def read_sealed(place: Place, path: str) -> dict[str, Any] | None:
+    """Return a JSON object that wincli wrote; None where there is none, or where it is another or damaged."""
+    if not is_file(place.fs, path):
+        return None
+    try:
+        with place.fs.open_input_stream(path) as file:
+            return unseal(read_object(file.read()))
+    except ValueError:
+        return None
 
 
 def read_manifest(place: Place, folder: str) -> dict[str, Any] | None:
@@ -22,26 +35,14 @@ def read_manifest(place: Place, folder: str) -> dict[str, Any] | None:
     Returns None where there is no manifest, where it says that there is no result yet, or where its content or checksum
     is not what wincli wrote.
     """
-    path = f"{folder}/{MANIFEST}"
-    if not is_file(place.fs, path):
-        return None
-    try:
-        with place.fs.open_input_stream(path) as file:
-            manifest = unseal(read_object(file.read()))
-    except ValueError:
-        return None
-    return None if is_begun(manifest) else manifest
-
-
-def has_manifest_of(place: Place, folder: str, run: str) -> bool:
-    """Whether the manifest in ``folder`` is that of a run."""
-    manifest = read_manifest(place, folder)
-    return manifest is not None and manifest.get("run") == run
+    manifest = read_sealed(place, f"{folder}/{MANIFEST}")
+    return None if manifest is None or is_begun(manifest) else manifest
 
 
 def is_whole(place: Place, folder: str, run: str) -> bool:
     """Whether ``folder``, the output or a folder beside it, holds the complete result of a run."""
-    return has_manifest_of(place, folder, run) and is_file(place.fs, f"{folder}/{SUCCESS}")
+    manifest = read_manifest(place, folder)
+    return manifest is not None and manifest.get("run") == run and is_file(place.fs, f"{folder}/{SUCCESS}")
 
 
 def progress_of(place: Place, staging: str, run: str) -> Progress:
@@ -60,22 +61,35 @@ def content_of(place: Place, is_vacant: Callable[[], bool]) -> Content:
     return Content.RESULT if is_file(place.fs, f"{place.path}/{MANIFEST}") else Content.OTHER
 
 
+def recorded_files(manifest: Mapping[str, Any]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]] | None:
+    """Return names and bytes of the parts and of the rejects of a result; None where its manifest is damaged."""
+    try:
+        parts = [(str(part["name"]), int(part["bytes"])) for part in manifest["parts"]]
+        return parts, [(str(part["name"]), int(part["bytes"])) for part in manifest["rejects"]]
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def missing_file(place: Place, manifest: Mapping[str, Any], has_success: bool = True) -> str | None:
     """Describe the first file of a result that is missing or has another size than its manifest says; None if none.
 
     ``has_success``: whether ``_SUCCESS`` has to be there, as in a folder.
     """
-    try:
-        parts = [(str(part["name"]), int(part["bytes"])) for part in (*manifest["parts"], *manifest["rejects"])]
-    except (KeyError, TypeError, ValueError):
+    if (files := recorded_files(manifest)) is None:
         return "has a damaged manifest"
     is_marked = has_success and is_local(place.fs)  # in a store the manifest alone completes a result
-    return first_missing(place, [(SUCCESS, 0), *parts] if is_marked else parts)
+    marks = [(SUCCESS, 0)] if is_marked else []
+    return first_missing(place, [*marks, *files[0], *files[1]])
 
 
 def first_missing(place: Place, files: Sequence[tuple[str, int]]) -> str | None:
     """Describe the first of these files, names with sizes in bytes, that is missing or of another size; else None."""
-    for (name, nbytes), found in zip(files, _sizes(place, [name for name, _ in files]), strict=True):
+    paths = [f"{place.path}/{name}" for name, _ in files]
+    below = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
+    infos = place.fs.get_file_info(paths if is_local(place.fs) else below)  # a store lists a thousand in one answer
+    there = {info.path: info.size for info in infos if info.type == fs.FileType.File}
+    for path, (name, nbytes) in zip(paths, files, strict=True):
+        found = there.get(path)
         if found is None:
             return f"lacks {name}"
         if found != nbytes:
@@ -83,12 +97,22 @@ def first_missing(place: Place, files: Sequence[tuple[str, int]]) -> str | None:
     return None
 
 
-def _sizes(place: Place, names: Sequence[str]) -> list[int | None]:
-    paths = [f"{place.path}/{name}" for name in names]
-    below = fs.FileSelector(place.path, recursive=True, allow_not_found=True)
-    infos = place.fs.get_file_info(paths if is_local(place.fs) else below)  # a store lists a thousand in one answer
-    there = {info.path: info.size for info in infos if info.type == fs.FileType.File}
-    return [there.get(path) for path in paths]
+def check_names(shown: str, recorded: Set[str], there: Set[str], do: str) -> None:
+    """Check that the files that tasks have reported are those that are there.
+
+    ``do``: what the user can do about a missing one. Raises `OutputError` naming a file that is missing, or that no
+    task knows of.
+    """
+    if missing := sorted(recorded - there):
+        what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
+        raise OutputError(what, do)
+    if stray := sorted(there - recorded):
+        raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
+
+
+def names_of(manifest: Mapping[str, Any]) -> set[str]:
+    """Return the names of the files of a result."""
+    return {str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])}
 
 
 def check_parts(place: Place, staging: str, manifest: Mapping[str, Any]) -> None:
@@ -100,29 +124,31 @@ def check_parts(place: Place, staging: str, manifest: Mapping[str, Any]) -> None
     there = {name for name in paths if not is_attempt(name)}
     for killed in paths.keys() - there:
         place.fs.delete_file(paths[killed])
-    recorded = {str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])}
-    if missing := sorted(recorded - there):
-        what = f"cannot write {place.shown}: {missing[0]} was written by a task but is not here; nothing was written"
-        raise OutputError(what, "write to a folder that all workers share")
-    if stray := sorted(there - recorded):
-        raise OutputError(f"cannot write {place.shown}: no task knows of {stray[0]}; nothing was written")
+    check_names(place.shown, names_of(manifest), there, "write to a folder that all workers share")
 
 
-def put_result_files(place: Place, staging: str, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest and ``_SUCCESS`` to a staging folder. Raises `OSError`."""
-    text = json.dumps(seal(manifest), indent=2, ensure_ascii=False)
-    put_file(place.fs, f"{staging}/{MANIFEST}", text.encode() + b"\n")
-    put_file(place.fs, f"{staging}/{SUCCESS}", b"")
+def sealed_text(manifest: Mapping[str, Any]) -> bytes:
+    """Return the content of the file of a manifest."""
+    return json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def token_of(place: Place, run: str, commit: Callable[[str], TableCommit[Any]]) -> str:
     """Return the id of the staging folder beside an output that a run has prepared and not published, or ``""``."""
     under_way = (Progress.READY, Progress.PARTIAL)
-    return next((token for token in _tokens_beside(place) if commit(token).progress(run) in under_way), "")
+    tokens = (token for role, token, _ in folders_beside(place) if role == "new")
+    return next((token for token in tokens if commit(token).progress(run) in under_way), "")
 
 
-def _tokens_beside(place: Place) -> Iterable[str]:
+def folders_beside(place: Place) -> Iterator[tuple[str, str, str]]:
+    """Yield role, token and path of the folders that runs have left beside an output."""
     for info in place.fs.get_file_info(fs.FileSelector(place.parent, allow_not_found=True)):
         role = place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
-        if role and role[0] == "new":
-            yield role[1]
+        if role:
+            yield *role, info.path
+
+
+def remove_beside(place: Place, folder: Path) -> None:
+    """Delete a folder; the rename before that stops tasks of a cancelled run that still write to it by its name."""
+    gone = Path(place.beside("gone", new_token()))
+    folder.rename(gone)
+    shutil.rmtree(gone)

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyarrow import fs
-
 from ...windowing.errors import OutputError
 from ...windowing.support.checksum import read_object, unseal
 from ...windowing.support.file_systems import STORES, StoreAddress, begun, is_begun, scheme_of, with_fence
@@ -17,6 +15,7 @@ from ..places.conditional import ConditionalStore, Object, UnconditionalStore, V
 from ..places.lock import Owner
 from ..places.open import abort_uploads, open_store
 from ..places.place import MANIFEST, SUCCESS, Place, new_token
+from .result_files import folders_beside
 
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}")
 _OF_A_RUN = re.compile(r"(?:part|rejects)-\d+(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.\w+")  # attempt, run
@@ -47,9 +46,9 @@ class StoreObjects:
         """All objects of the folder above the output. Raises `ConfigError` where a package for that is missing."""
         if self._store is None:
             is_known = scheme_of(self.uri) in STORES
-            self._store = (
-                open_store(_above(self.uri)) if is_known else UnconditionalStore(self.place.fs, self.place.parent)
-            )
+            head, sign, query = self.uri.partition("?")
+            above = head.rstrip("/").rpartition("/")[0] + sign + query
+            self._store = open_store(above) if is_known else UnconditionalStore(self.place.fs, self.place.parent)
         return self._store
 
     @property
@@ -81,18 +80,19 @@ class StoreObjects:
     def fence(self, now: Object | None) -> None:
         """Make all that have read the manifest before unable to commit. Raises `ConditionFailedError`."""
         token = new_token()
-        self.put_if(*((begun(token), None) if now is None else (_fenced(now.content, token), now.version)))
+        if now is None:
+            self.put_if(begun(token), None)
+            return
+        try:
+            fenced = with_fence(read_object(now.content), token)
+        except ValueError:  # it stays as damaged as it is
+            fenced = now.content + token.encode()
+        self.put_if(fenced, now.version)
 
     def files(self) -> dict[str, int]:
         """Return the sizes of all objects of the output, by name in it."""
         head = self.of_output("")
         return {name.removeprefix(head): size for name, size in self.store.list(head.rstrip("/")).items()}
-
-    def folders_beside(self) -> list[tuple[str, str]]:
-        """Return role and token of the folders that runs have left beside the output."""
-        infos = self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True))
-        roles = (self.place.role_of(info.base_name) for info in infos if info.type == fs.FileType.Directory)
-        return [role for role in roles if role]
 
     def files_beside(self, role: str, token: str) -> list[str]:
         """Return the names of all files in a folder beside the output."""
@@ -122,14 +122,9 @@ class StoreObjects:
         """Delete objects, and where folders are more than names, those that are empty now."""
         self.store.delete(names)
         if isinstance(self.store, UnconditionalStore):
-            beside = [posixpath.basename(self.place.beside(*role)) for role in self.folders_beside()]
+            beside = [posixpath.basename(path) for _, _, path in folders_beside(self.place)]
             for folder in (*beside, posixpath.basename(self.place.path)):
                 self.store.prune(folder)
-
-
-def _above(uri: str) -> str:
-    head, sign, query = uri.partition("?")
-    return head.rstrip("/").rpartition("/")[0] + sign + query
 
 
 def parse(content: bytes) -> dict[str, Any] | None:
@@ -147,13 +142,6 @@ def has_result(content: bytes) -> bool:
         return not is_begun(read_object(content))
     except ValueError:
         return True
-
-
-def _fenced(content: bytes, token: str) -> bytes:
-    try:
-        return with_fence(read_object(content), token)
-    except ValueError:  # it stays as damaged as it is
-        return content + token.encode()
 
 
 def files_of(manifest: Mapping[str, Any]) -> list[str]:

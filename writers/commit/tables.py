@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -15,18 +14,29 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import OutputError, WincliError
-from ...windowing.support.checksum import read_object, seal
+from ...windowing.support.checksum import read_object
 from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
 from ..places import atomic_files
+from ..places.atomic_files import put_file
 from ..places.conditional import ConditionFailedError, UnconditionalStore, Version, hold_lease, keeps_conditions
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
-from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, has_no_folders, locate, new_token
-from .contract import Content, Progress, Table
+from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, has_no_folders, locate
+from .contract import Content, Progress, Table, TableCommit
 from .delta import DeltaTable
 from .iceberg import IcebergTable
-from .result_files import check_parts, content_of, missing_file, progress_of, put_result_files, read_manifest, token_of
+from .result_files import (
+    check_parts,
+    content_of,
+    folders_beside,
+    missing_file,
+    progress_of,
+    read_manifest,
+    remove_beside,
+    sealed_text,
+    token_of,
+)
 from .store_objects import StoreObjects, check_files, files_of, has_result, is_of_runs, parse, run_of, strays
 
 # A table that is a folder in an object store: one conditional put of its manifest replaces its result.
@@ -75,7 +85,7 @@ class Prepared:
 
 
 @dataclass(slots=True)
-class StoreCommit:
+class StoreCommit(TableCommit[Mapping[str, Any]]):
     """A `TableCommit` whose parts stay where tasks write them.
 
     ``objects``: the objects of the output.
@@ -137,8 +147,7 @@ class StoreCommit:
                 raise
             objects.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
             objects.may_have_uploads |= any(there[name] >= _UPLOADED for name in named)
-            text = json.dumps(seal(manifest), indent=2, ensure_ascii=False).encode() + b"\n"
-            objects.store.put(self._prepared_name, Prepared(self.base, text).to_json())
+            objects.store.put(self._prepared_name, Prepared(self.base, sealed_text(manifest)).to_json())
 
     def publish(self) -> None:
         """Put the manifest if nobody has put another since `open`; then delete what it has replaced.
@@ -173,10 +182,6 @@ class StoreCommit:
         if prepared is None or prepared.base != (None if now is None else now.version):
             return Progress.GONE
         return Progress.READY if (parse(prepared.content) or {}).get("run") == run else Progress.GONE
-
-    def recover(self, run: str) -> None:
-        if self.progress(run) is Progress.READY:
-            self.publish()
 
     @property
     def _prepared_name(self) -> str:
@@ -312,7 +317,7 @@ class StoreTable:
         own = objects.own - objects.tried
         inside = strays(there, files_of(manifest))
         found = {objects.of_output(name): run_of(name) for name in inside}
-        for role, token in objects.folders_beside():
+        for role, token, _ in folders_beside(self.place):
             found |= dict.fromkeys(objects.files_beside(role, token), token)
         return list(found), {name for name, run in found.items() if run not in own}
 
@@ -328,7 +333,7 @@ _LOCAL = ("file://", "local://")  # the schemes that pyarrow takes for local fil
 
 
 @dataclass(frozen=True, slots=True)
-class FolderSwap:
+class FolderSwap(TableCommit[Mapping[str, Any]]):
     """A `TableCommit` whose staging folder becomes the folder of the output.
 
     ``place``: the location of the output.
@@ -342,30 +347,19 @@ class FolderSwap:
     def staging(self) -> str:
         return self.place.beside("new", self.token)
 
-    @property
-    def data(self) -> str:
-        return self.staging
-
-    @property
-    def suffix(self) -> str:
-        """Nothing: no other run writes to the staging folder."""
-        return ""
-
     def open(self) -> None:
         staging, out = Path(self.staging), Path(self.place.path)
         self.place.fs.create_dir(self.staging, recursive=False)
         if out.exists():
             staging.chmod(out.stat().st_mode & 0o7777)
 
-    def begin(self) -> None:
-        """Do nothing: readers do not see the staging folder."""
-
     def prepare(self, manifest: Mapping[str, Any]) -> None:
         """Check the parts, write the manifest and ``_SUCCESS``, and sync the folders; the parts are on disk already."""
         check_parts(self.place, self.staging, manifest)
         root = Path(self.staging)
         with output_errors(f"{self.place.shown}/{MANIFEST}"):
-            put_result_files(self.place, self.staging, manifest)
+            put_file(self.place.fs, f"{self.staging}/{MANIFEST}", sealed_text(manifest))
+            put_file(self.place.fs, f"{self.staging}/{SUCCESS}", b"")
             for folder in (root / REJECTED, (root / MANIFEST).parent, root):
                 if folder.is_dir():
                     atomic_files.sync(folder)
@@ -381,10 +375,6 @@ class FolderSwap:
     def progress(self, run: str) -> Progress:
         """Return how far the result has come; between two renames it is ready, and there is no result to see."""
         return progress_of(self.place, self.staging, run)
-
-    def recover(self, run: str) -> None:
-        if self.progress(run) is Progress.READY:
-            self.publish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,20 +439,13 @@ class FolderTable:
                 (new if (new / SUCCESS).is_file() else path).rename(self.place.path)
         for path, _, _ in left:
             if path.exists():
-                _remove(self.place, path)
+                remove_beside(self.place, path)
 
     def commit(self, token: str) -> FolderSwap:
         return FolderSwap(self.place, token)
 
     def token_of(self, run: str) -> str:
         return token_of(self.place, run, self.commit)
-
-
-def _remove(place: Place, folder: Path) -> None:
-    """Delete a folder; the rename before that stops tasks of a cancelled run that still write to it by its name."""
-    gone = Path(place.beside("gone", new_token()))
-    folder.rename(gone)
-    shutil.rmtree(gone)
 
 
 TABLES: tuple[type[Table], ...] = (

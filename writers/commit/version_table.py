@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +13,16 @@ from typing import Any, ClassVar
 from pyarrow import fs
 
 from ...windowing.errors import OutputError
-from ...windowing.support.checksum import read_object, seal, unseal
+from ...windowing.support.checksum import seal
 from ...windowing.tables.statistics import FileStatistics
 from ..places import atomic_files
-from ..places.atomic_files import is_attempt, is_file, list_files, put_file
+from ..places.atomic_files import is_attempt, list_files, put_file
 from ..places.conditional import ConditionalStore, hold_lease, holder_of
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
-from ..places.place import MANIFEST, Place, has_no_folders, is_local, new_token
-from .contract import Progress
+from ..places.place import MANIFEST, Place, has_no_folders, is_local
+from .contract import Progress, TableCommit
+from .result_files import check_names, folders_beside, names_of, read_sealed, remove_beside, sealed_text
 
 # The files of a run that are written where they stay: parts, rejects and a manifest under names with its id.
 
@@ -32,25 +32,10 @@ def manifest_path(place: Place, token: str) -> str:
     return f"{place.path}/{MANIFEST.removesuffix('.json')}-{token}.json"
 
 
-def read_sealed(place: Place, path: str) -> dict[str, Any] | None:
-    """Return a JSON object that wincli wrote; None where there is none, or where it is another or damaged."""
-    if not is_file(place.fs, path):
-        return None
-    try:
-        with place.fs.open_input_stream(path) as file:
-            return unseal(read_object(file.read()))
-    except ValueError:
-        return None
-
-
 def own_files(place: Place, token: str) -> list[str]:
     """Return the paths of the parts and rejects of a run, those of killed attempts among them."""
-    return [path for path in list_files(place.fs, place.path) if _is_of(path.rpartition("/")[2], token)]
-
-
-def _is_of(name: str, token: str) -> bool:
-    stem = name.removeprefix(".")
-    return f"-{token}." in stem and stem.startswith(("part-", "rejects-"))
+    stems = {path: path.rpartition("/")[2].removeprefix(".") for path in list_files(place.fs, place.path)}
+    return [p for p, stem in stems.items() if f"-{token}." in stem and stem.startswith(("part-", "rejects-"))]
 
 
 def check_run_files(place: Place, data: str, token: str, manifest: Mapping[str, Any], do: str) -> None:
@@ -60,15 +45,11 @@ def check_run_files(place: Place, data: str, token: str, manifest: Mapping[str, 
     Raises `OutputError` naming a file that is missing or that no task knows of.
     """
     own = {path.removeprefix(f"{data}/"): path for path in own_files(place, token)}
-    recorded = {str(part["name"]) for part in (*manifest["parts"], *manifest["rejects"])}
+    recorded = names_of(manifest)
     overtaken = own.keys() - recorded if has_no_folders(place.fs) else set()  # each attempt has a name of its own there
     for name in {*overtaken, *filter(is_attempt, own)}:
         place.fs.delete_file(own.pop(name))
-    if missing := sorted(recorded - own.keys()):
-        what = f"cannot write {place.shown}: {missing[0]} was written by a task but is not here; nothing was written"
-        raise OutputError(what, do)
-    if stray := sorted(own.keys() - recorded):
-        raise OutputError(f"cannot write {place.shown}: no task knows of {stray[0]}; nothing was written")
+    check_names(place.shown, recorded, own.keys(), do)
 
 
 def sync_run_files(place: Place, staging: str) -> None:
@@ -91,7 +72,7 @@ _HELD = "held.json"
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult(ABC):
+class RunResult(TableCommit[Mapping[str, Any]], ABC):
     """A `TableCommit` whose last step is a commit of the table itself.
 
     ``place``: the folder of the files: that of the table, or of its partition.
@@ -131,17 +112,19 @@ class RunResult(ABC):
                 self.place.fs.create_dir(folder, recursive=folder == self.data)
         self._put(_HELD, now)
 
-    def begin(self) -> None:  # noqa: B027 - not abstract, but complete
-        """Do nothing: readers see no file that the table does not name, and recovery finds the staging of `open`."""
-
     def prepare(self, manifest: Mapping[str, Any]) -> None:
         parts = [{key: value for key, value in part.items() if key != STATISTICS} for part in manifest["parts"]]
         bare = {**{key: value for key, value in manifest.items() if key != PARTITIONS}, "parts": parts}
         with output_errors(self.place.shown):
             check_run_files(self.place, self.data, self.token, bare, "write to a table whose files all workers share")
-            self._put(self.DESCRIPTION, self._description_of(manifest))
-            text = json.dumps(seal(bare), indent=2, ensure_ascii=False)
-            put_file(self.place.fs, manifest_path(self.place, self.token), text.encode() + b"\n")
+            held = self._held()
+            if held is None:
+                what = f"the run that writes {self.place.shown} has lost its staging folder; nothing was written"
+                raise OutputError(what, "run it again")
+            own = self._describe(manifest, {part["name"]: part[STATISTICS] for part in manifest["parts"]})
+            run = manifest.get("run") or self.token
+            self._put(self.DESCRIPTION, {"run": run, "held": held["held"], **own})
+            put_file(self.place.fs, manifest_path(self.place, self.token), sealed_text(bare))
             sync_run_files(self.place, self.staging)
 
     def publish(self) -> None:
@@ -168,10 +151,6 @@ class RunResult(ABC):
         found = self._standing(None if held is None else held["held"])
         return Progress.GONE if found is Progress.READY and not self.is_ready(run) else found
 
-    def recover(self, run: str) -> None:
-        if self.progress(run) is Progress.READY:
-            self.publish()
-
     def is_ready(self, run: str) -> bool:
         """Whether all that the commit of a run needs is written down."""
         description = self._description()
@@ -194,20 +173,11 @@ class RunResult(ABC):
         """Change the version of the table and nothing else, so that what is described cannot be committed."""
 
     @abstractmethod
-    def _standing(self, held: str | None) -> Progress:
-        """Return ``PUBLISHED`` if the table's last result here is this one, ``READY`` if it still holds ``held``.
+    def _standing(self, then: str | None) -> Progress:
+        """Return ``PUBLISHED`` if the table's last result here is this one, ``READY`` if it still holds ``then``.
 
-        Else ``GONE``, also where ``held`` is None.
+        Else ``GONE``, also where ``then`` is None: it can never be published.
         """
-
-    def _description_of(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        held = self._held()
-        if held is None:
-            what = f"the run that writes {self.place.shown} has lost its staging folder; nothing was written"
-            raise OutputError(what, "run it again")
-        statistics = {part["name"]: part[STATISTICS] for part in manifest["parts"]}
-        own = self._describe(manifest, statistics)
-        return {"run": manifest.get("run") or self.token, "held": held["held"], **own}
 
     def _description(self) -> dict[str, Any] | None:
         return read_sealed(self.place, f"{self.staging}/{self.DESCRIPTION}")
@@ -255,19 +225,29 @@ class VersionTable(ABC):
 
     def remove_leftovers(self) -> None:
         """Remove what earlier runs left here: their files, unless a version has them, and their descriptions."""
-        if not self._is_held():
-            return  # another run has taken over, and what is here may be its own
-        left = [*self._leftovers()]
+        if self.owners:
+            holder = holder_of(self._store(), self._lease)
+            if holder is None or holder.owner != self.owners[0]:
+                return  # another run has taken over, and what is here may be its own
+        left = [*folders_beside(self.place)]
         for role, token, path in left:
             if role == "new" and not self._is_kept(token):
-                self._undo(token)
-            self._remove(path)
+                result = self.commit(token)
+                if not is_local(self.place.fs) and token not in self.own:  # a lock was free, so its process has ended
+                    self._delete(self._existing([result.needs]))
+                    result.fence()
+                if is_local(self.place.fs) or token in self.own or not self._is_kept(token):
+                    self._delete(self._existing([*own_files(self.place, token), manifest_path(self.place, token)]))
+            if is_local(self.place.fs):
+                remove_beside(self.place, Path(path))
+            else:
+                self._remove_staging(path)
         if left or is_local(self.place.fs):
             self._remove_empty()
 
     def token_of(self, run: str) -> str:
         """Return the id of the result that a run has prepared and not published, or an empty text."""
-        tokens = (token for role, token, _ in self._leftovers() if role == "new")
+        tokens = (token for role, token, _ in folders_beside(self.place) if role == "new")
         return next((token for token in tokens if self.commit(token).is_ready(run)), "")
 
     @abstractmethod
@@ -294,44 +274,5 @@ class VersionTable(ABC):
     def _lease(self) -> str:
         return self.place.lock.rpartition("/")[2]
 
-    def _is_held(self) -> bool:
-        if not self.owners:
-            return True
-        holder = holder_of(self._store(), self._lease)
-        return holder is not None and holder.owner == self.owners[0]
-
-    def _leftovers(self) -> Iterator[tuple[str, str, str]]:
-        for info in self.place.fs.get_file_info(fs.FileSelector(self.place.parent, allow_not_found=True)):
-            role = self.place.role_of(info.base_name) if info.type == fs.FileType.Directory else None
-            if role:
-                yield *role, info.path
-
-    def _undo(self, token: str) -> None:
-        left = self.commit(token)
-        if not is_local(self.place.fs) and token not in self.own:  # a lock was free, so its process has ended
-            self._delete(self._existing([left.needs]))
-            left.fence()
-            if self._is_kept(token):
-                return
-        self._delete(self._existing([*own_files(self.place, token), manifest_path(self.place, token)]))
-
     def _existing(self, paths: list[str]) -> list[str]:
         return [info.path for info in self.place.fs.get_file_info(paths) if info.type == fs.FileType.File]
-
-    def _remove(self, folder: str) -> None:
-        """Delete a staging folder; where there are renames, after one that stops tasks of a cancelled run."""
-        if not is_local(self.place.fs):
-            self._remove_staging(folder)
-            return
-        gone = Path(self.place.beside("gone", new_token()))
-        Path(folder).rename(gone)
-        shutil.rmtree(gone)
-
-
-def recorded_files(manifest: Mapping[str, Any]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]] | None:
-    """Return names and bytes of the parts and of the rejects of a result; None where its manifest is damaged."""
-    try:
-        parts = [(str(part["name"]), int(part["bytes"])) for part in manifest["parts"]]
-        return parts, [(str(part["name"]), int(part["bytes"])) for part in manifest["rejects"]]
-    except (KeyError, TypeError, ValueError):
-        return None

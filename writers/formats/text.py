@@ -120,7 +120,12 @@ def json_text(array: pa.Array, name: str, exact: bool = False) -> pa.StringArray
         array = array.cast(pa.list_(entry))
     kind = array.type
     if is_list(kind):
-        return _list(array, name, exact)
+        lists = array.cast(pa.list_(kind.value_type))
+        items = pc.fill_null(json_text(lists.flatten(), name, exact), "null")
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        joined = pc.binary_join(pa.ListArray.from_arrays(ends, items), ",")
+        return pc.if_else(array.is_valid(), pc.binary_join_element_wise("[", joined, "]", ""), None)
     if pa.types.is_struct(kind):
         if not array.type.num_fields:
             return pc.if_else(array.is_valid(), "{}", pa.scalar(None, pa.string()))
@@ -138,7 +143,18 @@ def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         text = array.cast(pa.string())
-        return _escaped(_in_utf8(text) if exact else text)
+        if exact:
+            try:
+                text.validate(full=True)  # Arrow does not check texts by itself
+            except pa.ArrowInvalid:
+                raw = text.cast(pa.binary()).to_pylist()  # value by value, only in a column with bad bytes
+                text = pa.array([None if value is None else readable(value) for value in raw], pa.string())
+        data = content(text)
+        special = data[(data < 0x20) | (data == ord('"')) | (data == ord("\\"))]  # most columns have none
+        # The backslash first: the other escapes add backslashes.
+        for code in sorted(np.unique(special).tolist(), key=lambda code: code != ord("\\")):
+            text = pc.replace_substring(text, chr(code), json.dumps(chr(code))[1:-1])
+        return text
     if is_binary(kind):
         return hexadecimal(array)
     far = far_ticks(array) if exact else None
@@ -157,16 +173,6 @@ def _string(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
     return text
 
 
-def _in_utf8(array: pa.StringArray) -> pa.StringArray:
-    """Return texts with bytes that are not UTF-8 escaped; Arrow does not check texts by itself."""
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid:
-        raw = array.cast(pa.binary()).to_pylist()  # value by value, only in a column with bad bytes
-        return pa.array([None if value is None else readable(value) for value in raw], pa.string())
-    return array
-
-
 def _float(array: pa.Array, exact: bool) -> pa.StringArray:
     """Return the shortest texts that read back as the same bits, with a point or exponent, so that they are floats."""
     if array.type == pa.float16():  # few functions of Arrow support it
@@ -180,25 +186,6 @@ def _float(array: pa.Array, exact: bool) -> pa.StringArray:
         return text
     whole = pc.match_substring_regex(text, "^-?[0-9]+$")
     return pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
-
-
-def _escaped(array: pa.StringArray) -> pa.StringArray:
-    """Escape the characters that a JSON string must not contain; most columns have none and return unchanged."""
-    data = content(array)
-    special = data[(data < 0x20) | (data == ord('"')) | (data == ord("\\"))]
-    # The backslash first: the other escapes add backslashes.
-    for code in sorted(np.unique(special).tolist(), key=lambda code: code != ord("\\")):
-        array = pc.replace_substring(array, chr(code), json.dumps(chr(code))[1:-1])
-    return array
-
-
-def _list(array: pa.Array, name: str, exact: bool) -> pa.StringArray:
-    lists = array.cast(pa.list_(array.type.value_type))
-    items = pc.fill_null(json_text(lists.flatten(), name, exact), "null")
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    joined = pc.binary_join(pa.ListArray.from_arrays(ends, items), ",")
-    return pc.if_else(array.is_valid(), pc.binary_join_element_wise("[", joined, "]", ""), None)
 
 
 def objects(keys: list[str], columns: list[pa.Array], name: str | None = None, exact: bool = False) -> pa.StringArray:

@@ -52,7 +52,15 @@ def refuse_overlap(
     do = _REMEDY[role].format(what)
     for text in inputs:
         try:
-            system, path = _resolve_input(text)
+            if is_address(text):
+                place = table_of(text).place
+                system, path = place.fs, place.path
+            elif "://" in text or not is_glob(text):
+                system, path = resolve(text)
+            else:
+                head = fixed_part(text)
+                system, base = resolve(head or ("/" if text.startswith("/") else "."))
+                path = posixpath.join(base, text[len(head) :].lstrip("/"))
         except OutputError as error:  # of a catalog
             raise InputError(error.what, error.do) from error
         except OSError as error:
@@ -136,17 +144,6 @@ def are_nested(one: Place, other: Place) -> bool:
 
 def _is_same(one: fs.FileSystem, other: fs.FileSystem) -> bool:
     return type(one) is type(other) and bool(one.equals(other))
-
-
-def _resolve_input(text: str) -> tuple[fs.FileSystem, str]:
-    if is_address(text):
-        place = table_of(text).place
-        return place.fs, place.path
-    if "://" in text or not is_glob(text):
-        return resolve(text)
-    head = fixed_part(text)
-    system, base = resolve(head or ("/" if text.startswith("/") else "."))
-    return system, posixpath.join(base, text[len(head) :].lstrip("/"))
 
 
 Mode = Literal["error", "overwrite"]
@@ -302,8 +299,12 @@ def open_output(
     output = None
     try:
         with table.hold(owner):
-            if not is_unsafe:
-                _refuse_unsafe(table)
+            with output_errors(table.place.shown):
+                is_safe = is_unsafe or table.keeps_conditions()
+            if not is_safe:
+                what = f"output {table.place.shown} is in a store that does not compare versions"
+                do = "write elsewhere, or let only one run write there and say --unsafe-commit"
+                raise ConfigError(f"{what}, so two runs could both commit there", do)
             with output_errors(path):
                 table.remove_leftovers()
             _refuse_content(table, mode)
@@ -337,15 +338,6 @@ def _staging_open(output: Output) -> Iterator[Output]:
 def _close(output: Output) -> None:
     if output.committed or not output.journaled:
         output.table.remove_leftovers()
-
-
-def _refuse_unsafe(table: Table) -> None:
-    shown = table.place.shown
-    with output_errors(shown):
-        is_safe = table.keeps_conditions()
-    if not is_safe:
-        what = f"output {shown} is in a store that does not compare versions, so two runs could both commit there"
-        raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
 
 
 def _refuse_content(table: Table, mode: Mode) -> None:

@@ -57,21 +57,28 @@ def folders_of(names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> tupl
     folders = [""]
     for name, column in zip(names, columns, strict=True):
         own, found = _name_of_each(name, column)
-        pairs, codes = _in_use(codes * len(found) + own, len(folders) * len(found))
+        codes, size = codes * len(found) + own, len(folders) * len(found)
+        if size > 4 * len(codes) + 1024:
+            pairs, codes = np.unique(codes, return_inverse=True)
+        else:
+            is_used = np.zeros(size, np.bool_)
+            is_used[codes] = True
+            pairs, codes = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[codes]
         folders = [f"{folders[pair // len(found)]}/{found[pair % len(found)]}" for pair in pairs.tolist()]
     return codes, [folder[1:] for folder in folders]
 
 
-def _in_use(codes: npt.NDArray[np.int64], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    if size > 4 * len(codes) + 1024:
-        return np.unique(codes, return_inverse=True)
-    is_used = np.zeros(size, np.bool_)
-    is_used[codes] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[codes]
-
-
 def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], list[str]]:
-    encoded = _distinct(column.combine_chunks())
+    values = column.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):  # no chunk at all
+        values = pa.array([], values.type)
+    if pa.types.is_dictionary(values.type):
+        encoded = values
+    elif pa.types.is_floating(values.type):  # by bits: 0.0 and -0.0 have different texts
+        bits = values.view(_BITS[values.type.bit_width]).dictionary_encode()
+        encoded = pa.DictionaryArray.from_arrays(bits.indices, bits.dictionary.view(values.type))
+    else:
+        encoded = values.dictionary_encode()
     texts = [NULL if not text else escape(text) for text in [*_texts(encoded.dictionary, name), None]]
     found = {text: code for code, text in enumerate(dict.fromkeys(texts))}
     folders = [f"{escape(name)}={text}" for text in found]
@@ -81,17 +88,6 @@ def _name_of_each(name: str, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.in
             raise DataError(f"{what}: {folder[:40]}..", "partition by a shorter column, or by a part of this one")
     own = encoded.indices.cast(pa.int64()).fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
     return np.array([found[text] for text in texts], np.int64)[own], folders
-
-
-def _distinct(values: pa.Array) -> pa.DictionaryArray:
-    if isinstance(values, pa.ChunkedArray):  # no chunk at all
-        values = pa.array([], values.type)
-    if pa.types.is_dictionary(values.type):
-        return values
-    if pa.types.is_floating(values.type):  # by bits: 0.0 and -0.0 have different texts
-        encoded = values.view(_BITS[values.type.bit_width]).dictionary_encode()
-        return pa.DictionaryArray.from_arrays(encoded.indices, encoded.dictionary.view(values.type))
-    return values.dictionary_encode()
 
 
 _BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
@@ -110,15 +106,14 @@ def _texts(values: pa.Array, name: str) -> Iterable[str | None]:
     texts = values.cast(pa.large_string())
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         texts = pc.replace_substring_regex(pc.replace_substring_regex(texts, _FRACTION_ZEROS, r"\1"), r"\.$", "")
-    return [_decode(data, name) for data in texts.cast(pa.large_binary()).to_pylist()]
-
-
-def _decode(data: bytes | None, name: str) -> str | None:
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError as error:
-        what = f"a value of {name!r}, which would name a folder, is no UTF-8 text: {data!r:.80}"
-        raise DataError(what, "partition by another column") from error
+    found: list[str | None] = []
+    for data in texts.cast(pa.large_binary()).to_pylist():
+        try:
+            found.append(None if data is None else data.decode())
+        except UnicodeDecodeError as error:
+            what = f"a value of {name!r}, which would name a folder, is no UTF-8 text: {data!r:.80}"
+            raise DataError(what, "partition by another column") from error
+    return found
 
 
 def _float_text(value: float, kind: pa.DataType) -> str:
@@ -163,24 +158,29 @@ class Partitioning:
         assert found is not None
         return found
 
-    def folders(self, values: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """Return the folder of each row: int64 (n,) indices into a list of folders.
-
-        ``values``: those of the partition columns. Raises `DataError` for a value that cannot name a folder.
-        """
-        return folders_of(self.columns.names, values)
-
     def values(self, rows: pa.Table) -> list[pa.ChunkedArray]:
         """Return the values of the partition columns. Raises `DataError` for a row for which an expression fails."""
-        return [
-            rows[name] if expression is None else _evaluate(name, expression, rows)
-            for name, expression in zip(self.columns.names, self.expressions, strict=True)
-        ]
+        found = []
+        for name, expression in zip(self.columns.names, self.expressions, strict=True):
+            if expression is None:
+                found.append(rows[name])
+                continue
+            needed = rows.select(expression.columns) if expression.columns else rows
+            evaluated = expression.evaluate(needed.cast(plain(needed.schema)))
+            if evaluated.failures is not None and evaluated.failures.any():
+                what = f"{_FLAG} {name}={expression.text} fails for a row of the result: {evaluated.details[0]}"
+                raise DataError(what, "use TRY_CAST for null instead, or another expression")
+            found.append(pa.chunked_array([evaluated.values]))
+        return found
 
     def read_back(self, rows: pa.Table, values: Sequence[pa.ChunkedArray]) -> pa.Table:
         """Return rows with the partition columns as a reader of the folders finds them: the empty text is null."""
         for name, column in zip(self.columns.names, values, strict=True):
-            found = _without_empty(column)
+            found = column
+            values_of = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            if is_bytes(values_of.type):
+                is_empty = pc.equal(pc.binary_length(values_of), 0)
+                found = pc.if_else(is_empty, None, values_of) if pc.any(is_empty).as_py() else column
             at = rows.schema.get_field_index(name)
             rows = rows.append_column(name, found) if at < 0 else rows.set_column(at, name, found)
         return rows
@@ -226,23 +226,6 @@ def _bind(name: str, expression: Expression | None, schema: pa.Schema) -> BoundE
 
     check_no_lag(expression, f"{_FLAG} {name}={expression}")
     return bind(expression, plain(schema))
-
-
-def _evaluate(name: str, expression: BoundExpression, rows: pa.Table) -> pa.ChunkedArray:
-    needed = rows.select(expression.columns) if expression.columns else rows
-    found = expression.evaluate(needed.cast(plain(needed.schema)))
-    if found.failures is not None and found.failures.any():
-        what = f"{_FLAG} {name}={expression.text} fails for a row of the result: {found.details[0]}"
-        raise DataError(what, "use TRY_CAST for null instead, or another expression")
-    return pa.chunked_array([found.values])
-
-
-def _without_empty(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    if not is_bytes(values.type):
-        return column
-    is_empty = pc.equal(pc.binary_length(values), 0)
-    return pc.if_else(is_empty, None, values) if pc.any(is_empty).as_py() else column
 
 
 def _check(field: pa.Field) -> None:
@@ -331,17 +314,13 @@ def _by_folder(rows: pa.Table, folders: Folders, schema: pa.Schema) -> dict[str,
         return {names[0]: rows}
     order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # 16 bits are sorted by radix
     bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    ordered = _small_dictionaries(rows, len(names)).take(pa.array(order))
-    return {name: ordered.slice(low, high - low) for name, (low, high) in zip(names, pairwise(bounds), strict=True)}
-
-
-def _small_dictionaries(rows: pa.Table, folders: int) -> pa.Table:
     for at, column in enumerate(rows.columns):
-        if pa.types.is_dictionary(column.type):
+        if pa.types.is_dictionary(column.type):  # each folder would store a large one
             size = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
-            if size * folders > 4 * rows.num_rows:
+            if size * len(names) > 4 * rows.num_rows:
                 rows = rows.set_column(at, rows.schema.field(at).name, column.cast(column.type.value_type))
-    return rows
+    ordered = rows.take(pa.array(order))
+    return {name: ordered.slice(low, high - low) for name, (low, high) in zip(names, pairwise(bounds), strict=True)}
 
 
 @dataclass(slots=True)

@@ -167,21 +167,6 @@ PART = "part-"
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
-    """What is known of a file at its end.
-
-    ``size``: its size in bytes.
-    ``checksum``, ``tail``: of its bytes, and of its last bytes.
-    ``statistics``: what a table by version has to know of its columns; None for a folder.
-    """
-
-    size: int
-    checksum: str
-    tail: str
-    statistics: FileStatistics | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class FileSink:
     """A `windowing.ports.Sink` that writes files below a staging folder.
 
@@ -248,11 +233,11 @@ class FileSink:
         if partitioning is None:
             return (self.write_part(index, tables),)
         name = self._file_name(index)
-        digests, ends = FolderDigests(part_hasher(self.format, partitioning.result)), dict[str, _End]()
+        digests, ends = FolderDigests(part_hasher(self.format, partitioning.result)), dict[str, ResultPart]()
 
         def folders(table: pa.Table) -> tuple[npt.NDArray[np.int64], list[str]]:
             values = partitioning.values(table)
-            codes, names = partitioning.folders(values)
+            codes, names = folders_of(partitioning.columns.names, values)
             digests.add(partitioning.read_back(table, values), codes, names)
             return codes, names
 
@@ -274,12 +259,8 @@ class FileSink:
                 above = {folder.rsplit("/", up)[0] for folder in rows for up in range(folder.count("/") + 1)}
                 for folder in sorted(above):
                     atomic_files.sync(Path(self.root, folder))
-            return tuple(
-                ResultPart(
-                    f"{each}/{name}", rows[each], end.size, end.checksum, digests.of(each), end.statistics, end.tail
-                )
-                for each, end in sorted(ends.items())
-            )
+            found = sorted(ends.items())
+            return tuple(replace(end, rows=rows[folder], digest=digests.of(folder)) for folder, end in found)
 
     def for_tables(self) -> FileSink:
         """Return a sink for the scratch rows of enrich tables, which stay while windows drop theirs."""
@@ -311,15 +292,13 @@ class FileSink:
                     name = path.rpartition("/")[2]
                     if name.startswith(PART) and name.endswith(f"{self.suffix}.{self.format}"):
                         self.fs.delete_file(path)
-            else:
-                self._delete_parts(f"{self.staging}/{self.parts_in}")
-
-    def _delete_parts(self, folder: str) -> None:
-        for found in self.fs.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
-            if found.type == fs.FileType.Directory and self.partitioning and not found.base_name.startswith("_"):
-                self.fs.delete_dir(found.path)
-            elif found.base_name.startswith(PART):
-                self.fs.delete_file(found.path)
+                return
+            folder = fs.FileSelector(f"{self.staging}/{self.parts_in}", allow_not_found=True)
+            for found in self.fs.get_file_info(folder):
+                if found.type == fs.FileType.Directory and self.partitioning and not found.base_name.startswith("_"):
+                    self.fs.delete_dir(found.path)
+                elif found.base_name.startswith(PART):
+                    self.fs.delete_file(found.path)
 
     def write_rejects(self, index: int, rows: pa.Table) -> Part:
         """Write the rejected rows of task ``index`` as JSON Lines; columns that ``rows`` lacks are null."""
@@ -372,8 +351,10 @@ class FileSink:
         return f"-{new_token()}{self.suffix}" if self.suffix and has_no_folders(self.fs) else self.suffix
 
     @contextmanager
-    def _open_in_folder(self, folder: str, name: str, schema: pa.Schema, ends: dict[str, _End]) -> Iterator[Write]:
-        """Open the file of a folder, and make the folder; note what is known of it at its end."""
+    def _open_in_folder(
+        self, folder: str, name: str, schema: pa.Schema, ends: dict[str, ResultPart]
+    ) -> Iterator[Write]:
+        """Open the file of a folder, and make the folder; note in ``ends`` what is known of it then, but for rows."""
         self._make_folder(folder, self.root)
         path, found = f"{self.root}/{folder}/{name}", list[FileStatistics]()
         with open_file(self.fs, path) as file:
@@ -381,7 +362,8 @@ class FileSink:
             opened = encoder_of(self.format).open(schema, checked)
             with opened if self.table is None else parquet.begin_for_table(schema, checked, found) as write:
                 yield write
-            ends[folder] = _End(checked.nbytes, checked.checksum, checked.tail, next(iter(found), None))
+            end = checked.nbytes, checked.checksum, None, next(iter(found), None), checked.tail
+            ends[folder] = ResultPart(f"{folder}/{name}", 0, *end)
 
     def _open_spill(self) -> IO[bytes]:
         return tempfile.TemporaryFile(dir=self.staging if is_local(self.fs) else None)

@@ -19,7 +19,7 @@ from pyarrow import fs
 
 from ...windowing.errors import OutputError
 from .atomic_files import is_file, put_file
-from .lock import Owner, is_dead
+from .lock import Owner, busy, is_dead
 from .os_errors import output_errors
 from .place import Place, new_token
 
@@ -110,28 +110,18 @@ def refuses_stale_puts(store: ConditionalStore, beside: str) -> bool:
     name = f"{beside}-{new_token()}"
     try:
         first = store.create(name, b"first")
-        return _refuses_creation(store, name) and _refuses_replacement(store, name, first)
+        with suppress(ConditionFailedError):
+            store.create(name, b"second")
+            return False
+        store.replace(name, b"third", first)
+        with suppress(ConditionFailedError):
+            store.replace(name, b"fourth", first)
+            return False
     except ConditionFailedError:  # it refuses what it must take
         return False
     finally:
         store.delete([name])
-
-
-def _refuses_creation(store: ConditionalStore, name: str) -> bool:
-    try:
-        store.create(name, b"second")
-    except ConditionFailedError:
-        return True
-    return False
-
-
-def _refuses_replacement(store: ConditionalStore, name: str, first: Version) -> bool:
-    store.replace(name, b"third", first)
-    try:
-        store.replace(name, b"fourth", first)
-    except ConditionFailedError:
-        return True
-    return False
+    return True
 
 
 # Objects by version on a file system without conditional puts, such as HDFS: the version is compared before the put.
@@ -154,10 +144,13 @@ class UnconditionalStore:
     def get(self, name: str) -> Object | None:
         """Return a file, None where there is none; that of a killed `put` where it has deleted the one before."""
         path = f"{self.folder}/{name}"
-        found = path if is_file(self.files, path) else self._newest_complete(path)
-        if found is None:
-            return None
-        with self.files.open_input_stream(found) as file:
+        if not is_file(self.files, path):
+            above = fs.FileSelector(path.rpartition("/")[0], allow_not_found=True)
+            infos = [info for info in self.files.get_file_info(above) if info.path.startswith(_complete_at(path))]
+            if not infos:
+                return None
+            path = max(infos, key=lambda info: info.mtime_ns or 0).path
+        with self.files.open_input_stream(path) as file:
             content = file.read()
         return Object(content, _version(content))
 
@@ -210,12 +203,6 @@ class UnconditionalStore:
                 self.prune(info.path.removeprefix(f"{self.folder}/"))
         if not self.files.get_file_info(fs.FileSelector(path)):
             self.files.delete_dir(path)
-
-    def _newest_complete(self, path: str) -> str | None:
-        """Return the path of the last file that a `put` has written whole and not renamed; None where there is none."""
-        above = fs.FileSelector(path.rpartition("/")[0], allow_not_found=True)
-        infos = [info for info in self.files.get_file_info(above) if info.path.startswith(_complete_at(path))]
-        return max(infos, key=lambda info: info.mtime_ns or 0).path if infos else None
 
 
 def _beside(path: str) -> str:
@@ -285,13 +272,34 @@ def hold_lease(store: ConditionalStore, name: str, owner: Owner, shown: str, ins
     run holds it. The context value is the run whose lease was taken over, because it had expired or its process on this
     machine has ended; else None. Raises `OutputError` where another run holds the lease, or the store does not answer.
     """
+    do = f"wait for it to end, or {instead}; the lease of a dead run expires after {SECONDS:.0f} s"
     with output_errors(shown):
-        former, version = _acquire(store, name, owner, shown, instead)
+        found = store.get(name)
+        # A damaged lease is as none: nobody can renew it.
+        holder = None if found is None else Holder.parse(found.content)
+        if holder is not None and time.time() < holder.expires and not is_dead(holder.owner, owner.host):
+            raise busy(shown, owner, holder.owner, do)
+        try:
+            content = _content(owner)
+            version = store.create(name, content) if found is None else store.replace(name, content, found.version)
+        except ConditionFailedError as error:
+            now = holder_of(store, name)
+            raise busy(shown, owner, now.owner if now else None, do) from error
     stop = threading.Event()
-    beats = threading.Thread(target=_renew, args=(store, name, owner, version, stop), daemon=True)
+
+    def renew(version: Version) -> None:
+        while not stop.wait(_BEAT):
+            try:
+                version = store.replace(name, _content(owner), version)
+            except ConditionFailedError:  # it is lost
+                return
+            except OSError:  # a store that fails now is asked again at the next beat
+                continue
+
+    beats = threading.Thread(target=renew, args=(version,), daemon=True)
     beats.start()
     try:
-        yield former
+        yield None if holder is None else holder.owner
     finally:
         stop.set()
         beats.join()
@@ -318,46 +326,5 @@ def lost_to(store: ConditionalStore, name: str, owner: Owner, shown: str) -> Out
     return OutputError(f"another run has written to {shown} since this one began; nothing was written", "run again")
 
 
-def _acquire(
-    store: ConditionalStore, name: str, owner: Owner, shown: str, instead: str
-) -> tuple[Owner | None, Version]:
-    found = store.get(name)
-    former = None if found is None else _former(found, owner, shown, instead)
-    try:
-        content = _content(owner)
-        version = store.create(name, content) if found is None else store.replace(name, content, found.version)
-    except ConditionFailedError as error:
-        now = holder_of(store, name)
-        raise _busy(shown, owner, now.owner if now else None, instead) from error
-    return former, version
-
-
-def _former(found: Object, owner: Owner, shown: str, instead: str) -> Owner | None:
-    """Return the dead run that has left a lease. Raises `OutputError` where it is alive."""
-    holder = Holder.parse(found.content)
-    if holder is None:  # damaged: nobody can renew it
-        return None
-    if time.time() < holder.expires and not is_dead(holder.owner, owner.host):
-        raise _busy(shown, owner, holder.owner, instead)
-    return holder.owner
-
-
-def _renew(store: ConditionalStore, name: str, owner: Owner, version: Version, stop: threading.Event) -> None:
-    """Renew a lease until it is lost or no longer needed; a store that fails now is asked again at the next beat."""
-    while not stop.wait(_BEAT):
-        try:
-            version = store.replace(name, _content(owner), version)
-        except ConditionFailedError:
-            return
-        except OSError:
-            continue
-
-
 def _content(owner: Owner) -> bytes:
     return Holder(owner, new_token(), time.time() + SECONDS).to_json()
-
-
-def _busy(shown: str, owner: Owner, held: Owner | None, instead: str) -> OutputError:
-    who = f" ({held.describe(owner.started)})" if held else ""
-    what = f"another run is writing to {shown}{who}; nothing was written"
-    return OutputError(what, f"wait for it to end, or {instead}; the lease of a dead run expires after {SECONDS:.0f} s")

@@ -155,7 +155,7 @@ def hold_marker(lock: Lock, owner: Owner) -> Iterator[Owner | None]:
     with output_errors(lock.shown):
         former = _read_marker(lock)
         if former and not is_dead(former, owner.host):
-            raise _busy(lock, owner, former, f"delete {lock.path} if that run is dead")
+            raise busy(lock.shown, owner, former, f"delete {lock.path} if that run is dead")
         with lock.fs.open_output_stream(lock.path) as file:
             file.write(owner.to_json())
         if (now := _read_marker(lock)) != owner:
@@ -224,7 +224,11 @@ def age(started: str, now: str) -> str | None:
     return " ".join([f"{count} {unit}" for count, unit in units if count][:2]) + " ago"
 
 
-def _busy(lock: Lock, owner: Owner, held: Owner | None, do: str | None = None) -> OutputError:
+def busy(shown: str, owner: Owner, held: Owner | None, do: str) -> OutputError:
+    """Return the error for a run that may not begin, because the run ``held`` writes to an output or a state."""
     who = f" ({held.describe(owner.started)})" if held else ""
-    what = f"another run is writing to {lock.shown}{who}; nothing was written"
-    return OutputError(what, do or f"wait for it to end, or {lock.instead}")
+    return OutputError(f"another run is writing to {shown}{who}; nothing was written", do)
+
+
+def _busy(lock: Lock, owner: Owner, held: Owner | None) -> OutputError:
+    return busy(lock.shown, owner, held, f"wait for it to end, or {lock.instead}")

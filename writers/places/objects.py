@@ -116,12 +116,16 @@ def store_at(address: StoreAddress) -> Objects:
         host = google_emulator()
         key = {"gcs_base_url": host, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
         return Objects(GCSStore(address.bucket, **given, **{"service_account_key": json.dumps(key)} if host else {}))
-    return Objects(AzureStore(address.bucket, **given, **_abfs(address)))
+    # What the URI says; all other settings of Azure are in variables that obstore reads.
+    named = {"account_name": azure_account(address), "account_key": address.password}
+    return Objects(AzureStore(address.bucket, **given, **{name: value for name, value in named.items() if value}))
 
 
 def _s3(address: StoreAddress) -> dict[str, Any]:
-    found: dict[str, Any] = {"region": address.option("region") or _region()}
-    if url := _endpoint_of(address):
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    found: dict[str, Any] = {"region": address.option("region") or region}
+    host, scheme = address.option("endpoint_override"), address.option("scheme") or "https"
+    if url := endpoint() if host is None else host if "://" in host else f"{scheme}://{host}":
         found["endpoint"] = url
     if address.user:
         return {**found, "access_key_id": address.user, "secret_access_key": address.password}
@@ -130,23 +134,6 @@ def _s3(address: StoreAddress) -> dict[str, Any]:
     from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415 - slow to load, and seldom needed
 
     return {**found, "credential_provider": Boto3CredentialProvider()}
-
-
-def _abfs(address: StoreAddress) -> dict[str, Any]:
-    """Return the settings of Azure that the URI has; all others are in variables that obstore reads."""
-    found = {"account_name": azure_account(address), "account_key": address.password}
-    return {name: value for name, value in found.items() if value}
-
-
-def _endpoint_of(address: StoreAddress) -> str | None:
-    host, scheme = address.option("endpoint_override"), address.option("scheme") or "https"
-    if host is None:
-        return endpoint()
-    return host if "://" in host else f"{scheme}://{host}"
-
-
-def _region() -> str:
-    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def _version(meta: Any) -> Version:

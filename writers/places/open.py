@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from ...windowing.errors import ConfigError, install_extra
 from ...windowing.support.file_systems import StoreAddress, endpoint
@@ -64,15 +63,11 @@ def abort_uploads(address: StoreAddress, beginnings: Iterable[str], may_abort: C
             config=Config(connect_timeout=_WAIT, read_timeout=_WAIT * 10, retries={"max_attempts": 2}),
             **given,
         )
-        found = [upload for begin in beginnings for upload in _uploads(client, address.bucket, begin)]
-        left = [upload for upload in found if may_abort(upload["Key"])]
+        listed = client.get_paginator("list_multipart_uploads")
+        pages = (page for begin in beginnings for page in listed.paginate(Bucket=address.bucket, Prefix=begin))
+        left = [upload for page in pages for upload in page.get("Uploads", ()) if may_abort(upload["Key"])]
         for upload in left:
             client.abort_multipart_upload(Bucket=address.bucket, Key=upload["Key"], UploadId=upload["UploadId"])
     except (BotoCoreError, ClientError):
         return 0
     return len(left)
-
-
-def _uploads(client: Any, bucket: str, begin: str) -> Iterable[Any]:
-    for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=begin):
-        yield from page.get("Uploads", ())

@@ -125,8 +125,16 @@ def commit_together(staging: StateStaging, record: UnitRecord, outputs: Prepared
         output.prepare({**manifest, "run": staging.token})
     staging.prepare(record)
     journaled = [output for output, _ in outputs]
-    journal = Journal(record.label, staging.token, keep, tuple(map(_journaled, journaled)))
-    _write(staging, journal, journaled)
+    named = (JournaledOutput(each.shown, each.table.address, each.table_commit.token) for each in journaled)
+    journal = Journal(record.label, staging.token, keep, tuple(named))
+    try:
+        for output in journaled:
+            output.journaled = True
+        with output_errors(f"the state {staging.shown}"):
+            put_json(staging.storage, JOURNAL, asdict(journal))
+    except BaseException:
+        _take_back(staging, journaled)
+        raise
     _publish(staging, journaled)
     staging.records[record.label] = record
     try:
@@ -187,21 +195,6 @@ def complete(storage: StateStorage, journal: Journal, records: Mapping[str, Unit
 def discard_journal(storage: StateStorage) -> None:
     """Delete the journal. Raises `OSError`."""
     storage.delete(JOURNAL)  # no sync: if a crash restores the journal, all it names is in place
-
-
-def _journaled(output: Output) -> JournaledOutput:
-    return JournaledOutput(output.shown, output.table.address, output.table_commit.token)
-
-
-def _write(staging: StateStaging, journal: Journal, outputs: Sequence[Output]) -> None:
-    try:
-        for output in outputs:
-            output.journaled = True
-        with output_errors(f"the state {staging.shown}"):
-            put_json(staging.storage, JOURNAL, asdict(journal))
-    except BaseException:
-        _take_back(staging, outputs)
-        raise
 
 
 def _take_back(staging: StateStaging, outputs: Sequence[Output]) -> None:

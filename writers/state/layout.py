@@ -116,18 +116,16 @@ def read_running(documents: Documents) -> Running | None:
     Raises `DamagedError`, which loses nothing but the knowledge of where a killed run left staging folders.
     """
     do = "the next run to the same outputs removes what is left beside them"
-    running = read_json(documents, RUNNING, {"unit", "outputs"}, do)
+    value = read_json(documents, RUNNING, {"unit", "outputs"}, do)
+    if value is None:
+        return None
     try:
-        return None if running is None else Running(str(running["unit"]), tuple(map(_written, running["outputs"])))
+        outputs = tuple(WrittenOutput(**output) for output in value["outputs"])
+        if not all(isinstance(output.path, str) for output in outputs):
+            raise TypeError("a path is no text")
     except (TypeError, ValueError) as error:
         raise not_as_written(documents, RUNNING, do) from error
-
-
-def _written(value: dict[str, str]) -> WrittenOutput:
-    output = WrittenOutput(**value)
-    if not isinstance(output.path, str):
-        raise TypeError("a path is no text")
-    return output
+    return Running(str(value["unit"]), outputs)
 
 
 def read_last_error(documents: Documents) -> dict[str, Any] | None:

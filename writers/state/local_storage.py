@@ -16,9 +16,10 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from ...windowing.errors import ConfigError, DamagedError, OutputError
+from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.file_systems import read_file
 from ..commit.contract import Progress
+from ..commit.result_files import check_names
 from ..places import atomic_files
 from ..places.atomic_files import is_attempt, writing
 from ..places.lock import Lock, Owner, hold_lock, read_owner
@@ -26,14 +27,14 @@ from ..places.os_errors import make_folders, output_errors, reason
 from ..places.place import Place, new_token
 from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
 from .stage_files import ParquetStateFiles, is_part
-from .storage import with_forgotten
+from .storage import UnitCommit, with_forgotten
 from .unit_record import UnitRecord
 
 # The unit of a state in a local folder: its staging folder becomes the folder of the unit.
 
 
 @dataclass(frozen=True, slots=True)
-class UnitSwap:
+class UnitSwap(UnitCommit):
     """A `UnitCommit` of a local folder. A unit has its state, and so needs no lock or leftovers of its own.
 
     ``root``: the folder of the state.
@@ -51,20 +52,8 @@ class UnitSwap:
     def staging(self) -> str:
         return str(self.root / f".new-{self.token}")
 
-    @property
-    def data(self) -> str:
-        return self.staging
-
-    @property
-    def suffix(self) -> str:
-        """Nothing: no other run writes to the staging folder."""
-        return ""
-
     def open(self) -> None:
         Path(self.staging).mkdir()
-
-    def begin(self) -> None:
-        """Do nothing: readers do not see the staging folder."""
 
     def stage(self, name: str) -> ParquetStateFiles:
         folder, shown = Path(self.staging, name), f"{self.shown}/{self.label}/{name}"
@@ -85,11 +74,8 @@ class UnitSwap:
                 for name in filter(is_attempt, there):
                     (folder / name).unlink()
             recorded = {part.name for part in stage.parts}
-            if missing := sorted(recorded - there):
-                what = f"cannot write {shown}: {missing[0]} was written by a task but is not here; nothing was written"
-                raise OutputError(what, "keep the state in a folder that all workers share")
-            if stray := sorted(filter(is_part, there - recorded)):
-                raise OutputError(f"cannot write {shown}: no task knows of {stray[0]}; nothing was written")
+            parts = {name for name in there if name in recorded or is_part(name)}
+            check_names(shown, recorded, parts, "keep the state in a folder that all workers share")
         with output_errors(f"{self.shown}/{self.label}"):
             for stage in record.stages:
                 atomic_files.sync(Path(self.staging, stage.name))
@@ -109,10 +95,6 @@ class UnitSwap:
         if self._former.exists():
             return Progress.PARTIAL
         return Progress.READY if _is_unit_of(Path(self.staging), run) else Progress.GONE
-
-    def recover(self, run: str) -> None:
-        if self.progress(run) in (Progress.READY, Progress.PARTIAL):
-            self.publish()
 
     def discard(self) -> None:
         remove(self.root, Path(self.staging))
@@ -245,11 +227,21 @@ class LocalFolder:
 
     def copy_to(self, target: Path) -> None:
         """Link the files of all units in a new folder: they never change in place, so a second name is as good."""
+
+        def link(source: str, target: str) -> None:
+            try:
+                os.link(source, target)
+            except OSError:  # another file system, or one without links
+                shutil.copy2(source, target)
+
         left_out = shutil.ignore_patterns(LOCK, JOURNAL, RUNNING, ".new-*", ".old-*", ".gone-*", "*.half")
-        shutil.copytree(self.root, target, copy_function=_link, ignore=left_out)
+        shutil.copytree(self.root, target, copy_function=link, ignore=left_out)
 
     def leftovers(self) -> Mapping[str, int]:
-        return {path.name: _size(path) for path in self._leftovers()} if self.root.is_dir() else {}
+        if not self.root.is_dir():
+            return {}
+        below = {path.name: (path, *path.rglob("*")) for path in self._leftovers()}
+        return {name: sum(each.stat().st_size for each in paths if each.is_file()) for name, paths in below.items()}
 
     def remove_leftovers(self) -> None:
         for path in list(self._leftovers()):
@@ -293,17 +285,6 @@ def _record_or_none(folder: Path) -> UnitRecord | None:
         return UnitRecord.from_json(read_file(path), str(path))
     except (DamagedError, OSError):
         return None
-
-
-def _size(path: Path) -> int:
-    return sum(each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file())
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without links
-        shutil.copy2(source, target)
 
 
 _BEFORE_MARKER = (LOCK, f"{MARKER}.half")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -181,19 +181,19 @@ class ParquetStateFiles:
             raise damaged(f"{self.shown}/{stray[0]}", "no run has written it there")
 
     def _files(self) -> tuple[Part, ...]:
-        if self.recorded is None:
-            return tuple(map(self._part, self._there()))
-        self.check()
-        return self.recorded
+        if self.recorded is not None:
+            self.check()
+            return self.recorded
+        found = []
+        for name in self._there():
+            with _reading(f"{self.shown}/{name}"):
+                data = self._at.read(name)
+                found.append(Part(name, parquet.read_metadata(pa.BufferReader(data)).num_rows, data.size))
+        return tuple(found)
 
     def _there(self) -> dict[str, int]:
         with _reading(self.shown):
             return self._at.sizes()
-
-    def _part(self, name: str) -> Part:
-        with _reading(f"{self.shown}/{name}"):
-            data = self._at.read(name)
-            return Part(name, parquet.read_metadata(pa.BufferReader(data)).num_rows, data.size)
 
     @property
     def _at(self) -> StageFolder:
@@ -203,7 +203,8 @@ class ParquetStateFiles:
         with output_errors(f"{self.shown}/{name}"):
             with self._at.write(name) as file:
                 checked = Checked(file)
-                parquet.write_table(_writable(table), checked, compression=_COMPRESSION)
+                types = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
+                parquet.write_table(_in_types(table, types), checked, compression=_COMPRESSION)
             return Part(name, table.num_rows, checked.nbytes, checked.checksum)
 
 
@@ -226,36 +227,30 @@ def same_tables(former: ParquetStateFiles, now: ParquetStateFiles, deciding: Dec
     same, even if the former files are gone by now; a damaged former state is never the same. Call this in a task,
     because it reads both states completely.
     """
-    if _same_files(former.recorded, now.recorded):
+    parts = [*(former.recorded or ()), *(now.recorded or ())]
+    is_known = None not in (former.recorded, now.recorded) and all(part.checksum is not None for part in parts)
+    if is_known and set(former.recorded or ()) == set(now.recorded or ()):
         return Sameness(decides=True, numbers=True)
     try:
         one = _StageTables.of(former)
     except DamagedError:
         return Sameness(decides=False, numbers=False)
     other = _StageTables.of(now)
-    keys = [_known(table, deciding.of_keys) for table in (one.keys, other.keys)]
-    numbers = [_known(table, window_numbers) for table in (one.keys, other.keys)]
+
+    def are_same(a: pa.Table | None, b: pa.Table | None, part: Callable[[pa.Table], pa.Table]) -> bool:
+        known = (None if table is None else part(table) for table in (a, b))
+        return _same(*(table if table is not None and table.num_rows else None for table in known))
+
     return Sameness(
         _same(one.position, other.position)
-        and _same(*keys)
-        and _same(*(_known(table, deciding.of_rows) for table in (one.rows, other.rows)))
-        and _same(*(_known(table, deciding.of_rows) for table in (one.advances, other.advances)))
-        and _same_named(one.enrich, other.enrich)
+        and are_same(one.keys, other.keys, deciding.of_keys)
+        and are_same(one.rows, other.rows, deciding.of_rows)
+        and are_same(one.advances, other.advances, deciding.of_rows)
+        and [name for name, _ in one.enrich] == [name for name, _ in other.enrich]
+        and all(_same(a, b) for (_, a), (_, b) in zip(one.enrich, other.enrich, strict=True))
         and _ranks(one.rows, one.advances) == _ranks(other.rows, other.advances),
-        _same(*numbers),
+        are_same(one.keys, other.keys, window_numbers),
     )
-
-
-def _known(table: pa.Table | None, part: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
-    """Return a part of a table; None where it has no rows."""
-    found = None if table is None else part(table)
-    return found if found is not None and found.num_rows else None
-
-
-def _same_files(former: tuple[Part, ...] | None, now: tuple[Part, ...] | None) -> bool:
-    if former is None or now is None or any(part.checksum is None for part in (*former, *now)):
-        return False
-    return set(former) == set(now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,12 +293,6 @@ def _same(one: pa.Table | None, other: pa.Table | None) -> bool:
     )  # NaN is not equal to itself
 
 
-def _same_named(one: Sequence[tuple[str, pa.Table]], other: Sequence[tuple[str, pa.Table]]) -> bool:
-    if [name for name, _ in one] != [name for name, _ in other]:
-        return False
-    return all(_same(a, b) for (_, a), (_, b) in zip(one, other, strict=True))
-
-
 def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:
     pos = [table.column(POS).combine_chunks() for table in (rows, advances) if table is not None]
     ranks: list[int] = pc.rank(pa.concat_arrays(pos), tiebreaker="dense").to_pylist() if pos else []
@@ -313,10 +302,6 @@ def _ranks(rows: pa.Table | None, advances: pa.Table | None) -> list[int]:
 def is_part(name: str) -> bool:
     """Whether a file holds rows or keys."""
     return re.fullmatch(r"(rows|keys)-\d{5,}\.parquet", name) is not None
-
-
-def _writable(table: pa.Table) -> pa.Table:
-    return _in_types(table, pa.schema([field.with_type(_plain(field.type)) for field in table.schema]))
 
 
 def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -13,7 +13,7 @@ from ..commit.tables import table_of
 from ..output.output import are_nested
 from ..places.lock import Owner
 from ..places.os_errors import output_errors, reason
-from ..places.place import Place, new_token, restored
+from ..places.place import new_token, restored
 from .journal import Journal, StateStaging, complete, discard_journal, read_journal, read_or_rebuild, rebuild
 from .layout import (
     FORMAT,
@@ -56,13 +56,10 @@ def recover(storage: StateStorage, owner: Owner, named: Sequence[str] = ()) -> l
         notes.append(f"the journal of the state {storage.shown} was damaged; {made}")
     with output_errors(f"the state {storage.shown}"):
         if journal:
-            notes.append(_complete(storage, _opened(journal, named), owner))
+            opened = tuple(replace(output, path=restored(output.path, named)) for output in journal.outputs)
+            notes.append(_complete(storage, replace(journal, outputs=opened), owner))
         discard_journal(storage)
         return notes + _clean(storage, owner, named)
-
-
-def _opened(journal: Journal, named: Sequence[str]) -> Journal:
-    return replace(journal, outputs=tuple(replace(out, path=restored(out.path, named)) for out in journal.outputs))
 
 
 def _clean(storage: StateStorage, owner: Owner, named: Sequence[str]) -> list[str]:
@@ -207,7 +204,10 @@ class State:
         """
         check_name(label, "the unit")
         tables = [table_of(path) for path in outputs]
-        self._refuse_overlap([table.place for table in tables])
+        for place in (table.place for table in tables):
+            if are_nested(place, self.storage.place):
+                what = f"output {place.shown} and the state {self.shown} are one folder, or one is inside the other"
+                raise ConfigError(what, "keep the state in a folder apart from all outputs")
         if self.storage.has(JOURNAL):
             what = f"the state {self.shown} has a unit that is not in place yet; nothing was written"
             raise OutputError(what, "run again: that unit is completed first")
@@ -256,12 +256,6 @@ class State:
         """Record why a unit failed; ``when``: ISO 8601. The next commit of that unit deletes the note."""
         with output_errors(self.shown):
             put_json(self.storage, LAST_ERROR, {"when": when, "unit": unit, "message": message})
-
-    def _refuse_overlap(self, places: Sequence[Place]) -> None:
-        for place in places:
-            if are_nested(place, self.storage.place):
-                what = f"output {place.shown} and the state {self.shown} are one folder, or one is inside the other"
-                raise ConfigError(what, "keep the state in a folder apart from all outputs")
 
 
 @contextmanager

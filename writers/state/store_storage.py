@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -168,33 +168,32 @@ class ListedObjects:
     there: dict[str, int] | None = field(default=None, repr=False)
 
     @property
-    def names(self) -> list[str]:
-        return list(self._listed())
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        return self._listed()
+    def sizes(self) -> dict[str, int]:
+        if self.there is None:
+            with self.reading():
+                self.there = self.store.list()
+        return self.there
 
     def below(self, folder: str) -> list[str]:
         """Return the names of the objects that were listed below a folder."""
-        return [name for name in self._listed() if name.startswith(f"{folder}/")]
+        return [name for name in self.sizes if name.startswith(f"{folder}/")]
 
     def list_own(self, folder: str) -> dict[str, int]:
         """List the objects below a folder to which only this run writes."""
         found = {name: size for name, size in self.store.list(folder).items() if name.startswith(f"{folder}/")}
-        self._listed().update(found)
+        self.sizes.update(found)
         return found
 
     def put(self, name: str, content: bytes) -> None:
         self.store.put(name, content)
-        self._listed()[name] = len(content)
+        self.sizes[name] = len(content)
 
     def delete(self, names: Iterable[str]) -> None:
         gone = list(names)
         if gone:
             self.store.delete(gone)
         for name in gone:
-            self._listed().pop(name, None)
+            self.sizes.pop(name, None)
 
     def read(self, name: str) -> bytes | None:
         with self.reading():
@@ -216,32 +215,12 @@ class ListedObjects:
         except OSError as error:
             raise InputError(f"cannot read the state {self.shown}: {reason(error)}", remedy(error)) from error
 
-    def _listed(self) -> dict[str, int]:
-        if self.there is None:
-            with self.reading():
-                self.there = self.store.list()
-        return self.there
-
 
 # The unit of a state in a store: its files are written where they stay, and the head names the run.
 
 
-class UnitStore(Protocol):
-    """What a unit needs of its state in a store; `store_folder.StoreFolder`."""
-
-    uri: str
-    shown: str
-    objects: ListedObjects
-
-    def head(self) -> Head:
-        """Return the head."""
-
-    def publish(self, label: str, run: str) -> None:
-        """Make the files of a run the unit."""
-
-
 @dataclass(frozen=True, slots=True)
-class UnitPut:
+class UnitPut(UnitCommit):
     """A `UnitCommit` of a store.
 
     ``state``: the state.
@@ -249,7 +228,7 @@ class UnitPut:
     ``token``: the id of the run, which is in the names of its files.
     """
 
-    state: UnitStore
+    state: StoreFolder
     label: str
     token: str
 
@@ -257,21 +236,8 @@ class UnitPut:
     def staging(self) -> str:
         return f"{self.label}/.{self.token}"
 
-    @property
-    def data(self) -> str:
-        """The same folder: the files stay there."""
-        return self.staging
-
-    @property
-    def suffix(self) -> str:
-        """Nothing: the folder has the id of the run."""
-        return ""
-
     def open(self) -> None:
-        """Do nothing: a store has no folders."""
-
-    def begin(self) -> None:
-        """Do nothing: readers of a state follow its head."""
+        """Do nothing: a store has no folders, and the files stay under names that have the id of the run."""
 
     def stage(self, name: str) -> ParquetStateFiles:
         return ParquetStateFiles(
@@ -305,10 +271,6 @@ class UnitPut:
             Progress.GONE if self.state.objects.store.get(f"{self.label}/.{run}/{RECORD}") is None else Progress.READY
         )
 
-    def recover(self, run: str) -> None:
-        if self.progress(run) is Progress.READY:
-            self.publish()
-
     def discard(self) -> None:
         if not self._is_published(self.token):
             self.state.objects.list_own(self.staging)
@@ -323,7 +285,8 @@ class UnitPut:
 
 
 _PROBE = ".wincli-probe"
-_RECORD_NAME = re.compile(rf"([^/]+)/\.([0-9a-f]{{12}})/{RECORD}")
+_OF_A_RUN = re.compile(r"([^/]+)/\.([0-9a-f]{12})/")
+_RECORD_NAME = re.compile(_OF_A_RUN.pattern + RECORD)
 _AT_ONCE = 16  # a request for a small object only waits for the answer
 
 
@@ -369,9 +332,7 @@ class StoreFolder:
             self._change(replace(self.head(), journal=text))
         elif name == RUNNING:
             self._change(replace(self.head(), running=text))
-        elif not (
-            self.held is not None and self.held.loss() is not None
-        ):  # who has the state now does not want the notes of another run
+        elif self.held is None or self.held.loss() is None:  # who has the state now wants no notes of another run
             self.objects.store.put(name, text.encode())
 
     def delete(self, name: str) -> None:
@@ -395,7 +356,7 @@ class StoreFolder:
                 raise ConfigError(f"cannot make sense of the path {self.shown}", "write s3://BUCKET/FOLDER") from error
 
     def has_others(self) -> bool:
-        return any(name not in (LOCK, JOURNAL) and not name.startswith(_PROBE) for name in self.objects.names)
+        return any(name not in (LOCK, JOURNAL) and not name.startswith(_PROBE) for name in self.objects.sizes)
 
     def make(self) -> None:
         """Do nothing: a store has no folders."""
@@ -505,7 +466,12 @@ class StoreFolder:
 
     def leftovers(self) -> Mapping[str, int]:
         units = self.head().units
-        return {name: size for name, size in self.objects.sizes.items() if _is_left(name, units)}
+
+        def is_left(name: str) -> bool:
+            found = _OF_A_RUN.match(name)
+            return units.get(found[1]) != found[2] if found else name.startswith(f"{_PROBE}-")
+
+        return {name: size for name, size in self.objects.sizes.items() if is_left(name)}
 
     def remove_leftovers(self) -> None:
         self.objects.delete(self.leftovers())
@@ -526,10 +492,10 @@ class StoreFolder:
 
         Then the newest run of each unit counts. Raises `ConfigError` where the units are those of a local folder.
         """
-        if any(re.fullmatch(rf"[^/]+/{RECORD}", name) for name in self.objects.names):
+        if any(re.fullmatch(rf"[^/]+/{RECORD}", name) for name in self.objects.sizes):
             what = f"{self.shown} has the units of a state that was in a local folder"
             raise ConfigError(what, "copy it with wincli.read_state and wincli.write_state")
-        names = [(found[1], found[2]) for name in self.objects.names if (found := _RECORD_NAME.fullmatch(name))]
+        names = [(found[1], found[2]) for name in self.objects.sizes if (found := _RECORD_NAME.fullmatch(name))]
         records = sorted(self._records(names), key=lambda record: (record.finished, record.run))
         return Head({record.label: record.run for record in records})
 
@@ -554,11 +520,6 @@ class StoreFolder:
         return [name for name in own if not name.endswith(f"/.{record.run}/{RECORD}")]
 
 
-def _is_left(name: str, units: Mapping[str, str]) -> bool:
-    found = re.match(r"([^/]+)/\.([0-9a-f]{12})/", name)
-    return units.get(found[1]) != found[2] if found else name.startswith(f"{_PROBE}-")
-
-
 # The kinds of place where a state may be. The next one is a module with a `StateStorage`, and a line here.
 
 
@@ -567,20 +528,15 @@ def storage_of(path: str) -> StateStorage:
     if not path:
         raise ConfigError("the path of the state is empty", "name a folder for it")
     if "://" in path and scheme_of(path) != "file":
-        return _in_store(path)
+        shown, address = redacted_path(path), StoreAddress.parse(path)
+        if address is None:
+            what = f"states are kept in local folders and on s3://, gs:// and abfs:// only, not on {shown}"
+            raise ConfigError(what, "name another folder")
+        if not address.bucket or not address.path:
+            raise ConfigError(f"the state {shown} is the root of a store", "name a folder inside it")
+        return StoreFolder.at(path)
     root = resolve(path)[1]
     if root != printable(root):
         what = f"the state {printable(path)} is in a folder whose name is no UTF-8: {printable(root)}"
         raise ConfigError(what, "rename that folder, or name another one for the state")
     return LocalFolder(Path(root), path)
-
-
-def _in_store(path: str) -> StateStorage:
-
-    address = StoreAddress.parse(path)
-    if address is None:
-        what = f"states are kept in local folders and on s3://, gs:// and abfs:// only, not on {redacted_path(path)}"
-        raise ConfigError(what, "name another folder")
-    if not address.bucket or not address.path:
-        raise ConfigError(f"the state {redacted_path(path)} is the root of a store", "name a folder inside it")
-    return StoreFolder.at(path)

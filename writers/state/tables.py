@@ -28,7 +28,6 @@ from ...windowing.state.one_table import (
     ROWS,
     STATE,
     Registers,
-    StateRows,
     check_columns,
     job_of,
     keys_and_rows,
@@ -43,7 +42,7 @@ from ...windowing.streaming.kept_state import FORMAT, no_such_format
 from ...windowing.support.column_types import type_of_text
 from ..output.versions import versions
 from ..places.lock import Owner
-from .journal import StateStaging, commit_together
+from .journal import commit_together
 from .stage_files import ParquetStateFiles
 from .state import open_state
 from .state import read_state as view_of
@@ -159,26 +158,51 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
         raise no_such_format(json.loads(job).get("format"))
     key = list(identity["key"])
     registers = registers_of(table)
-    held = _typed(keys_and_rows(pa.table({n: combined(table.column(n)) for n in table.column_names}), key), identity)
+    held = keys_and_rows(pa.table({n: combined(table.column(n)) for n in table.column_names}), key)
+    # In the types of the job: other libraries have large text, and other time zones.
+    types = {name: dtype for name, text in identity["columns"].items() if (dtype := type_of_text(text)) is not None}
+    first = [*key, ROWS_TABLE, BEGIN, WINDOWS, FULL, BASELINE]
+    keys = _cast(held.keys.select([*first, *(n for n in held.keys.column_names if n not in first)]), types)
+    held_rows = _cast(held.rows, types)
     began = _now()
     with open_state(folder, Owner(os.getpid(), socket.gethostname(), began)) as opened:
         if opened.records:
             raise ConfigError(f"the state {folder} has units already", "name a new folder")
         with opened.begin(_LABEL, 0, []) as staging:
             files = staging.stage(stage)
-            rows, advances = _numbered(held.rows, registers.advances)
-            parts = _write_parts(files, held.keys, rows, key)
+            rows, advances = _numbered(held_rows, registers.advances)
+            parts = _write_parts(files, keys, rows, key)
             if registers.position is not None:
                 parts.append(files.write_table("position", registers.position))
             if advances is not None:
                 parts.append(files.write_table("advances", advances))
             is_shown = combined(rows.column(SHOWN)).to_numpy(zero_copy_only=False)
-            held_rows = int(np.count_nonzero(~is_shown))
-            counts = asdict(Counts(held=held_rows, carried=held_rows))
+            held_count = int(np.count_nonzero(~is_shown))
+            counts = asdict(Counts(held=held_count, carried=held_count))
             told = {"clock": registers.clock, "watermark": registers.watermark}
-            kept = int(np.count_nonzero(_counts(held.keys, rows, key)))
-            record = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))
-            commit_together(staging, _unit_record(staging, record, began, folder), [], 1)
+            kept = int(np.count_nonzero(_counts(keys, rows, key)))
+            windows = OpenWindows(kept, kept, None)
+            own = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), windows)
+            asked = {"name": stage, "at_end": "hold"}
+            record = UnitRecord(
+                label=_LABEL,
+                ordinal=0,
+                start=None,
+                end=None,
+                previous=None,
+                inputs=(),
+                outputs=(),
+                stages=(own,),
+                run=staging.token,
+                started=began,
+                finished=_now(),
+                seconds={},
+                versions=versions(),
+                state=staging.token,
+                began=None,
+                job={"input": [], "output": "", "stages": [asked], "state": folder, "keep": 1},
+            )
+            commit_together(staging, record, [], 1)
 
 
 def _write_parts(files: ParquetStateFiles, keys: pa.Table, rows: pa.Table, key: list[str]) -> list[Part]:
@@ -218,38 +242,8 @@ def _numbered(rows: pa.Table, advances: pa.Table | None) -> tuple[pa.Table, pa.T
     return numbered, advances.set_column(advances.column_names.index(POS), POS, later)
 
 
-def _typed(held: StateRows, identity: Mapping[str, Any]) -> StateRows:
-    """Return a state in the types of its job: other libraries have large text, and other time zones."""
-    types = {name: dtype for name, text in identity["columns"].items() if (dtype := type_of_text(text)) is not None}
-    first = [*identity["key"], ROWS_TABLE, BEGIN, WINDOWS, FULL, BASELINE]
-    keys = held.keys.select([*first, *(name for name in held.keys.column_names if name not in first)])
-    return StateRows(_cast(keys, types), _cast(held.rows, types), held.next_rows)
-
-
 def _cast(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
     return table.cast(pa.schema([field.with_type(types.get(field.name, field.type)) for field in table.schema]))
-
-
-def _unit_record(staging: StateStaging, stage: StageRecord, began: str, folder: str) -> UnitRecord:
-    job = {"input": [], "output": "", "stages": [{"name": stage.name, "at_end": "hold"}], "state": folder, "keep": 1}
-    return UnitRecord(
-        label=_LABEL,
-        ordinal=0,
-        start=None,
-        end=None,
-        previous=None,
-        inputs=(),
-        outputs=(),
-        stages=(stage,),
-        run=staging.token,
-        started=began,
-        finished=_now(),
-        seconds={},
-        versions=versions(),
-        state=staging.token,
-        began=None,
-        job=job,
-    )
 
 
 def _now() -> str:

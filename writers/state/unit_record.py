@@ -192,7 +192,22 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
     """
     if is_sealed != (format == FORMAT):
         raise ValueError("its checksum is gone")
-    record = _built(value)
+    tables = {name: _files(files) for name, files in value.pop("enrich", {}).items()}
+    stages = []
+    for stage in value.pop("stages"):
+        own = tuple(Part(**part) for part in stage.pop("parts"))
+        stages.append(StageRecord(**stage | {"parts": own, "open": OpenWindows(**stage["open"])}))
+    loans = (BorrowedRows(loan["label"], _files(loan["files"])) for loan in value.pop("borrowed", ()))
+    record = UnitRecord(
+        inputs=_files(value.pop("inputs")),
+        outputs=tuple(WrittenOutput(**output) for output in value.pop("outputs")),
+        stages=tuple(stages),
+        lent=tuple(value.pop("lent", ())),
+        borrowed=tuple(loans),
+        enrich=tables,
+        expectations=tuple(value.pop("expectations", ())),
+        **value,
+    )
     parts = [part for stage in record.stages for part in stage.parts]
     texts = (record.label, record.run, record.state, *(part.name for part in parts))
     numbers = (record.ordinal, record.reruns, *(part.rows for part in parts), *(part.nbytes for part in parts))
@@ -222,30 +237,5 @@ def _check_keys(record: UnitRecord) -> None:
         raise KeyError("a part of the job")
 
 
-def _built(value: dict[str, Any]) -> UnitRecord:
-    inputs = _files(value.pop("inputs"))
-    outputs = tuple(WrittenOutput(**output) for output in value.pop("outputs"))
-    stages = tuple(map(_stage, value.pop("stages")))
-    lent = tuple(value.pop("lent", ()))
-    borrowed = tuple(BorrowedRows(loan["label"], _files(loan["files"])) for loan in value.pop("borrowed", ()))
-    enrich = {name: _files(files) for name, files in value.pop("enrich", {}).items()}
-    told = tuple(value.pop("expectations", ()))
-    return UnitRecord(
-        **value,
-        inputs=inputs,
-        outputs=outputs,
-        stages=stages,
-        lent=lent,
-        borrowed=borrowed,
-        enrich=enrich,
-        expectations=told,
-    )
-
-
 def _files(value: list[dict[str, Any]]) -> tuple[InputFile, ...]:
     return tuple(InputFile(**file) for file in value)
-
-
-def _stage(value: dict[str, Any]) -> StageRecord:
-    parts = tuple(Part(**part) for part in value.pop("parts"))
-    return StageRecord(**value | {"parts": parts, "open": OpenWindows(**value["open"])})

@@ -206,7 +206,7 @@ def test_an_interrupt_is_not_hidden_by_a_failing_clean_up(tmp_path: Path, monkey
 
     def interrupted() -> None:
         with open_output(str(tmp_path / "out"), "error", [], OWNER):
-            monkeypatch.setattr(folder_swap, "_remove", refuse)
+            monkeypatch.setattr(folder_swap, "remove_beside", refuse)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:

@@ -115,7 +115,7 @@ def test_leftover_beside_an_output_that_cannot_be_deleted_is_reported(
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr(tables, "_remove", refuse)
+    monkeypatch.setattr(tables, "remove_beside", refuse)
     with open_state(str(tmp_path / "st"), ME) as state:
         said = f"could not remove what a killed run left beside {tmp_path}/out: permission denied"
         assert state.notes[1:] == (said,)
