@@ -84,10 +84,6 @@ class CalendarGrid:
         places = cells - self.first
         return np.asarray((values == self.starts[places]) & self.exact[places])
 
-    def first_cells(self, seconds: Ints) -> Ints:
-        """Return for each second the first cell that begins at or after it, at most the one after the last."""
-        return np.searchsorted(self.begins, seconds) + self.first
-
     def lasting(self, cells: Ints) -> npt.NDArray[np.bool_]:
         """Return which cells hold an instant at all: false for dates that the zone left out."""
         return self.begins[cells - self.first] < self.begins[cells - self.first + 1]

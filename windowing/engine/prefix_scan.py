@@ -1,9 +1,9 @@
 """The prefix scan: a sequence that is cut into segments is scanned by many tasks, to the same bits.
 
-Each segment is summarised by itself; the summaries are composed, in order, into the entry state of each segment; from
-there each segment is scanned. The driver composes where the tasks of an exchange have staged segments, between two
-rounds of tasks (`scan_staged_segments`); or it is a relay, in which each task has its segment in hand, and hands the
-position on to the next (`windowing.engine.presorted`).
+Each segment is summarised by itself, or run through behind the one before; that is composed, in order, into the
+entry state of each segment; from there each segment is scanned. The driver composes where the tasks of an exchange have
+staged segments, between two rounds of tasks (`scan_staged_segments`); or it is a relay, in which each task has its
+segment in hand, and hands the position on to the next (`windowing.engine.presorted`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..columns.arrays import combined, latest_clock
 from ..kinds.context import Signals
-from ..kinds.delta import Exit
+from ..kinds.segment_summary import Passage
 from ..ports import ChunkAccount, Counts, Executor
 from ..rows.sequence import Sequences, take_rows
 from ..scan.scan import RunExtent, falls_of
@@ -26,7 +26,6 @@ from ..scan.segment_scan import (
     WindowPart,
     continued_before,
     count_segment,
-    exit_through,
     open_before,
     retained_before,
     scan_segment,
@@ -119,8 +118,13 @@ def _count(work: TaskContext, source: StagedSegments, task: SegmentTask) -> int:
     return windows
 
 
-def _run_through_segment(work: TaskContext, value: Any, segment: Segment) -> Exit:
-    return exit_through(work.plan, read_segment(work, segment), value)
+def _pass_through(work: TaskContext, segments: Sequence[Segment]) -> list[Passage]:
+    """Run the segments of a key through: what is open behind one decides what the next one does."""
+    kind, found, value = work.plan.kind, list[Passage](), None
+    for segment in segments:
+        found.append(kind.pass_through(read_segment(work, segment), value, work.plan.context))
+        value = found[-1].value
+    return found
 
 
 def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> EarlierRows:
@@ -184,15 +188,16 @@ def scan_staged_segments(
 
     ``cuts``: the cuts of the total order.
     """
-
-    def run_through_segment(segment: Segment, value: Any) -> Exit:
-        (found,) = executor.map("follow", partial(_run_through_segment, work, value), [segment])
-        return found
-
     source = StagedSegments(work)
     by_key = segments_by_key(cuts, [segment for report in reports for segment in report.segments])
     clock = latest_clock(report.clock for report in reports)
-    tasks_by_key = [plan_segments(work.plan, cuts, of_key, run_through_segment, clock) for of_key in by_key]
+    passages: list[list[Passage]] = [[] for _ in by_key]
+    if work.plan.kind.runs_through and by_key:
+        segments = [[segment for segment, _ in of_key] for of_key in by_key]
+        passages = executor.map("follow", partial(_pass_through, work), segments)
+    tasks_by_key = [
+        plan_segments(work.plan, cuts, of_key, through, clock) for of_key, through in zip(by_key, passages, strict=True)
+    ]
     if work.plan.kind.overlaps:
         counted = [task for tasks in tasks_by_key for task in tasks[:-1]]
         windows = iter(executor.map("count", partial(_count, work, source), counted))

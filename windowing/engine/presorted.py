@@ -25,7 +25,7 @@ from ..kinds.segment_summary import SegmentSummary, WindowPosition
 from ..kinds.tumbling.kind import entry_state
 from ..ports import Executor
 from ..rows.sequence import Sequences, one_batch, order_of
-from ..scan.segment_scan import exit_through, sends_partials
+from ..scan.segment_scan import sends_partials, summarise
 from .blocks import part_of
 from .map_side import no_signals, read_chunk
 from .prefix_scan import SegmentRows, keep_open, scan_from_entry
@@ -217,9 +217,9 @@ def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_la
     rows = source.segment_rows.rows
     if not rows.arrived_in_order:
         return None
-    # Summarise a segment that the same task will run through: without the transitions of a ``delta``.
-    plan = work.plan
-    summary = plan.kind.outline(rows, no_signals(work).marks, plan.context) if len(rows) else SegmentSummary(0, None)
+    summary = SegmentSummary(0, None)
+    if len(rows):
+        summary, _ = summarise(work.plan, rows, no_signals(work))
     message = relay.receive()
     if message is None:
         return None
@@ -228,7 +228,7 @@ def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_la
     if after is None:
         return None
     relay.pass_on(pickle.dumps(after))
-    entry = entry_state(before.position, relay.index, summary, after.position, is_last)
+    entry = entry_state(before.position, relay.index, summary, after.position, is_last, work.plan.context)
     earlier = tuple((relay_segment(index), first, 0) for index, first in entry.before)
     has_parts = sends_partials(work.plan, work.source.schema)
     task = SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier, has_parts=has_parts)
@@ -252,9 +252,10 @@ def _handoff_after(
         ends = first_and_last(work, rows)
         if before.ends is not None and not follows(ends, before.ends):
             return None
-        position = plan.kind.advance(
-            before.position, index, summary, lambda _, value: exit_through(plan, rows, value), plan.context
-        )
+        kind, through = plan.kind, None
+        if kind.runs_through:
+            through = kind.pass_through(rows, before.position.value, plan.context)
+        position = kind.advance(before.position, index, summary, through, plan.context)
         after = Handoff(position, ends)
     if after.position.open_at is not None and not after.position.closed:
         segment, first = after.position.open_at

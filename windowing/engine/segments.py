@@ -6,9 +6,9 @@ each. The driver composes the summaries into entry states; then each segment is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,11 @@ import pyarrow as pa
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints
 from ..kinds.context import Signals, watermark_signals, window_marks
-from ..kinds.delta import Exit
-from ..kinds.segment_summary import EntryState, SegmentSummary
+from ..kinds.segment_summary import EntryState, Passage, SegmentSummary
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.sequence import Sequences
-from ..scan.segment_scan import WindowPart, entry_states, summarise
+from ..scan.segment_scan import WindowPart, summarise
 from .blocks import without_last
 from .range_cuts import SliceBounds, same_key
 from .task import TaskContext
@@ -79,10 +78,6 @@ class SegmentTask:
     has_parts: bool = False
 
 
-RunThroughSegment: TypeAlias = Callable[[Segment, Any], Exit]
-"""Runs the delta transition of a start value through a segment, where its summary has no transition for it."""
-
-
 def part_number(cuts: SliceBounds | None, index: int, side: int) -> int:
     """Return the number of a part of the result; parts are numbered in the order of keys and rows."""
     return index if cuts is None or not cuts.inside.any() else 3 * index + side
@@ -122,12 +117,15 @@ def plan_segments(
     plan: Plan,
     cuts: SliceBounds,
     summarised: Sequence[SummarisedSegment],
-    run_through_segment: RunThroughSegment,
+    passages: Sequence[Passage],
     clock: ClockValue | None,
 ) -> list[SegmentTask]:
-    """Return the tasks that scan the segments of one key, in order. ``clock``: the clock at the end of the input."""
+    """Return the tasks that scan the segments of one key, in order.
+
+    ``passages``: as in `WindowKind.entry_states`. ``clock``: the clock at the end of the input.
+    """
     segments, summaries = [segment for segment, _ in summarised], [summary for _, summary in summarised]
-    entries = entry_states(plan, summaries, lambda index, value: run_through_segment(segments[index], value))
+    entries = plan.kind.entry_states(summaries, passages, plan.context)
     tasks = []
     for i, (segment, entry) in enumerate(zip(segments, entries, strict=True)):
         is_last = i == len(segments) - 1

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..aggregates import warm as warm_aggregates
 from ..emit.aggregate_rows import merging_plan
 from ..kinds.context import Signals, watermark_signals, window_marks
-from ..kinds.delta import DeltaTransitions
+from ..kinds.segment_summary import Passage
 from ..planning.plan import Plan, panes_only
 from ..rows.marks import no_marks
 from ..rows.merge import merge
@@ -23,8 +23,6 @@ from ..scan.scan import RunExtent, can_preaggregate, preaggregate, scan
 from ..scan.segment_scan import (
     can_be_cut,
     continued_before,
-    entry_states,
-    exit_through,
     scan_segment,
     sends_partials,
     summarise,
@@ -46,21 +44,18 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     merged = merge([sequences, sequences])
     signals = _signals(plan, merged)
     if can_be_cut(plan):
-        whole = _first_rows(merged, len(merged))
-        summary, _ = summarise(plan, whole, signals)
         one = _first_rows(merged, 1)  # a segment that may come after itself: its first row is not before its last
-        _, entry = entry_states(
-            plan,
-            [summarise(plan, one, _signals(plan, one))[0]] * 2,
-            lambda _, value: exit_through(plan, whole, value),
-        )
+        summary, _ = summarise(plan, one, _signals(plan, one))
+        passages: list[Passage] = []
+        if plan.kind.runs_through:
+            passages.append(plan.kind.pass_through(one, None, plan.context))
+            passages.append(plan.kind.pass_through(one, passages[0].value, plan.context))
+        _, entry = plan.kind.entry_states([summary] * 2, passages, plan.context)
         has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
         if has_order and sends_partials(plan, schema) and entry.before:
             own = _without_user_functions(plan)
             before = continued_before(own, [window_part(own, one, 0)], entry.value, one)
             deque(scan_segment(own, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
-        if isinstance(summary.window, DeltaTransitions):
-            exit_through(plan, whole, None)
     extent = RunExtent(1 if plan.kind.needs_clock else None)
     deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, plan.kind.overlaps)

@@ -24,8 +24,9 @@ from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext
-from .contract import Causes, Explain, Option, OverlappingKind, rows_shown
+from .contract import Causes, OverlappingKind, rows_shown
 from .key_lifetimes import Lifetimes
+from .needs import Explain, Option
 
 # Loops of batched windows: when each row enters and leaves, and which moments change what is visible (section 6).
 #

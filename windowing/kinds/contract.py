@@ -7,7 +7,7 @@ type of a spec: a new kind is a folder with an implementation of this contract, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -16,43 +16,34 @@ import numpy as np
 import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Lateness
-from ..columns.arrays import Ints, Mask, is_measurable
-from ..errors import ClockError, ConfigError
+from ..columns.arrays import Ints, Mask
 from ..expressions.syntax import Expression
 from ..language.conditions import Operand, operand_column
-from ..language.spec import PartitionEviction, Policy
+from ..language.spec import PartitionEviction
 from ..rows.marks import Marks, epochs
 from ..rows.membership import Memberships
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences, have_risen
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext
-from .delta import Exit
 from .evictions import Evictions
 from .key_lifetimes import Lifetimes
+from .needs import Explain, Option
 from .segment_summary import (
     RETAINED,
     EntryState,
+    Passage,
     RetentionSummary,
-    RunThrough,
     SegmentSummary,
     WindowPosition,
     clock_at_end,
-    exit_of,
 )
 
 Causes = Literal["rows", "ticks", "both"]
 """What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
 
-Option = Literal["empty", "origin", "closed", "partial", "event time", "emit evicted", "changes", "left"]
-"""What only some windows take: empty windows, a grid of ticks, the side on which windows are closed, panes before they
-are full, a watermark, the windows of evicted keys, rows that entered or left, and rows that left."""
-
 Step = Literal["evicts", "comes in", "is in"]
 """The steps of a row at which a sliding window can become full: it has evicted rows, it comes in next, it is in."""
-
-Explain = Callable[[str], str | None]
-"""Returns which value made a column text, or None, for messages."""
 
 
 class WindowKind(ABC):
@@ -289,16 +280,23 @@ class WindowKind(ABC):
         where windows do not overlap, whose entry states name these rows.
         """
 
+    @property
+    def runs_through(self) -> bool:
+        """Whether segments are run through, one after the other: what is open before one decides what happens in it."""
+        return False
+
+    def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
+        """Run a segment through from what the one before leaves, `Passage.value`; None: there is none before."""
+        raise NotImplementedError
+
     @abstractmethod
     def entry_states(
-        self, segments: Sequence[SegmentSummary], run_through: RunThrough, context: WindowContext
+        self, segments: Sequence[SegmentSummary], passages: Sequence[Passage], context: WindowContext
     ) -> list[EntryState]:
-        """Compose the summaries of the segments of one key, in order, into the entry state of each."""
+        """Compose the summaries of the segments of one key, in order, into the entry state of each.
 
-    @property
-    def first_row_decides(self) -> bool:
-        """Whether the first row of a window decides where it ends, of all its rows; else its last does."""
-        return False
+        ``passages``: of each, where segments are run through; else none.
+        """
 
     def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:  # noqa: ARG002
         """Return about how many rows a window has at most; None where nothing is known.
@@ -307,25 +305,18 @@ class WindowKind(ABC):
         """
         return None
 
-    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
-        """Run a segment through from the start value of a ``delta`` (None: a window starts at its first row), or from
-        the window that several rules left open.
-        """
-        raise NotImplementedError
-
-    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> SegmentSummary:
-        """Summarise a segment without delta transitions, where windows do not overlap."""
-        raise NotImplementedError
-
     def advance(
         self,
         position: WindowPosition,
         index: int,
         segment: SegmentSummary,
-        run_through: RunThrough,
+        through: Passage | None,
         context: WindowContext,
     ) -> WindowPosition:
-        """Return the position of the window after segment ``index``, where windows do not overlap."""
+        """Return the position of the window after segment ``index``, where windows do not overlap.
+
+        ``through``: what it does to the window that is open before it; None where its summary says that.
+        """
         raise NotImplementedError
 
 
@@ -359,21 +350,18 @@ class OverlappingKind(WindowKind):
     def entry_states(
         self,
         segments: Sequence[SegmentSummary],
-        run_through: RunThrough,
+        passages: Sequence[Passage],
         context: WindowContext,  # noqa: ARG002
     ) -> list[EntryState]:
         entries: list[EntryState] = []
-        rows, full, lowest, clock = 0, False, None, None
-        baseline, value = None, None
+        rows, full, lowest, clock, baseline = 0, False, None, None, None
         for i, segment in enumerate(segments):
             window = segment.window
             assert isinstance(window, RetentionSummary)
             before = tuple((j, RETAINED) for j in range(i) if _holds(segments[j]))
             entries.append(EntryState(0, rows, before, False, True, full, baseline, clock, segment.epochs[0]))
-            if window.trigger is not None:
-                segment_exit = exit_of(window.trigger, value, run_through, i)
-                value = segment_exit.value
-                baseline = (i, segment_exit.last) if segment_exit.last >= 0 else baseline
+            if passages and passages[i].last >= 0:
+                baseline = (i, passages[i].last)
             full |= window.evicts or (lowest is not None and bool(have_risen(window.high, lowest, window.amount)))
             lowest = window.low if lowest is None else min(lowest, window.low)
             rows, clock = rows + segment.rows, segment.clock
@@ -401,33 +389,3 @@ def rows_shown(rows: int, most: int, step: int, least: int, flushes: bool) -> in
     if flushes and rows % step and rows >= least:
         found += min(rows, most)
     return found
-
-
-# Attributes that are compared by an amount: ``delta`` and ``gap``, in tumbling and sliding windows.
-
-
-def check_measured(policy: Policy, name: str, dtype: pa.DataType, explain: Explain) -> None:
-    """Raise `ClockError` where an attribute has no values that can be subtracted."""
-    if is_measurable(dtype):
-        return
-    because = explain(name)
-    raise ClockError(
-        f"{policy} needs a number, a timestamp or a date, and column {name!r} is {dtype}"
-        + (f": {because}" if because else ""),
-        f'with --schema "{name}:timestamp" (or int64, float64) such rows are rejected'
-        if because
-        else "name another column, or cast it",
-        name,
-    )
-
-
-# Conditions of windows: columns or expressions that must be boolean, in tumbling and sliding windows.
-
-
-def check_condition(word: str, operand: Operand, dtype: pa.DataType) -> None:
-    """Raise `ConfigError` where an operand of the policy called ``word`` is no condition."""
-    if pa.types.is_boolean(dtype):
-        return
-    if isinstance(operand, str):
-        raise ConfigError(f"{word}({operand}) needs a boolean column, and {operand!r} is {dtype}", "use another column")
-    raise ConfigError(f"{word} needs a condition, and {operand} is {dtype}", "compare it with something")

@@ -23,8 +23,9 @@ from ..rows.panes import AT_END, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
-from .contract import Causes, Explain, Option, OverlappingKind
+from .contract import Causes, OverlappingKind
 from .key_lifetimes import Lifetimes
+from .needs import Explain, Option
 
 # Loops over the outputs of event-time panes: flat functions over arrays, key after key, for `event_time.panes`.
 

@@ -1,9 +1,9 @@
 """The loop of partition eviction: all rows of all keys in their total order, and a list of keys (semantics section 4).
 
 The list holds the keys that hold rows, the least recently inserted-into key first. Every step is O(1): a key is a node
-of a doubly linked list, and the node stores the row before which the window of the key ends. Where time empties
-windows, the keys that are empty come first in the list. The loop knows nothing of columns: its arguments say where a
-window that begins at a row ends, and when a row leaves a sliding window.
+of a doubly linked list. Where time empties windows, the keys that are empty come first in the list. The loop here, for
+sliding windows, knows nothing of columns: its arguments say when a row leaves its window. That of tumbling windows,
+with the same list, is in `windowing.kinds.rules.events`.
 """
 
 from __future__ import annotations
@@ -40,23 +40,6 @@ class Rules(NamedTuple):
     most_rows: int
     most_keys: int
     age: int
-
-
-class Windows(NamedTuple):
-    """The windows of the n rows. Places are places in the total order; arrays are empty where they do not apply.
-
-    ``tumbles``: whether the windows tumble; else they slide.
-    ``stop``: int64 (n,), for each row the row before which a window that begins at it ends.
-    ``before``: whether a window ends when the row ``stop`` comes; else with the insertion of the row before it.
-    ``leaves``: int64 (n,), for each row the place at which it leaves a sliding window; n: never.
-    ``empties``: whether time evicts rows, so that a key may be left without rows.
-    """
-
-    tumbles: bool
-    stop: Ints
-    before: bool
-    leaves: Ints
-    empties: bool
 
 
 class Times(NamedTuple):
@@ -96,65 +79,66 @@ class Keys(NamedTuple):
 
 @kernel
 def evicted_by(
-    order: Ints, key: npt.NDArray[np.int32], count: int, rules: Rules, windows: Windows, times: Times, begin: int
+    order: Ints,
+    key: npt.NDArray[np.int32],
+    count: int,
+    rules: Rules,
+    leaves: Ints,
+    empties: bool,
+    times: Times,
+    begin: int,
 ) -> tuple[Ints, Ints]:
     """Return for each row the cause that evicts its key after it: a row, `BY_EVENT` or `STAYS`, int64 (n,).
 
     The second result, int64 (n,) where there are events and else int64 (0,), is the first event that no longer finds
     the window. ``order``: int64 (n,), the row at each place; ``key``: int32 (n,), the key of each row; ``count``: the
-    number of keys. Nothing is evicted before place ``begin``: an earlier run has processed those rows, and they are
-    the ones it retained.
+    number of keys. ``leaves``: int64 (n,), for each row the place at which it leaves its window, n: never; of length 0
+    where neither the number of rows counts nor time evicts any. ``empties``: whether time evicts rows, so that a key
+    may be left without rows. Nothing is evicted before place ``begin``: an earlier run has processed those rows, and
+    they are the ones it retained.
     """
     n = len(order)
-    has_events, has_stops, before = len(times.passed) > 0, len(windows.stop) > 0, windows.before
+    has_events = len(times.passed) > 0
     keys = no_keys(count, np.full(n, STAYS), np.zeros(n if has_events else 0, np.int64))
     nodes = keys.nodes
-    counts_rows = len(windows.leaves) > 0 and rules.most_rows < _NEVER
-    first, following = _leaving(windows.leaves if counts_rows else windows.leaves[:0])
+    counts_rows = len(leaves) > 0 and rules.most_rows < _NEVER
+    first, following = _leaving(leaves if counts_rows else leaves[:0])
     now = times.passed[0] if has_events else 0
     # The order of the steps is that of section 4: events before the row, ages before the insertion, counts right
-    # after it. A window that ends before its next row leaves the list before that row is inserted, and one that
-    # ends with its last row leaves it after the counts, which may still evict it.
+    # after it.
     for place in range(n):
         row = order[place]
         k = key[row]
         if has_events and place <= begin and place > 0:
             now = times.passed[place - 1]
         if has_events and place >= begin and times.passed[place] > now:
-            _happen(keys, windows.tumbles, len(times.due) > 0, now + 1, times.passed[place])
+            _happen(keys, len(times.due) > 0, times.passed[place])
             now = times.passed[place]
-        _leave_empty(keys, windows.empties, place)
+        _leave_empty(keys, empties, place)
         if len(times.seconds) and place >= begin:
             evict_aged(keys, rules.age, times.seconds[place], row, now + 1)
-        if before and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
-            leave(keys, k)
-        if has_stops and nodes[k, BEGIN] < 0:
-            nodes[k, STOP] = windows.stop[row]
         insert(keys, k, row)
-        if windows.empties:
-            nodes[k, STOP] = windows.leaves[row]
+        if empties:
+            nodes[k, STOP] = leaves[row]
         if len(times.seconds):
             date(nodes, k, times, place)
         if counts_rows:
             _drop(keys, key, first[place], following)
         while place >= begin and (keys.total[0] > rules.most_keys or keys.total[1] > rules.most_rows):
             evict(keys, nodes[count, NEWER], row, now + 1)
-        if has_stops and not before and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row + 1:
-            leave(keys, k)
     if has_events and times.end > now:
-        _happen(keys, windows.tumbles, len(times.due) > 0, now + 1, times.end)
+        _happen(keys, len(times.due) > 0, times.end)
     return keys.cause, keys.event
 
 
 @kernel
-def _happen(keys: Keys, tumbles: bool, ages: bool, first: int, last: int) -> None:
-    """Process the events from ``first`` to ``last``. The first event ends all tumbling windows.
+def _happen(keys: Keys, ages: bool, last: int) -> None:
+    """Process the events up to ``last``.
 
     A key that holds no rows any more at its due event has left the list before. The keys after it in the list were
     inserted into later, so they are due later.
     """
     nodes, head = keys.nodes, len(keys.nodes) - 1
-    last = first if tumbles else last
     # the list is in order of insertion and so in order of due events: the first key that is not due ends the loop
     while ages and nodes[head, NEWER] != head:
         oldest = nodes[head, NEWER]
@@ -166,8 +150,6 @@ def _happen(keys: Keys, tumbles: bool, ages: bool, first: int, last: int) -> Non
             continue
         while nodes[head, NEWER] != head and nodes[nodes[head, NEWER], _STALE] <= now:
             evict(keys, nodes[head, NEWER], BY_EVENT, now)
-    while tumbles and nodes[head, NEWER] != head:
-        leave(keys, nodes[head, NEWER])
 
 
 @kernel

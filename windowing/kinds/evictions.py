@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..clock.grids import AnyGrid, CalendarGrid, RightClosed, clock_cell
+from ..clock.grids import clock_cell
 from ..clock.interval_grid import clock_values, now_as_measure
 from ..clock.tick_grid import Grid
 from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined, scale_of
 from ..errors import DataError
 from ..language.spec import PartitionEviction
-from ..rows.marks import NO_FILE, Marks, epochs, with_marks_behind
+from ..rows.marks import NO_FILE, Marks, with_marks_behind
 from ..rows.sequence import Sequences, arrange
 from ..state.window_state import RestoredState
-from .eviction_kernels import BY_EVENT, STAYS, Rules, Times, Windows, evicted_by
+from .eviction_kernels import BY_EVENT, Rules
 
-# Window marks and ticks as numbered events, which may evict keys (semantics section 4).
+# Ticks as numbered events, which may evict keys from sliding windows (semantics section 4).
 
 
 MOST_SECONDS = 2**62
@@ -34,8 +34,8 @@ MOST_SECONDS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
-    """Window marks or ticks, numbered.
+class TickEvents:
+    """Ticks of the clock, numbered: each is the lower bound of the cell of its number.
 
     ``passed``: int64 (n,), the last event before each row.
     ``end``: the last event of all.
@@ -53,36 +53,17 @@ class Events:
         return self.first(np.minimum(seconds, MOST_SECONDS - ahead) + ahead)
 
 
-def mark_events(sequences: Sequences, marks: Marks) -> Events:
-    """Return window marks as events, each at the instant of the row that it follows."""
-
-    def first(seconds: Ints) -> Ints:
-        behind = np.flatnonzero(marks.pos >= 0)  # the other marks come before all rows
-        clock = combined(marks.take(behind).rows.column(0))
-        own = whole_seconds(clock_values(clock, sequences.order[0]), clock.type)
-        return np.searchsorted(own, seconds) + (len(marks) - len(behind))
-
-    return Events(epochs(sequences, marks) - 1, len(marks) - 1, first)
-
-
-def tick_events(values: Measures, grid: AnyGrid, sequences: Sequences, clock: ClockValue | None) -> Events | None:
-    """Return ticks of the clock as events: each tick is the lower bound of the cell of its number; None without rows.
-
-    ``values``: the clock column, in the measure of the grid.
-    """
+def tick_events(values: Measures, grid: Grid, sequences: Sequences, clock: ClockValue | None) -> TickEvents | None:
+    """Return ticks of the clock as events; None without rows. ``values``: the clock column, in the grid's measure."""
     if not len(values):
         return None
-    assert not isinstance(grid, RightClosed)  # a plan refuses such windows with partition eviction
-    cells, last = grid.cells(values), clock_cell(grid, values, clock)
-    if isinstance(grid, CalendarGrid):
-        return Events(cells, last, grid.first_cells)
-    ticks, dtype = grid, sequences.rows.column(sequences.order[0]).type
+    dtype = sequences.rows.column(sequences.order[0]).type
     clock_now = now_as_measure(values, clock)
 
     def first(seconds: Ints) -> Ints:
-        return _first_ticks(ticks, dtype, np.minimum(seconds, whole_seconds(clock_now, dtype) + 1))
+        return _first_ticks(grid, dtype, np.minimum(seconds, whole_seconds(clock_now, dtype) + 1))
 
-    return Events(cells, last, first)
+    return TickEvents(grid.cells(values), clock_cell(grid, values, clock), first)
 
 
 def _first_ticks(grid: Grid, dtype: pa.DataType, seconds: Ints) -> Ints:
@@ -132,24 +113,8 @@ class Evictions:
     tick: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class WindowFacts:
-    """What partition eviction knows of the windows of all keys.
-
-    ``windows``: when windows end, or rows leave them.
-    ``events``: the marks or ticks that may evict keys; None where there are none.
-    ``by_marks``: whether these are window marks.
-    ``lost_at``: returns for each row the first event that no longer finds it, int64 (n,); None where none loses rows.
-    """
-
-    windows: Windows
-    events: Events | None = None
-    by_marks: bool = False
-    lost_at: Callable[[], Ints] | None = None
-
-
 NO_PLACES: Ints = np.empty(0, np.int64)
-"""Places in `Windows` that do not apply."""
+"""Places that do not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,29 +130,6 @@ class TotalOrder:
     key: npt.NDArray[np.int32]
     keys: int
     begin: int
-
-
-def evictions(
-    eviction: PartitionEviction,
-    facts_of: Callable[[Ints], WindowFacts],
-    sequences: Sequences,
-    marks: Marks,
-    restored: RestoredState | None,
-) -> Evictions:
-    """Return all evictions of a window; ``sequences`` hold all rows of all keys, at least in the columns of the spec.
-
-    ``facts_of``: returns the facts of the windows for the row at each place of the total order, int64 (n,). ``marks``
-    must be in total order. Ages count in whole seconds, of the clock and of the spec. Raises `DataError` where these
-    are beyond 2**62.
-    """
-    order = total_order(sequences, restored)
-    facts = facts_of(order.row)
-    times = _times(eviction, facts, sequences, order.row)
-    cause, event = evicted_by(order.row, order.key, order.keys, limits(eviction), facts.windows, times, order.begin)
-    last = np.flatnonzero(cause != STAYS)
-    cause, event = cause[last], event[last] if len(event) else np.zeros(len(last), np.int64)
-    by_mark = (cause == BY_EVENT) & facts.by_marks
-    return by_key(sequences, marks, last, np.where(by_mark, len(sequences) + event, cause), event)
 
 
 def total_order(sequences: Sequences, restored: RestoredState | None) -> TotalOrder:
@@ -250,16 +192,3 @@ def limits(eviction: PartitionEviction) -> Rules:
         case "partitionCount":
             return Rules(_MOST, amount, _MOST)
     return Rules(amount, _MOST, _MOST)
-
-
-def _times(eviction: PartitionEviction, facts: WindowFacts, sequences: Sequences, order: Ints) -> Times:
-    events = facts.events
-    passed = NO_PLACES if events is None else events.passed[order]
-    end = 0 if events is None else events.end
-    seconds = row_seconds(eviction, sequences, order)
-    if eviction.kind != "partitionAge":
-        return Times(seconds, passed, end, NO_PLACES, NO_PLACES, NO_PLACES)
-    age = eviction.amount.__floor__()
-    due, stale = (NO_PLACES if events is None else events.from_on(seconds, ahead) for ahead in (age + 1, age))
-    lost = NO_PLACES if facts.lost_at is None or events is None else facts.lost_at()[order]
-    return Times(seconds, passed, end, due, stale, lost)

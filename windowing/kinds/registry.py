@@ -10,10 +10,10 @@ from .batched import BatchedKind
 from .contract import WindowKind
 from .event_time import EventTimeKind
 from .sliding import SlidingKind
-from .tumbling.kind import TumblingKind
+from .tumbling.kind import tumbling_kind
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
-    Tumbling: TumblingKind,
+    Tumbling: tumbling_kind,
     Sliding: SlidingKind,
     TimeInterval: EventTimeKind,
     Batched: BatchedKind,

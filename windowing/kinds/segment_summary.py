@@ -1,40 +1,39 @@
 """Summaries and entry states: the values of a prefix scan over the segments of one sequence.
 
-Each segment is summarised by itself, whatever comes before it. The summaries of a sequence are composed in order into
-the entry state of each segment. With that, and some rows of earlier segments, a segment is scanned as an incremental
-run is: from a restored window state (`windowing.state.window_state`).
+Each segment is summarised by itself, whatever comes before it. Where that does not say which windows start in it, the
+segments of a sequence are run through as well, one after the other: a `Passage` of each. Both are composed in order
+into the entry state of each segment. With that, and some rows of earlier segments, a segment is scanned as an
+incremental run is: from a restored window state (`windowing.state.window_state`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from ..clock.interval_grid import clock_values
 from ..columns.arrays import ClockValue, combined
 from ..rows.sequence import Sequences
-from .delta import DeltaTransitions, Exit, exit_for
 
 
 @dataclass(frozen=True, slots=True)
-class BoundarySummary:
-    """Where windows start in a segment, for policies in which two neighbouring rows decide whether one starts.
+class Passage:
+    """What a segment does to the window that is open where it begins, or to the baseline of a ``delta`` trigger.
 
-    ``starts``: number of windows that start after the first row.
-    ``last``: the row where the last window starts; 0 if that is the first row.
-    ``labels``: what the policy compares of the first and the last row.
-    ``closed``: whether the last row itself ends its window.
-    ``edges``: the first and the last row, where windows without rows count; else None.
+    ``starts``: how many windows start in it.
+    ``last``: the row at which the last of them starts, or the baseline; -1 where none does.
+    ``closed``: whether no window is open behind it.
+    ``value``: what it leaves to the next segment, where that is run through as well; else None.
+    ``skips``: whether some of its rows are in no window.
     """
 
     starts: int
     last: int
-    labels: tuple[Any, Any]
     closed: bool = False
-    edges: pa.RecordBatch | None = None
+    value: Any = None
+    skips: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,6 @@ class RetentionSummary:
     """What later segments need of a segment under a window that shows rows of earlier segments.
 
     ``rows``: number of rows retained at the end of the segment, as far as its own rows decide.
-    ``trigger``: the transitions of a ``delta`` trigger; None for other triggers.
     ``low``: the least value that a ``delta`` eviction compares.
     ``high``: the largest such value.
     ``evicts``: whether a row of the segment evicts another of its rows.
@@ -50,7 +48,6 @@ class RetentionSummary:
     """
 
     rows: int
-    trigger: DeltaTransitions | None = None
     low: Any = None
     high: Any = None
     evicts: bool = False
@@ -62,16 +59,16 @@ class SegmentSummary:
     """The summary of a segment.
 
     ``rows``: number of rows, at least one.
-    ``window``: where windows start in it, or what it retains; None for a tumbling ``count``.
+    ``window``: the windows that start after its first row, or what it retains; None where it must be run through.
     ``epochs``: number of signals before its first row, and before its last row.
-    ``watched``: the watched attribute of these two rows, where falls are counted; else None.
+    ``edges``: its first row and its last, in the columns that the window depends on; None where windows overlap.
     ``clock``: the clock at its end, in measures; None for windows that do not use the clock.
     """
 
     rows: int
-    window: BoundarySummary | DeltaTransitions | RetentionSummary | None
+    window: Passage | RetentionSummary | None
     epochs: tuple[int, int] = (0, 0)
-    watched: tuple[Any, Any] | None = None
+    edges: pa.RecordBatch | None = None
     clock: ClockValue | None = None
 
 
@@ -112,8 +109,8 @@ class WindowPosition:
     ``starts``: number of windows that have started.
     ``open_at``: the segment and the row in it where the last window started; None: none has.
     ``closed``: whether a row before has closed that window.
-    ``value``: the start value of a ``delta``, or the window that several rules leave; None for other policies.
-    ``last``: the summary of the segment before, without delta transitions; None: there is none.
+    ``value``: what the segment before leaves, as in `Passage`.
+    ``last``: the summary of the segment before; None: there is none.
     ``skips``: whether rows of that segment are in no window.
     """
 
@@ -130,22 +127,7 @@ class WindowPosition:
         return self.starts if self.open_at is None or self.closed else self.starts - 1
 
 
-RunThrough: TypeAlias = Callable[[int, Any], Exit]
-"""Runs the delta transition of a start value (None: a window starts at the first row) through a numbered segment."""
-
 RETAINED = -1
-
-
-def exit_of(transitions: DeltaTransitions | None, value: Any, run_through: RunThrough, index: int) -> Exit:
-    """Return the exit of segment ``index`` for a start value; None: a window starts at its first row.
-
-    ``transitions``: those in the segment's summary, or None; ``run_through`` is called where they do not have it.
-    """
-    if transitions is None:
-        return run_through(index, value)
-    if value is None:
-        return transitions.fresh
-    return exit_for(transitions, value) or run_through(index, value)
 
 
 def clock_at_end(segment: Sequences) -> ClockValue:

@@ -21,12 +21,13 @@ from ..rows.panes import AT_END, MarkOnly, Panes, reason
 from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
-from .contract import Causes, Explain, Option, OverlappingKind, Step, check_condition, check_measured, rows_shown
-from .delta import Exit, comparable, evicted_by_delta, exit_through, oldest_retained, risen_pairs, transitions_of
-from .eviction_kernels import Windows
-from .evictions import NO_PLACES, Events, Evictions, WindowFacts, evictions, tick_events
+from .contract import Causes, OverlappingKind, Step, rows_shown
+from .delta import Baselines, comparable, delta_starts, evicted_by_delta, oldest_retained, risen_pairs
+from .eviction_kernels import STAYS, Times, evicted_by
+from .evictions import NO_PLACES, Evictions, TickEvents, by_key, limits, row_seconds, tick_events, total_order
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
-from .segment_summary import RetentionSummary
+from .needs import Explain, Option, check_condition, check_measured
+from .segment_summary import Passage, RetentionSummary
 from .sliding_triggers import (
     MOST_TICKS,
     Finding,
@@ -303,18 +304,40 @@ def _instants(triggers: Triggers, clock: SlidingClock | None) -> pa.Array | None
 
 
 def sliding_evictions(spec: Sliding, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
-    """Return all partition evictions of a sliding window."""
+    """Return all partition evictions; ``sequences`` hold all rows of all keys, at least in the columns of the spec.
+
+    ``marks`` must be in total order. Ages count in whole seconds, of the clock and of the spec. Raises `DataError`
+    where these are beyond 2**62.
+    """
     assert spec.eviction is not None
-    counts_rows, empties = spec.eviction.kind == "tupleCount", evict_of(spec.evict).needs_clock
+    order, empties = total_order(sequences, context.restored), evict_of(spec.evict).needs_clock
+    leaves = NO_PLACES
+    if spec.eviction.kind == "tupleCount" or empties:
+        leaves = _evicted_places(spec, sequences, order.row)
+    times = _times(spec, spec.eviction, sequences, order.row, context)
+    cause, event = evicted_by(
+        order.row, order.key, order.keys, limits(spec.eviction), leaves, empties, times, order.begin
+    )
+    last = np.flatnonzero(cause != STAYS)
+    event = event[last] if len(event) else np.zeros(len(last), np.int64)
+    return by_key(sequences, marks, last, cause[last], event)
 
-    def facts(order: Ints) -> WindowFacts:
-        leaves = _evicted_places(spec, sequences, order) if counts_rows or empties else NO_PLACES
-        lost = partial(lost_at, spec, sequences, context) if empties else None
-        return WindowFacts(
-            Windows(False, NO_PLACES, False, leaves, empties), _ticks(spec, sequences, context), False, lost
-        )
 
-    return evictions(spec.eviction, facts, sequences, marks, context.restored)
+def _times(
+    spec: Sliding, eviction: PartitionEviction, sequences: Sequences, order: Ints, context: WindowContext
+) -> Times:
+    ticks = _ticks(spec, sequences, context)
+    passed = NO_PLACES if ticks is None else ticks.passed[order]
+    end = 0 if ticks is None else ticks.end
+    seconds = row_seconds(eviction, sequences, order)
+    if eviction.kind != "partitionAge":
+        return Times(seconds, passed, end, NO_PLACES, NO_PLACES, NO_PLACES)
+    age = eviction.amount.__floor__()
+    due, stale = (NO_PLACES if ticks is None else ticks.from_on(seconds, ahead) for ahead in (age + 1, age))
+    lost = NO_PLACES
+    if ticks is not None and evict_of(spec.evict).needs_clock:
+        lost = lost_at(spec, sequences, context)[order]
+    return Times(seconds, passed, end, due, stale, lost)
 
 
 def _evicted_places(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
@@ -329,7 +352,7 @@ def _evicted_places(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
     return np.append(leaves, n)[evicted_at(spec, sequences)]
 
 
-def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> Events | None:
+def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> TickEvents | None:
     period = trigger_of(spec.trigger).period
     if period is None:
         return None
@@ -364,8 +387,6 @@ def full_and_baseline(spec: Sliding, sequences: Sequences, restored: RestoredSta
 
 def with_delta(spec: Sliding, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
     """Return what later segments need of a segment, with what ``delta`` needs of it."""
-    if isinstance(spec.trigger, Delta):
-        window = replace(window, trigger=transitions_of(segment, spec.trigger.attribute, spec.trigger.amount))
     if isinstance(spec.evict, Delta):
         values, amount = measures_and_amount(segment, spec.evict.attribute, spec.evict.amount)
         compared: Any = comparable(values)
@@ -542,6 +563,17 @@ class SlidingKind(OverlappingKind):
     def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
         return with_delta(self.spec, segment, window)
 
-    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
+    @property
+    def runs_through(self) -> bool:
+        """Whether a ``delta`` triggers: its baseline may be in any segment before."""
+        return isinstance(self.spec.trigger, Delta)
+
+    def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:  # noqa: ARG002
+        """Return how often the baseline advances, and where it is then."""
         assert isinstance(self.spec.trigger, Delta)
-        return exit_through(segment, self.spec.trigger.attribute, self.spec.trigger.amount, value)
+        values, amount = measures_and_amount(segment, self.spec.trigger.attribute, self.spec.trigger.amount)
+        begin, known = np.zeros(1, np.int64), np.array([value is not None])
+        baselines = Baselines(begin, known, np.array([0 if value is None else value], values.dtype))
+        tripped = delta_starts(np.array([0, len(segment)]), values, amount, baselines)
+        last = int(tripped[-1]) if len(tripped) else -1
+        return Passage(len(tripped), last, value=values[last] if len(tripped) else value)

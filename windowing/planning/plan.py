@@ -16,7 +16,8 @@ from ..expressions.lags import check_no_lag
 from ..expressions.nodes import Node, moved, walk
 from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..kinds.context import WindowContext
-from ..kinds.contract import Causes, Explain, WindowKind
+from ..kinds.contract import Causes, WindowKind
+from ..kinds.needs import Explain
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
 from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column, WindowSpec

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..clock.tick_grid import DIGITS, EpochUnit, epoch_unit
 from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
-from ..kinds.contract import Explain
+from ..kinds.needs import Explain
 from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous

@@ -179,6 +179,11 @@ class Ranges:
         return len(self.lo)
 
 
+def ranges(lo: Ints, hi: Ints) -> Ranges:
+    """Return the membership of windows ``[lo, hi)`` that share no row."""
+    return Ranges(lo, hi, lo, True)
+
+
 @dataclass(frozen=True, slots=True)
 class Memberships:
     """Panes whose rows need not be neighbours: each entry is a row and the run of panes that shows it.

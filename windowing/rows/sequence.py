@@ -320,6 +320,14 @@ def take_ints(values: Ints, permutation: Ints | None) -> Ints:
     return values if permutation is None else values.take(permutation, mode="clip")  # in range; "clip" saves the check
 
 
+def change_starts(bounds: Ints, labels: Ints) -> Ints:
+    """Return the rows whose label differs from that of the row before them in their sequence: int64, ascending."""
+    flags = np.ones(len(labels), np.bool_)
+    np.not_equal(labels[1:], labels[:-1], out=flags[1:])
+    flags[bounds[:-1][bounds[:-1] < len(labels)]] = True
+    return np.flatnonzero(flags)
+
+
 # Search for keys among other keys; for a few among very many sorted keys without ranking all of them.
 
 

@@ -18,12 +18,11 @@ from ..emit.operator_scenes import OperatorRun, no_outcome
 from ..emit.result_columns import HiddenPanes
 from ..emit.result_tables import emitted_panes, finishing_tables, mark_rows, pane_columns, result_tables, tick_rows
 from ..kinds.context import Signals, WindowContext
-from ..kinds.tumbling.policy import change_starts, ranges
 from ..planning.plan import Plan
 from ..rows.marks import Marks, epochs, unoccupied
-from ..rows.membership import Membership, Ranges, shown, take
+from ..rows.membership import Membership, Ranges, ranges, shown, take
 from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, ScanRejects, reason
-from ..rows.sequence import Sequences
+from ..rows.sequence import Sequences, change_starts
 from ..state.window_state import RestoredState, WindowState, restore
 from .operator_scan import (
     OperatorScan,

@@ -13,8 +13,7 @@ from ..columns.arrays import Ints, Mask, combined
 from ..emit.aggregate_rows import can_combine, combine_window, merging_plan
 from ..emit.result_columns import HiddenPanes
 from ..kinds.context import Signals
-from ..kinds.delta import Exit
-from ..kinds.segment_summary import EntryState, RunThrough, SegmentSummary
+from ..kinds.segment_summary import EntryState, SegmentSummary
 from ..planning.plan import Plan, panes_only
 from ..rows.panes import ContinuedWindow
 from ..rows.sequence import Sequences, one_batch, take_rows
@@ -42,16 +41,6 @@ def summarise(plan: Plan, segment: Sequences, signals: Signals) -> tuple[Segment
     tumbling windows, whose entry states name them.
     """
     return plan.kind.summarise(segment, signals, plan.context)
-
-
-def entry_states(plan: Plan, segments: Sequence[SegmentSummary], run_through_segment: RunThrough) -> list[EntryState]:
-    """Compose the summaries of the segments of one key, in order, into the entry state of each."""
-    return plan.kind.entry_states(segments, run_through_segment, plan.context)
-
-
-def exit_through(plan: Plan, segment: Sequences, value: Any) -> Exit:
-    """Run the delta transition of a start value through a segment; None: a window starts at its first row."""
-    return plan.kind.exit_through(segment, value, plan.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +158,8 @@ def _restore(plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequen
 #
 # A window that goes through many segments may have more rows than fit into memory. So each segment combines its rows
 # of the window into one, or one for each group, and the segment in which the window comes out merges these. Where the
-# window ends says one of its rows (its first, or its last) and what its policy keeps; the bounds of its pane are its
-# first and its last row. Aggregates that need all rows make the rows travel (docs/decisions/061).
+# window ends say its last row and what the loop over rules keeps of it; the bounds of its pane are its first and its
+# last row. Aggregates that need all rows make the rows travel (docs/decisions/061).
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +198,7 @@ def continued_before(plan: Plan, parts: Sequence[WindowPart], value: Any, segmen
         return open_before([], segment)
     first, last = filled[0], filled[-1]
     edges = concatenate_sequences([pa.Table.from_batches([first.edges.slice(0, 1), last.edges.slice(1, 1)])])
-    at = 0 if plan.kind.first_row_decides else 1
-    pos = (first.edges_pos[:1], last.edges_pos[1:])[at]
-    standing = replace(segment, bounds=np.array([0, 1]), rows=edges.slice(at, 1), pos=pos)
+    standing = replace(segment, bounds=np.array([0, 1]), rows=edges.slice(1, 1), pos=last.edges_pos[1:])
     partials = concatenate_sequences([pa.Table.from_batches([part.partials]) for part in filled])
     rows = int(combined(partials.column(str(merging_plan(plan).weight))).to_numpy().sum())
     continued = ContinuedWindow(rows, edges, partials, value)

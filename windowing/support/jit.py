@@ -42,6 +42,15 @@ def kernel(function: Function) -> Function:
     return njit(cache=True, error_model="numpy")(function)
 
 
+def frugal_kernel(function: Function) -> Function:
+    """Compile a kernel that allocates nothing: of many arrays that it holds, it counts no references.
+
+    To count them are atomic additions where a row ends a window, which took as long as all else of the loop.
+    """
+    function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
+    return njit(cache=True, error_model="numpy", _nrt=False)(function)
+
+
 def inline(function: Function) -> Function:
     """Compile a function that becomes part of the kernels that call it. It allocates nothing.
 

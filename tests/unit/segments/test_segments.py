@@ -1,10 +1,9 @@
-"""Keys cut into pieces of three rows or so give what one scan gives, to the bit; chains tell what a loop finds."""
+"""Keys cut into pieces of three rows or so give what one scan gives, to the bit."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ from support.table_equality import difference, same
 from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
 from wincli.windowing.engine.range_cuts import PLACE, SliceBounds
 from wincli.windowing.engine.task import Chunk, TaskContext
-from wincli.windowing.kinds.delta import delta_transitions, exit_for, run_through
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
@@ -69,13 +67,11 @@ def test_tiny_slices_give_the_result_of_one_slice(
     options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
     plan = planned(table, window, ["k"] if keyed else [], order_by, options)
     source, chunk_bounds = as_files(data.draw, table)
-    most = data.draw(st.sampled_from([1, 2, 1000]))
     marks = data.draw(st.sampled_from(["files", "column:flag"])) if plan.takes_marks else "files"
     uneven = st.lists(st.integers(0, 9), min_size=len(table), max_size=len(table))
     cuts = sliced(plan, table, rows, data.draw(st.none() | uneven))
     whole = run_in_memory(plan, source, [], None, marks)
-    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
-        cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, marks)
+    cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, marks)
     assert same(cut.table, whole.table), difference(cut.table, whole.table)
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
 
@@ -119,10 +115,8 @@ def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.T
     table = table.sort_by("t") if order_by == T else table
     plan = planned(table, window, [], order_by, options)
     source, chunk_bounds = as_files(data.draw, table, 6)
-    most = data.draw(st.sampled_from([1, 2, 1000]))
     whole = run_in_memory(plan, source, [], None, "none")
-    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
-        cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_one_pass)
+    cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_one_pass)
     assert same(cut.table, whole.table), difference(cut.table, whole.table)
     assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
     assert same(cut.rejects, whole.rejects)
@@ -151,7 +145,7 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
     assert in_one_pass(work, chunks) is not None
 
 
-WHOLE = ("partitioned", "retain all", "lag(", "punct() or ")
+WHOLE = ("partitioned", "retain all", "lag(")
 
 
 @pytest.mark.parametrize("case", [*TUMBLING, *WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")
@@ -167,6 +161,13 @@ def test_every_kind_of_window_is_cut_into_segments(case: WindowCase) -> None:
     cuts = sliced(plan, table, 3)
     assert (cuts is None) == (any(words in window for words in WHOLE) or options.get("empty") == "mark")
     assert cuts is None or cuts.inside.tolist() == [True] * 3
+
+
+def test_marks_beside_a_rule_that_counts_cut_no_key() -> None:
+    """What a segment is run through for knows no marks."""
+    table = pa.table({"t": range(12), "k": ["a"] * 12})
+    plan = make_plan(parse_window("punct() or count(3)"), table.schema, ["k"], T)
+    assert sliced(plan, table, 3) is None
 
 
 def test_order_column_may_be_a_key_and_a_segment_may_be_all_rejected() -> None:
@@ -185,54 +186,6 @@ def test_order_column_may_be_a_key_and_a_segment_may_be_all_rejected() -> None:
     cut = run_in_memory(plan, MemorySource([nothing], [[4]]), [1], sliced(plan, nothing, 3), "none")
     assert cut.table.num_rows == 0
     assert cut.counts.rejected == {"null_attribute": 9}
-
-
-VALUES = st.lists(st.integers(-6, 6), min_size=1, max_size=40)
-
-
-@given(VALUES, st.integers(-15, 15), st.integers(0, 5), st.sampled_from([1, 2, 100]), st.booleans())
-def test_delta_transition_ends_as_a_loop_does(
-    numbers: list[int], start: int, amount: int, most: int, rising: bool
-) -> None:
-    """Whatever start value comes in; where the branches are too many, it says that it does not know."""
-    values = np.array(sorted(numbers) if rising else numbers, np.int64).view(np.uint64) + np.uint64(100)
-    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
-        found = delta_transitions(values, np.uint64(amount), False)
-    expected: tuple[int, int, Any] = (0, -1, start + 100)
-    for i, value in enumerate(values.tolist()):
-        if value - expected[2] > amount:
-            expected = (expected[0] + 1, i, value)
-    end = exit_for(found, np.uint64(start + 100))
-    told = run_through(values, np.uint64(start + 100), np.uint64(amount), rising)
-    assert (told.starts, told.last, int(told.value)) == expected
-    if end is None:
-        assert not found.is_complete
-    else:
-        assert (end.starts, end.last, int(end.value)) == expected
-    assert len(found.limit) <= most
-    if rising and start + 100 <= int(values[0]):
-        few = exit_for(delta_transitions(values, np.uint64(amount), True), np.uint64(start + 100))
-        assert few is not None
-        assert (few.starts, few.last, int(few.value)) == expected
-
-
-@given(st.lists(st.sampled_from([0, 1, 1, 2, 9]), max_size=120), st.integers(0, 40), st.sampled_from([1, 3, 1000]))
-def test_delta_transition_of_rising_values_ends_as_a_loop_does(gaps: list[int], amount: int, most: int) -> None:
-    """Some meet soon, those of equal gaps never, and next starts are near or far."""
-    values = np.cumsum([100, *gaps]).astype(np.uint64)
-    with mock.patch("wincli.windowing.kinds.delta.MOST_TRANSITIONS", most):
-        found = delta_transitions(values, np.uint64(amount), True)
-    for start in range(98 - amount, 101):
-        end, told = exit_for(found, np.uint64(start)), run_through(values, np.uint64(start), np.uint64(amount), True)
-        assert end == told or (end is None and not found.is_complete)
-    behind = run_through(values, values[0], np.uint64(amount), True)
-    assert (
-        found.fresh
-        == run_through(values, None, np.uint64(amount), True)
-        == run_through(values, None, np.uint64(amount), False)
-    )
-    assert (found.fresh.starts, found.fresh.last) == (behind.starts + 1, max(behind.last, 0))
-    assert found.fresh.value == values[found.fresh.last]
 
 
 @examples(120)

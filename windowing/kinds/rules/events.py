@@ -37,14 +37,14 @@ from ..eviction_kernels import (
 from ..eviction_kernels import Rules as EvictionRules
 from ..evictions import NO_PLACES, Evictions, TotalOrder, by_key, limits, row_seconds, whole_seconds
 from .reach import Reaches, begin_sums, inlined, is_reached, see
-from .walk import AFTER, BEFORE, NEVER, Counts, Deltas, Flags, Rules, Window
+from .walk import Counts, Deltas, Flags, Rules, Window, float_rises
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
     """The first event behind each of n rows that comes before the next row of its key, or before the end.
 
-    ``rule``: int16 (n,), the rule that it makes fire; -1: there is no event.
+    ``rule``: int16 (n,), the rule that it makes fire; -1: there is no event; of length 0 where no rule has any.
     ``cause``: int64 (n,), the mark, numbered after the rows, or `BY_TICK`; of any value where there is no event.
     ``at``: array (n,), the tick, of any value where no tick is the cause; None where no rule has ticks.
     """
@@ -71,8 +71,12 @@ class Ticks:
 
 
 def no_events(rows: int) -> Events:
-    """Return that no event lies between the rows."""
+    """Return that no event lies between the rows, for those of `with_ticks` and `with_marks`."""
     return Events(np.full(rows, -1, np.int16), np.full(rows, BY_TICK))
+
+
+NO_EVENTS = no_events(0)
+"""Where no rule has any."""
 
 
 def instants_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -144,6 +148,10 @@ def _as_type(instants: pa.Array, dtype: pa.DataType) -> pa.Array:
 # all keys.
 
 
+BEFORE, AFTER, NEVER = range(3)
+"""What ends a window: the row behind it, its own last row, or none of the rows that were looked at."""
+
+
 class RowRules(NamedTuple):
     """What rules say of n rows, as `walk` takes it.
 
@@ -166,8 +174,8 @@ def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
     The row behind its last row, and `BEFORE` if it ends when that row comes, `AFTER` if with its last row; or ``stop``
     and `NEVER` where none of these rows ends it.
     """
-    _, before, after, _ = rules.flags
-    _, bits, place, integers, amounts, floats, float_amounts = rules.deltas
+    before, after = rules.flags.before, rules.flags.after
+    _, integers, amounts, _, bits, floats, float_amounts = rules.deltas
     count_rule, most = rules.counts
     reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = rules.reaches
     _, first, first_float, amount, float_amount, limit, sums = rules.window
@@ -183,10 +191,11 @@ def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
         begin_sums(words, state, limbs, begin)
     for i in range(begin, stop):
         if i > begin and (
-            before[i] >= 0 or _has_risen(bits, place, integers, first, amount, floats, first_float, float_amount, i)
+            (len(before) > 0 and before[i] >= 0)
+            or _has_risen(integers, first, amount, bits, floats, first_float, float_amount, i)
         ):
             return i, BEFORE
-        ends = after[i] >= 0
+        ends = len(after) > 0 and after[i] >= 0
         for c in range(len(count_rule)):
             ends |= i + 1 - begin >= limit[c]
         for r in range(len(reach_rule)):
@@ -203,18 +212,13 @@ def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
 
 @inlined
 def _has_risen(
-    bits: Ints, place: Ints, integers: Any, first: Any, amount: Any, floats: Any, first_float: Any, float_amount: Any,
-    row: int,
-) -> bool:  # fmt: skip
+    integers: Any, first: Any, amount: Any, bits: Ints, floats: Any, first_float: Any, float_amount: Any, row: int
+) -> bool:
     risen = False
-    for d in range(len(bits)):
-        j = place[d]
-        if bits[d] == 0:
-            risen |= rises(integers[j, row], first[j], amount[j])
-        elif bits[d] == 32:
-            risen |= rises(np.float32(floats[j, row]), np.float32(first_float[j]), np.float32(float_amount[j]))
-        else:
-            risen |= rises(floats[j, row], first_float[j], float_amount[j])
+    for d in range(len(first)):
+        risen |= rises(integers[d, row], first[d], amount[d])
+    for d in range(len(first_float)):
+        risen |= float_rises(bits[d], floats[d, row], first_float[d], float_amount[d])
     return risen
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask, combined, measures, scale_of
@@ -242,28 +243,22 @@ class Gathered:
     def _place(self, is_float: bool) -> int:
         return sum(bool(bits) == is_float for _, bits, *_ in self.deltas)
 
-    def flags(self, event: Rules) -> Flags:
-        """Return what rules say of single rows."""
-        never = np.full(self.rows, -1, np.int16)
-        opens = np.zeros(0, np.bool_) if self.opens is None else self.opens
-        return Flags(
-            opens, never if self.before is None else self.before, never if self.after is None else self.after, event
-        )
+    def flags(self, event: Rules, cause: Ints, why: npt.NDArray[np.int8]) -> Flags:
+        """Return what rules say of single rows, with the events and the close reasons as in `Flags`."""
+        nothing, anywhere = np.empty(0, np.int16), np.empty(0, np.bool_)
+        before, after = (nothing if each is None else each for each in (self.before, self.after))
+        return Flags(anywhere if self.opens is None else self.opens, before, after, event, cause, why)
 
     def delta_rules(self) -> Deltas:
         """Return the rules that compare a row with the first of its window."""
         integers = [each for each in self.deltas if not each[1]]
         floats = [each for each in self.deltas if each[1]]
-        row, seen = [], [0, 0]
-        for _, bits, _, _ in self.deltas:
-            row.append(seen[bool(bits)])
-            seen[bool(bits)] += 1
         return Deltas(
-            _ints(rule for rule, *_ in self.deltas),
-            _ints(bits for _, bits, _, _ in self.deltas),
-            _ints(row),
+            _ints(rule for rule, *_ in integers),
             _stacked([values for *_, values, _ in integers], np.int64, self.rows),
             _stacked([amount for *_, amount in integers], np.uint64, 1),
+            _ints(rule for rule, *_ in floats),
+            _ints(bits for _, bits, *_ in floats),
             _stacked([values for *_, values, _ in floats], np.float64, self.rows),
             _stacked([amount for *_, amount in floats], np.float64, 1),
         )

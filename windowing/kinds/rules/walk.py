@@ -13,13 +13,11 @@ import numpy.typing as npt
 
 from ...aggregates.loops import Floats
 from ...columns.arrays import Ints, Mask
+from ...rows.panes import AT_END
 from ...rows.sequence import rises
-from ...support.jit import kernel
+from ...support.jit import frugal_kernel, kernel
 from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
 from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums
-
-BEFORE, AFTER, EVENT, NEVER = range(4)
-"""What ended a window: the row behind it, its own last row, a mark or a tick, or nothing yet."""
 
 Rules = npt.NDArray[np.int16]
 """Places of rules in their spec; -1: none."""
@@ -28,33 +26,38 @@ Rules = npt.NDArray[np.int16]
 class Flags(NamedTuple):
     """What rules say of single rows, whatever window is open: the first rule that fires, int16 (n,), -1: none.
 
-    ``opens``: bool (n,), at which rows a window may begin; of length 0 where at any.
+    Arrays are of length 0 where no rule says anything of the kind.
+
+    ``opens``: bool (n,), at which rows a window may begin; else at any.
     ``before``: rules that end a window before the row.
     ``after``: rules that end it with the row.
     ``event``: rules whose mark or tick comes between the row and the next of its key, or the end of all.
+    ``cause``: int64 (n,), that mark or tick, as in `windowing.rows.panes.Panes`.
+    ``why``: int8 (rules + 1,), the close reason of each rule, and of a window that none has ended.
     """
 
     opens: Mask
     before: Rules
     after: Rules
     event: Rules
+    cause: Ints
+    why: npt.NDArray[np.int8]
 
 
 class Deltas(NamedTuple):
-    """The D rules that compare a row with the first of its window; integers as `measures` returns them.
+    """The rules that compare a row with the first of its window, integers as `measures` returns them, then floats.
 
-    ``rule``: int64 (D,), the place of each in the spec.
-    ``bits``: int64 (D,), 0 for integers, else the width of the floats that are compared.
-    ``row``: int64 (D,), its row among the values.
-    ``integers``: int64 (., n); ``amounts``: uint64 (., n), or (., 1) where amounts are constant.
-    ``floats``: float64 (., n); ``float_amounts``: float64 (., n) or (., 1).
+    ``rule``, ``float_rule``: int64 (D,) and (F,), the place of each in the spec.
+    ``integers``: int64 (D, n); ``amounts``: uint64 (D, n), or (D, 1) where amounts are constant.
+    ``bits``: int64 (F,), the width of the floats that are compared.
+    ``floats``: float64 (F, n); ``float_amounts``: float64 (F, n) or (F, 1).
     """
 
     rule: Ints
-    bits: Ints
-    row: Ints
     integers: npt.NDArray[np.int64]
     amounts: npt.NDArray[np.uint64]
+    float_rule: Ints
+    bits: Ints
     floats: npt.NDArray[np.float64]
     float_amounts: npt.NDArray[np.float64]
 
@@ -90,23 +93,23 @@ class Window(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The W windows that began, in order, and how the last row was left.
+    """The W windows that began, in order, and how many rows are in none.
 
+    ``key``, ``number``, ``cause``, ``closed_by``: as in `windowing.rows.panes.Panes`.
     ``lo``, ``hi``: int64 (W,), the rows of each.
-    ``rule``: int16 (W,), the rule that ended it; -1: none has.
-    ``how``: int8 (W,), `BEFORE` .. `NEVER`.
     ``skipped``: number of rows in no window.
     """
 
+    key: Ints
+    number: Ints
     lo: Ints
     hi: Ints
-    rule: Rules
-    how: npt.NDArray[np.int8]
+    cause: Ints
+    closed_by: npt.NDArray[np.int8]
     skipped: int
 
 
-@kernel
-def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
+def walk(
     bounds: Ints,
     begin: Ints,
     flags: Flags,
@@ -119,45 +122,68 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
     """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
 
     ``window``: the window that is open before the first row; only where there is one key, whose row before
-    ``begin[0]`` is its last row. It is left as the last row leaves it, with all rows in its sums.
+    ``begin[0]`` is its last row, and where the window then begins. It is left as the last row leaves it, with all rows
+    in its sums.
     ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
     rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts
     reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so, as
     ``reaches`` is where there are no such rules: the loop is compiled for each case, without what is asked of None.
     """
+    size = int(bounds[-1]) + 1  # at most one window a row, and the one that was open before the first
+    key, number, lo, hi, cause = (np.empty(size, np.int64) for _ in range(5))
+    closed_by, scratch = np.empty(size, np.int8), np.zeros(window.sums.limbs.shape[1], np.int64)
+    made, skipped = _walk(
+        bounds, begin, flags, deltas, counts, reaches, window, earlier, key, number, lo, hi, cause, closed_by, scratch
+    )
+    found = Windows(key[:made], number[:made], lo[:made], hi[:made], cause[:made], closed_by[:made], skipped)
+    if 2 * made > size:
+        return found
+    # gives the memory for other windows back; where there are many, a copy would need more than that
+    return Windows(*(array.copy() for array in found[:-1]), skipped)  # type: ignore[arg-type, call-arg]
+
+
+@frugal_kernel
+def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
+    bounds: Ints, begin: Ints, flags: Flags, deltas: Deltas, counts: Counts, reaches: Reaches | None, window: Window,
+    earlier: Earlier | None, key: Ints, number: Ints, lo: Ints, hi: Ints, cause: Ints, closed_by: npt.NDArray[np.int8],
+    scratch: Ints,
+) -> tuple[int, int]:  # fmt: skip
     # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row. The
     # rules of `reaches` stay in the loop for the same reason: a function of so many arrays took as long.
-    opens, before, after, event = flags
-    delta_rule, bits, place, integers, amounts, floats, float_amounts = deltas
+    opens, before, after, event, causes, why = flags
+    delta_rule, integers, amounts, float_rule, bits, floats, float_amounts = deltas
     count_rule, most = counts
     if reaches is not None:
         reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = reaches
     held, first, first_float, amount, float_amount, limit, sums = window
     words, state, limbs = sums
     n = bounds[-1]
-    lo, hi = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    rule, how = np.empty(n + 1, np.int16), np.empty(n + 1, np.int8)
-    scratch = np.zeros(limbs.shape[1], np.int64)
+    # All that a pane says of a window is noted while its key, rows and cause are at hand: to look for them afterwards
+    # took as long as the loop where windows have one row or two.
     made, skipped, rows = 0, 0, held[0]
-    has_opener = len(opens) > 0
+    least_limit = _least(limit)
+    has_opener, has_events, has_before, has_after = len(opens) > 0, len(event) > 0, len(before) > 0, len(after) > 0
     if rows > 0:
         resume_sums(words, begin[0])
+    # Invariant: while a window is open, it is number ``made - 1``, and its last row is the one before ``i``.
     for k in range(len(bounds) - 1):
         start, stop = begin[k], bounds[k + 1]
         is_open, first_made = rows > 0, made
-        if is_open and start < stop:  # it goes on: a place for it, at the front
-            _note_begin(lo, hi, rule, how, made, start)
+        if is_open:
+            key[made], number[made], lo[made] = k, 0, start - 1
             made += 1
         for i in range(start, stop):
             if is_open:
-                fired, ended = int(event[i - 1]), EVENT
-                if fired < 0:
-                    fired, ended = int(before[i]), BEFORE
-                    if len(delta_rule):
-                        fired = _first_risen(delta_rule, bits, place, integers, first, amount, fired, i)
-                        fired = _first_risen_float(delta_rule, bits, place, floats, first_float, float_amount, fired, i)
+                fired, ended_by = -1, i
+                if has_events and event[i - 1] >= 0:
+                    fired, ended_by = int(event[i - 1]), causes[i - 1]
+                else:
+                    if has_before:
+                        fired = int(before[i])
+                    fired = _first_risen(delta_rule, integers, first, amount, fired, i)
+                    fired = _first_risen_float(float_rule, bits, floats, first_float, float_amount, fired, i)
                 if fired >= 0:
-                    _note_end(hi, rule, how, made - 1, i, fired, ended)
+                    hi[made - 1], cause[made - 1], closed_by[made - 1] = i, ended_by, why[fired]
                     is_open = False
             if not is_open:
                 if has_opener and not opens[i]:
@@ -169,11 +195,13 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                     if not take_amounts(earlier, i, True, amounts, float_amounts, most):
                         leave_out(earlier, i, reaches)
                         continue
-                _note_begin(lo, hi, rule, how, made, i)
+                key[made], number[made], lo[made] = k, made - first_made, i
                 made, is_open, rows = made + 1, True, 0
                 _take_values(first, amount, integers, amounts, i)
                 _take_values(first_float, float_amount, floats, float_amounts, i)
-                _take_limits(limit, most, i)
+                for c in range(len(limit)):
+                    limit[c] = most[c, min(i, most.shape[1] - 1)]
+                least_limit = _least(limit)
                 begin_sums(words, state, limbs, i)
             elif earlier is not None:
                 if not take_amounts(earlier, i, False, amounts, float_amounts, most):
@@ -181,7 +209,9 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                     continue
                 _move(earlier, first, amount, integers, amounts, first_float, float_amount, floats, float_amounts, i)
             rows += 1
-            fired = _first_full(count_rule, limit, rows, int(after[i]))
+            fired = int(after[i]) if has_after else -1
+            if rows >= least_limit:  # one number in a register, for the others are read from memory at each row
+                fired = _first_full(count_rule, limit, rows, fired)
             if reaches is not None:
                 for r in range(len(reach_rule)):
                     if valid[r, i]:
@@ -192,27 +222,18 @@ def walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by s
                     ):  # fmt: skip
                         fired = reach_rule[r]
             if fired >= 0:
-                _note_end(hi, rule, how, made - 1, i + 1, fired, AFTER)
+                hi[made - 1], cause[made - 1], closed_by[made - 1] = i + 1, i, why[fired]
                 is_open = False
-        if is_open and start < stop:
-            fired = int(event[stop - 1])
-            _note_end(hi, rule, how, made - 1, stop, fired, EVENT if fired >= 0 else NEVER)
+        if is_open:
+            is_ended = has_events and event[stop - 1] >= 0
+            hi[made - 1], cause[made - 1] = stop, causes[stop - 1] if is_ended else AT_END
+            closed_by[made - 1] = why[event[stop - 1]] if is_ended else why[-1]
         if not is_open or k < len(bounds) - 2:
             rows = 0
     held[0] = rows
     if reaches is not None:
         settle_sums(words, state, limbs, function, floating, values, source, n)
-    return Windows(lo[:made].copy(), hi[:made].copy(), rule[:made].copy(), how[:made].copy(), skipped)
-
-
-@inlined
-def _note_begin(lo: Ints, hi: Ints, rule: Rules, how: Any, window: int, row: int) -> None:
-    lo[window], hi[window], rule[window], how[window] = row, row, -1, NEVER
-
-
-@inlined
-def _note_end(hi: Ints, rule: Rules, how: Any, window: int, stop: int, fired: int, ended: int) -> None:
-    hi[window], rule[window], how[window] = stop, fired, ended
+    return made, skipped
 
 
 @inlined
@@ -231,9 +252,11 @@ def _take_values(first: Any, amount: Any, values: Any, amounts: Any, row: int) -
 
 
 @inlined
-def _take_limits(limit: Ints, most: Ints, row: int) -> None:
+def _least(limit: Ints) -> int:
+    least = np.iinfo(np.int64).max
     for c in range(len(limit)):
-        limit[c] = most[c, min(row, most.shape[1] - 1)]
+        least = min(least, limit[c])
+    return least
 
 
 @inlined
@@ -258,30 +281,26 @@ def _move(
 
 
 @inlined
-def _first_risen(
-    rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
-) -> int:
+def _first_risen(rules: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
     for d in range(len(rules)):
-        j = place[d]
-        if bits[d] == 0 and (fired < 0 or rules[d] < fired) and rises(values[j, row], first[j], amount[j]):
+        if (fired < 0 or rules[d] < fired) and rises(values[d, row], first[d], amount[d]):
             fired = rules[d]
     return fired
 
 
 @inlined
-def _first_risen_float(
-    rules: Ints, bits: Ints, place: Ints, values: Any, first: Any, amount: Any, fired: int, row: int
-) -> int:
+def _first_risen_float(rules: Ints, bits: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
     for d in range(len(rules)):
-        j = place[d]
-        if bits[d] != 0 and (fired < 0 or rules[d] < fired):
-            if bits[d] == 32:
-                risen = rises(np.float32(values[j, row]), np.float32(first[j]), np.float32(amount[j]))
-            else:
-                risen = rises(values[j, row], first[j], amount[j])
-            if risen:
-                fired = rules[d]
+        if (fired < 0 or rules[d] < fired) and float_rises(bits[d], values[d, row], first[d], amount[d]):
+            fired = rules[d]
     return fired
+
+
+@inlined
+def float_rises(bits: int, new: float, old: float, amount: float) -> bool:
+    """Whether a float `rises`, in the width of its column."""
+    narrow = rises(np.float32(new), np.float32(old), np.float32(amount))
+    return narrow if bits == 32 else rises(new, old, amount)
 
 
 def no_window(deltas: Deltas, counts: Counts, sums: Sums) -> Window:

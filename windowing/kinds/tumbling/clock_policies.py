@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import ClassVar, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...clock.grids import (
@@ -28,17 +29,17 @@ from ...clock.grids import (
 )
 from ...clock.interval_grid import clock_values, now, time_grid
 from ...clock.tick_grid import Grid
-from ...columns.arrays import ClockValue, Ints, Measures, combined, measures, scale_of
+from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined, scale_of
 from ...errors import DataError
 from ...language.clock_policies import Cron
 from ...language.spec import Calendar, Time
-from ...rows.marks import Marks
-from ...rows.panes import BY_TICK, Panes
-from ...rows.sequence import Sequences
+from ...rows.membership import ranges
+from ...rows.panes import AT_END, BY_TICK, Panes, reason
+from ...rows.sequence import Sequences, change_starts
+from ...support.jit import kernel
 from ..context import WindowContext
-from ..contract import Option
-from ..evictions import NO_PLACES, Events, tick_events
-from .policy import TumblingPolicy, change_starts, closed_by, panes_at, ranges
+from ..needs import Needs
+from .policy import TumblingPolicy
 
 _MOST_EMPTY = 20_000_000
 
@@ -48,10 +49,13 @@ class ClockPolicy(TumblingPolicy):
 
     __slots__ = ()
 
-    needs_clock: ClassVar[bool] = True
+    neighbours_decide: ClassVar[bool] = True
     is_known_by_sample: ClassVar[bool] = True
-    options: ClassVar[frozenset[Option]] = frozenset({"empty", "closed"})
     why: ClassVar[str] = "time"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(clock=True, options=frozenset({"empty", "closed"}))
 
     @abstractmethod
     def grid(
@@ -66,17 +70,33 @@ class ClockPolicy(TumblingPolicy):
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
         """Return the type of bounds on a clock column."""
 
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
+    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
+        """Return clock values in the type of bounds, bit for bit as bounds have the same instant."""
+        return column.cast(self.bounds_type(column.type, origin))
+
+    # --- windows of one such policy: nothing but the clock ends them
+
+    def panes(self, sequences: Sequences, context: WindowContext) -> Panes:
+        """Return the panes, including those that only the end of the data closes."""
         values, grid = self.values_and_grid(sequences, context)
         cells = grid.cells(values)
-        key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, cells))
+        lo = change_starts(sequences.bounds, cells)
+        key, number, hi = _windows_at(sequences.bounds, lo, len(sequences))
         cell = cells[lo]
         if context.empty == "row":
             key, number, lo, hi, cell = _with_empty(key, lo, hi, cell, grid)
         complete = cell < clock_cell(grid, values, context.clock) if len(values) else np.empty(0, np.bool_)
-        cause, why = closed_by(complete, np.full(len(cell), BY_TICK), self.why)
+        cause, closed_by = _causes(complete, np.int8(reason(self.why)), np.int8(reason("end")))
         start, end = grid.bounds(cell), grid.bounds(cell + 1)
-        return Panes(key, number, ranges(lo, hi), cause, why, start, end, at=end)
+        return Panes(key, number, ranges(lo, hi), cause, closed_by, start, end, at=end)
+
+    def windows_between(self, pair: Sequences, context: WindowContext) -> int:
+        """Return how many windows begin at the second of two neighbouring rows, or before it without rows."""
+        values, grid = self.values_and_grid(pair, context)
+        cells, row = grid.cells(values), np.arange(2)
+        if cells[0] == cells[1] or context.empty != "row":
+            return int(cells[0] != cells[1])
+        return len(_with_empty(np.zeros(2, np.int64), row, row + 1, cells, grid)[0]) - 1
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         """Return the instants of the ticks, from the first row to the clock, that end a cell without rows.
@@ -97,18 +117,6 @@ class ClockPolicy(TumblingPolicy):
         values, grid = self.values_and_grid(sequences, context)
         return grid.cells(values)
 
-    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
-        """Return nothing: ticks end windows."""
-        return NO_PLACES
-
-    def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events | None:  # noqa: ARG002
-        return tick_events(*self.values_and_grid(sequences, context, every_tick=True), sequences, context.clock)
-
-    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[object, object]:  # noqa: ARG002
-        assert panes.start is not None
-        first, last = measures(panes.start.take(pa.array([0, len(panes) - 1])))
-        return first, last
-
     def values_and_grid(
         self, sequences: Sequences, context: WindowContext, every_tick: bool = False
     ) -> tuple[Measures, AnyGrid]:
@@ -126,8 +134,8 @@ class DatedPolicy(ClockPolicy):
     __slots__ = ()
 
     @property
-    def is_dated(self) -> bool:
-        return True
+    def needs(self) -> Needs:
+        return Needs(clock=True, dated=True, options=frozenset({"empty", "closed"}))
 
     @abstractmethod
     def beginnings(self) -> Beginnings:
@@ -167,6 +175,31 @@ def _holes(
 
 def _before(value: ClockValue) -> ClockValue:
     return value - 1 if isinstance(value, int) else float(np.nextafter(value, -np.inf))
+
+
+@kernel
+def _windows_at(bounds: Ints, starts: Ints, rows: int) -> tuple[Ints, Ints, Ints]:
+    """Return key, number and end of the windows that start at rows."""
+    # one loop over keys and windows, both ascending: with a key for each few rows, searches took twice as long
+    key, number, hi = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    p = 0
+    for k in range(len(bounds) - 1):
+        first = p
+        while p < len(starts) and starts[p] < bounds[k + 1]:
+            key[p], number[p] = k, p - first
+            hi[p] = starts[p + 1] if p + 1 < len(starts) else rows
+            p += 1
+    return key, number, hi
+
+
+@kernel
+def _causes(complete: Mask, why: np.int8, at_end: np.int8) -> tuple[Ints, npt.NDArray[np.int8]]:
+    # one loop without branches: of many keys, it is random which window is the last
+    causes, reasons = np.empty(len(complete), np.int64), np.empty(len(complete), np.int8)
+    for p in range(len(complete)):
+        causes[p] = BY_TICK if complete[p] else AT_END
+        reasons[p] = why if complete[p] else at_end
+    return causes, reasons
 
 
 def _with_empty(key: Ints, lo: Ints, hi: Ints, cell: Ints, grid: AnyGrid) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -285,7 +318,9 @@ class TimePolicy(ClockPolicy):
 
     value: Time
 
-    options: ClassVar[frozenset[Option]] = frozenset({"empty", "origin", "closed"})
+    @property
+    def needs(self) -> Needs:
+        return Needs(clock=True, options=frozenset({"empty", "origin", "closed"}))
 
     def grid(
         self,

@@ -10,27 +10,37 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
-from ...columns.arrays import Ints, Mask, measures
+from ...columns.arrays import Ints, Mask, combined, measures
 from ...language import clock_policies as clock
 from ...language import row_policies, spec
 from ...language.calls import Policy
 from ...language.conditions import Operand
 from ...language.spec import PartitionEviction, Tumbling
-from ...rows.marks import Marks, concatenate
-from ...rows.membership import Memberships, shown, sizes
+from ...rows.marks import Marks, concatenate, epochs, no_marks
+from ...rows.membership import Memberships, Ranges, shown, sizes
 from ...rows.panes import AT_END, Panes
-from ...rows.sequence import Sequences
+from ...rows.sequence import Sequences, one_batch
 from ...state.window_state import RestoredState
 from ..context import NEVER, RowSteps, Signals, WindowContext, after_rows, steps_of_rows
-from ..contract import Causes, Explain, Option, WindowKind
-from ..delta import Exit
+from ..contract import Causes, WindowKind
 from ..evictions import Evictions
 from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
-from ..segment_summary import BoundarySummary, EntryState, RunThrough, SegmentSummary, WindowPosition, clock_at_end
+from ..needs import Explain, Needs, Option, joined
+from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition, clock_at_end
 from .clock_policies import CalendarPolicy, ClockPolicy, CronPolicy, TimePolicy
-from .policy import RulePolicy, TumblingPolicy
-from .row_policies import ChangePolicy, CountPolicy, DeltaPolicy, GapPolicy, punct_policy
-from .rule_policies import AnyOfPolicy, FromPolicy, OpenerPolicy, ReachesPolicy, changing_policy
+from .policy import TumblingPolicy
+from .row_policies import (
+    ChangePolicy,
+    CountPolicy,
+    DeltaPolicy,
+    FromPolicy,
+    GapPolicy,
+    OpenerPolicy,
+    ReachesPolicy,
+    changing_policy,
+    punct_policy,
+)
+from .rules import panes_by_rules, passage, ticks_type, tumbling_evictions, windows_between
 
 # The tumbling policies by the type of their value in the language: the one place that knows them all.
 
@@ -52,12 +62,10 @@ _POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
 }
 
 
-def policy_of(value: Policy) -> TumblingPolicy:
-    """Return a tumbling policy, with its value."""
-    if isinstance(value, spec.AnyOf):
-        return AnyOfPolicy(tuple(_POLICIES[type(each)](each) for each in value.policies))
-    policy = _POLICIES[type(value)](value)
-    return AnyOfPolicy((policy,)) if isinstance(policy, RulePolicy) else policy
+def policies_of(value: Policy) -> tuple[TumblingPolicy, ...]:
+    """Return the tumbling policies of a spec, in its order: those of ``or``, or the only one."""
+    values = value.policies if isinstance(value, spec.AnyOf) else (value,)
+    return tuple(_POLICIES[type(each)](each) for each in values)
 
 
 def clock_policies() -> list[str]:
@@ -87,67 +95,16 @@ def rows_of_window_before(sequences: Sequences, panes: Panes, restored: Restored
     return out | (restored.row_state.shown & np.repeat(has_none, np.diff(sequences.bounds)))
 
 
-# Segments under a tumbling window: where windows start in each, and which window is open between two of them.
-
-
-def tumbling_summary(
-    policy: TumblingPolicy, segment: Sequences, marks: Marks, context: WindowContext
-) -> SegmentSummary:
-    """Summarise a segment, whatever comes before it. ``marks`` must be in order."""
-    return replace(_without_windows(policy, segment, marks, context), window=policy.summarise(segment, marks, context))
-
-
-def tumbling_outline(
-    policy: TumblingPolicy, segment: Sequences, marks: Marks, context: WindowContext
-) -> SegmentSummary:
-    """Summarise a segment without delta transitions, which cost more than to run through the one that is taken."""
-    return replace(_without_windows(policy, segment, marks, context), window=policy.outline(segment, marks, context))
-
-
-def _without_windows(
-    policy: TumblingPolicy, segment: Sequences, marks: Marks, context: WindowContext
-) -> SegmentSummary:
-    watched = None
-    if context.watched is not None:
-        ends = measures(segment.rows.column(context.watched).take(pa.array([0, len(segment) - 1])))
-        watched = (ends[0], ends[1])
-    clock = clock_at_end(segment) if policy.needs_clock else None
-    epochs = policy.epochs_at_edges(segment, marks)
-    return SegmentSummary(len(segment), None, epochs=epochs, watched=watched, clock=clock)
-
-
-def tumbling_entries(
-    policy: TumblingPolicy, segments: Sequence[SegmentSummary], run_through: RunThrough, context: WindowContext
-) -> list[EntryState]:
-    """Compose the summaries of the segments of one key, in order, into the entry state of each."""
-    position, entries = WindowPosition(), []
-    for i, segment in enumerate(segments):
-        after = advance(policy, position, i, segment, run_through, context)
-        ends_later = i + 1 < len(segments) and not _has_mark_between(segment, segments[i + 1])
-        entries.append(entry_state(position, i, segment, after, not ends_later))
-        position = after
-    return entries
-
-
-def advance(
-    policy: TumblingPolicy,
-    position: WindowPosition,
-    index: int,
-    segment: SegmentSummary,
-    run_through: RunThrough,
-    context: WindowContext,
-) -> WindowPosition:
-    """Return the position of the window after segment ``index``."""
-    passage = policy.pass_through(position, index, segment, run_through, context)
-    open_at = (index, passage.exit.last) if passage.exit.last >= 0 else position.open_at
-    last = replace(segment, window=segment.window if isinstance(segment.window, BoundarySummary) else None)
-    starts = position.starts + passage.exit.starts
-    rows = position.rows + segment.rows
-    return WindowPosition(rows, starts, open_at, passage.closed, passage.value, last, passage.skips)
+# Segments under a tumbling window: which window is open between two of them.
 
 
 def entry_state(
-    position: WindowPosition, index: int, segment: SegmentSummary, after: WindowPosition, is_end: bool
+    position: WindowPosition,
+    index: int,
+    segment: SegmentSummary,
+    after: WindowPosition,
+    is_end: bool,
+    context: WindowContext,
 ) -> EntryState:
     """Return the entry state of segment ``index``.
 
@@ -160,13 +117,16 @@ def entry_state(
     emits = is_end or after.windows > windows or after.skips
     open_at = position.open_at if emits and not is_closed else None
     before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
-    falls = last is not None and _falls(last, segment)
+    falls = last is not None and _falls(last, segment, context)
     clock = None if last is None else last.clock
     return EntryState(windows, position.rows, before, falls, emits, clock=clock, value=position.value)
 
 
-def _falls(before: SegmentSummary, segment: SegmentSummary) -> bool:
-    return before.watched is not None and segment.watched is not None and bool(segment.watched[0] < before.watched[1])
+def _falls(before: SegmentSummary, segment: SegmentSummary, context: WindowContext) -> bool:
+    if context.watched is None or before.edges is None or segment.edges is None:
+        return False
+    old, new = before.edges.column(context.watched), segment.edges.column(context.watched)
+    return bool(measures(combined(new))[0] < measures(combined(old))[1])
 
 
 def _has_mark_between(before: SegmentSummary, segment: SegmentSummary) -> bool:
@@ -178,19 +138,29 @@ class TumblingKind(WindowKind):
     """A tumbling window.
 
     ``spec``: its spec.
+    ``policies``: its policies.
+    ``needs``: what they need together.
     """
 
     spec: Tumbling
+    policies: tuple[TumblingPolicy, ...]
+    needs: Needs
 
     overlaps: ClassVar[bool] = False
 
     @property
-    def policy(self) -> TumblingPolicy:
-        return policy_of(self.spec.policy)
+    def grid(self) -> ClockPolicy | None:
+        """The policy, where it is the only one and the clock ends its windows."""
+        only = self.policies[0] if len(self.policies) == 1 else None
+        return only if isinstance(only, ClockPolicy) else None
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        return any(policy.looks_at_window_before for policy in self.policies)
 
     @property
     def takes_marks(self) -> bool:
-        return self.policy.takes_marks
+        return self.needs.marks
 
     @property
     def partitioned(self) -> bool:
@@ -202,12 +172,11 @@ class TumblingKind(WindowKind):
 
     @property
     def options(self) -> frozenset[Option]:
-        evicted: frozenset[Option] = frozenset() if self.eviction is None else frozenset({"emit evicted"})
-        return self.policy.options | evicted
+        return self.needs.options
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        return self.policy.attributes
+        return self.needs.attributes
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -215,15 +184,15 @@ class TumblingKind(WindowKind):
 
     @property
     def required(self) -> tuple[str, ...]:
-        return self.policy.required
+        return self.needs.required
 
     @property
     def measured(self) -> tuple[str, ...]:
-        return self.policy.measured
+        return self.needs.measured
 
     @property
     def amounts(self) -> tuple[str, ...]:
-        return self.policy.amounts
+        return self.needs.amounts
 
     @property
     def watched(self) -> str | None:
@@ -231,7 +200,7 @@ class TumblingKind(WindowKind):
 
     @property
     def needs_clock(self) -> bool:
-        return self.policy.needs_clock or (self.eviction is not None and self.eviction.kind == "partitionAge")
+        return self.needs.clock
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -239,43 +208,46 @@ class TumblingKind(WindowKind):
 
     @property
     def is_dated(self) -> bool:
-        return self.policy.is_dated
+        return self.needs.dated
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        self.policy.check_attribute(name, dtype, explain)
+        for policy in self.policies:
+            if name in policy.needs.attributes:
+                policy.check(name, dtype, explain)
 
     @property
     def causes(self) -> Causes:
-        """The clock, where it ends windows; partition eviction is caused by rows as well."""
-        if not self.policy.needs_clock:
+        """The clock, where it ends windows; partition eviction and rows beside it are causes as well."""
+        if not any(isinstance(policy, ClockPolicy) for policy in self.policies):
             return "rows"
-        return "ticks" if self.eviction is None and self.policy.has_cells else "both"
+        return "ticks" if self.eviction is None and self.grid is not None else "both"
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        return self.policy.bounds_type(clock, origin)
+        return None if self.grid is None else self.grid.bounds_type(clock, origin)
 
     def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        return self.policy.instants_type(clock, origin)
+        return ticks_type(self.policies, clock, origin)
 
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-        return self.policy.to_tick_type(column, name, origin)
+        if self.grid is not None:
+            return self.grid.to_tick_type(column, name, origin)
+        return column.cast(self.instants_type(column.type, origin) or column.type, safe=False)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
         marks = signals.marks
         if self.eviction is None:
-            return self.policy.panes(sequences, marks, context), marks
+            return self._panes(sequences, marks, context), marks
         assert signals.evictions is not None
         parts = lifetimes(signals.evictions, sequences)
-        panes = self._of_lifetimes(sequences, parts, marks, context)
+        panes = self._panes(replace(sequences, bounds=parts.bounds), marks, context)
         panes = merge_tumbling(panes, parts, sequences, len(marks), context.emit_evicted)
         return panes, concatenate(marks, parts.evictions.causes)
 
-    def _of_lifetimes(
-        self, sequences: Sequences, parts: Lifetimes | None, marks: Marks, context: WindowContext
-    ) -> Panes:
-        lives = sequences if parts is None else replace(sequences, bounds=parts.bounds)
-        return self.policy.panes(lives, marks, context)
+    def _panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
+        if self.grid is not None:
+            return self.grid.panes(sequences, context)
+        return panes_by_rules(self.policies, sequences, marks, context)
 
     def row_steps(
         self,
@@ -286,10 +258,12 @@ class TumblingKind(WindowKind):
         context: WindowContext,
     ) -> RowSteps:
         steps = steps_of_rows(after_rows(panes), len(sequences))
-        if self.policy.skips_rows:
+        if self.looks_at_window_before or any(policy.opens for policy in self.policies):
             # also those that the end of the data or an eviction does not emit
-            parts = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
-            every = self._of_lifetimes(sequences, parts, signals.marks, context)
+            lives_of = sequences
+            if signals.evictions is not None:
+                lives_of = replace(sequences, bounds=lifetimes(signals.evictions, sequences).bounds)
+            every = self._panes(lives_of, signals.marks, context)
             steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
@@ -299,7 +273,7 @@ class TumblingKind(WindowKind):
         self, sequences: Sequences, marks: Marks, parts: Lifetimes, context: WindowContext
     ) -> pa.Array | None:
         """Return the end of the window that was open at each eviction: its tick evicts the key and would end it."""
-        panes = self._of_lifetimes(sequences, parts, marks, context)
+        panes = self._panes(replace(sequences, bounds=parts.bounds), marks, context)
         if panes.at is None:
             return None
         last = np.searchsorted(panes.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1
@@ -307,16 +281,18 @@ class TumblingKind(WindowKind):
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         assert self.eviction is not None
-        return self.policy.evictions(self.eviction, sequences, marks, context)
+        return tumbling_evictions(self.policies, self.eviction, sequences, marks, context)
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
-        return self.policy.empty_ticks(sequences, context)
+        assert self.grid is not None
+        return self.grid.empty_ticks(sequences, context)
 
     def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        return self.policy.has_cells and self.eviction is None
+        return self.grid is not None and self.eviction is None
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
-        return self.policy.cells(sequences, context)
+        assert self.grid is not None
+        return self.grid.cells(sequences, context)
 
     def already_emitted(self, panes: Panes, caused: Mask) -> Mask:
         """Leave out empty windows: they come out with the next row of their key, so they are new."""
@@ -339,46 +315,115 @@ class TumblingKind(WindowKind):
         is_retained = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
         if context.empty == "row":  # decides how many empty windows lie between it and the next row
             is_retained[sequences.newest] = True
-        if self.policy.looks_at_window_before:
+        if self.looks_at_window_before:
             is_retained |= rows_of_window_before(sequences, panes, context.restored)
         return is_retained
 
     def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:
-        if not self.policy.looks_at_window_before:
+        if not self.looks_at_window_before:
             return np.zeros(len(sequences), np.bool_)
         return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
 
+    # --- segments of a key
+
+    @property
+    def runs_through(self) -> bool:
+        return not all(policy.neighbours_decide for policy in self.policies)
+
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        return self.eviction is None and self.policy.may_cut
+        """Whether nothing is evicted, and a segment need not know marks or the window before its own to be run through.
+
+        Marks end windows whatever is open; but a segment that is run through knows none.
+        """
+        return self.eviction is None and not (self.looks_at_window_before or (self.takes_marks and self.runs_through))
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
         """Summarise a segment; its entry state names the rows of earlier segments that it shows."""
-        return tumbling_summary(self.policy, segment, signals.marks, context), np.empty(0, np.int64)
+        window, names = None, dict.fromkeys([*self.attributes, *segment.order])
+        if not self.runs_through:
+            panes = self._panes(segment, signals.marks, context)
+            assert isinstance(panes.membership, Ranges)
+            is_closed = int(panes.cause[-1]) == len(segment) - 1
+            window = Passage(len(panes) - 1, int(panes.membership.lo[-1]), is_closed)
+        first, last = epochs(segment, signals.marks)[[0, -1]].tolist() if self.takes_marks else (0, 0)
+        edges = segment.rows.select(list(names)).take(pa.array([0, len(segment) - 1]))
+        clock = clock_at_end(segment) if self.needs_clock else None
+        return SegmentSummary(len(segment), window, (first, last), edges, clock), np.empty(0, np.int64)
+
+    def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
+        return passage(self.policies, segment, value, context)
 
     def entry_states(
-        self, segments: Sequence[SegmentSummary], run_through: RunThrough, context: WindowContext
+        self, segments: Sequence[SegmentSummary], passages: Sequence[Passage], context: WindowContext
     ) -> list[EntryState]:
-        return tumbling_entries(self.policy, segments, run_through, context)
-
-    @property
-    def first_row_decides(self) -> bool:
-        return self.policy.first_row_decides
-
-    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:
-        return self.policy.most_rows(sample, share, context)
-
-    def exit_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:
-        return self.policy.run_through(segment, value, context)
-
-    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> SegmentSummary:
-        return tumbling_outline(self.policy, segment, marks, context)
+        position, entries = WindowPosition(), []
+        for i, segment in enumerate(segments):
+            after = self.advance(position, i, segment, passages[i] if passages else None, context)
+            ends_later = i + 1 < len(segments) and not _has_mark_between(segment, segments[i + 1])
+            entries.append(entry_state(position, i, segment, after, not ends_later, context))
+            position = after
+        return entries
 
     def advance(
         self,
         position: WindowPosition,
         index: int,
         segment: SegmentSummary,
-        run_through: RunThrough,
+        through: Passage | None,
         context: WindowContext,
     ) -> WindowPosition:
-        return advance(self.policy, position, index, segment, run_through, context)
+        """Return the position of the window after segment ``index``.
+
+        ``through``: what it does to the window that is open before it; None where its summary and its edges say that.
+        """
+        if through is None:
+            through = self._entered(position.last, segment, context)
+        return WindowPosition(
+            position.rows + segment.rows,
+            position.starts + through.starts,
+            (index, through.last) if through.last >= 0 else position.open_at,
+            through.closed,
+            through.value,
+            segment,
+            through.skips,
+        )
+
+    def _entered(self, before: SegmentSummary | None, segment: SegmentSummary, context: WindowContext) -> Passage:
+        window = segment.window
+        assert isinstance(window, Passage)
+        begun = 1
+        if before is not None:
+            assert before.edges is not None
+            assert segment.edges is not None
+            rows = one_batch(pa.Table.from_batches([before.edges.slice(1, 1), segment.edges.slice(0, 1)]))
+            pair = Sequences(None, np.array([0, 2]), rows, np.arange(2), context.sort)
+            if self.grid is not None:
+                begun = self.grid.windows_between(pair, context)
+            else:
+                begun = max(windows_between(self.policies, pair, context), int(_has_mark_between(before, segment)))
+        if begun:
+            return replace(window, starts=window.starts + begun)
+        return replace(window, last=window.last if window.starts else -1)
+
+    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:
+        known = [self._most_rows(policy, sample, share, context) for policy in self.policies]
+        return min((rows for rows in known if rows is not None), default=None)
+
+    def _most_rows(self, policy: TumblingPolicy, sample: Sequences, share: float, context: WindowContext) -> int | None:
+        if not policy.is_known_by_sample or not set(policy.needs.attributes) <= set(sample.rows.schema.names):
+            return policy.most_rows()
+        alone = replace(self, policies=(policy,))
+        panes = alone._panes(sample, no_marks(sample.rows, sample.order), replace(context, empty="skip"))
+        return int(sizes(panes.membership).max(initial=0) * share)
+
+
+def tumbling_kind(spec: Tumbling) -> TumblingKind:
+    """Return a tumbling window as a kind."""
+    policies = policies_of(spec.policy)
+    needs = joined([policy.needs for policy in policies])
+    options = needs.options if len(policies) == 1 else needs.options - {"empty"}  # windows without rows have no bounds
+    clock, eviction = needs.clock, spec.eviction
+    if eviction is not None:
+        clock |= eviction.kind == "partitionAge"
+        options |= {"emit evicted"}
+    return TumblingKind(spec, policies, replace(needs, options=options, clock=clock))

@@ -1,4 +1,4 @@
-"""``count(n)``: windows of n rows."""
+"""The policies that rows and marks decide: what each needs, and which rows end its windows."""
 
 from __future__ import annotations
 
@@ -9,33 +9,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import Ints, Mask, Measures, combined, truth
+from ...columns.arrays import Mask, Measures, amounts_in, combined, is_amount, is_measurable, measures, truth
 from ...columns.sort_keys import as_values, is_sortable
 from ...errors import ConfigError
-from ...language.conditions import Operand, operand_column
+from ...language.conditions import Previous, Step, Value, operand_column, operands_of, steps_of
 from ...language.row_policies import Change
-from ...language.spec import Count, Delta, Gap, Punct
-from ...rows.marks import Marks, epochs
-from ...rows.panes import AT_END, Panes
-from ...rows.sequence import Sequences, have_risen, measures_and_amount, one_batch, rises
+from ...language.spec import Changing, Count, Delta, From, Gap, Punct, Reaches, When, While
+from ...rows.sequence import Sequences, have_risen, measures_and_amount, rises
 from ...support.jit import kernel
-from ..context import WindowContext
-from ..contract import Explain
-from ..delta import DeltaTransitions, Exit, comparable, delta_starts, evicted_by_delta, exit_through, transitions_of
-from ..evictions import NO_PLACES, Events, mark_events
-from ..rules.gather import Gathered, delta_rule
-from ..segment_summary import RunThrough, SegmentSummary, WindowPosition, exit_of
-from .policy import (
-    ConditionPolicy,
-    MeasuredPolicy,
-    Passage,
-    TumblingPolicy,
-    change_starts,
-    closed_by,
-    ended_by_next_row,
-    panes_at,
-    ranges,
-)
+from ..delta import comparable
+from ..needs import Explain, Needs, check_condition, check_measured
+from ..rules.gather import Gathered, delta_rule, is_previous_number, reach_rule
+from .policy import TumblingPolicy
+
+# ``count(n)``: windows of n rows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,70 +36,39 @@ class CountPolicy(TumblingPolicy):
 
     why: ClassVar[str] = "count"
 
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        n, ahead = self.value.n, rows_ahead(context)
-        key, number, lo, hi, _ = panes_at(sequences, count_starts(sequences.bounds, n, ahead))
-        size = hi - lo
-        size[:1] += ahead
-        return Panes(key, number, ranges(lo, hi), *closed_by(size == n, hi - 1, "count"))
+    @property
+    def needs(self) -> Needs:
+        return Needs()
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:  # noqa: ARG002
         rules.counts.append((rule, self.value.n))
 
-    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
-        rows = len(sequences)
-        return np.arange(rows) + min(self.value.n, rows + 1)
-
-    def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int:  # noqa: ARG002
+    def most_rows(self) -> int:
         return self.value.n
 
-    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> None:
-        """Return nothing: the number of rows says where windows start."""
 
-    def pass_through(
-        self,
-        position: WindowPosition,
-        index: int,  # noqa: ARG002
-        segment: SegmentSummary,
-        run_through: RunThrough,  # noqa: ARG002
-        context: WindowContext,  # noqa: ARG002
-    ) -> Passage:
-        n, rows = self.value.n, position.rows + segment.rows
-        starts = -(-rows // n) - position.starts
-        last = (position.starts + starts - 1) * n - position.rows if starts else -1
-        return Passage(Exit(starts, last, None), rows % n == 0)
+# ``delta(attribute, amount)``: until a row that is more than an amount above the first row of the window;
+# ``gap(attribute, amount)``: until one that is above the row before it.
 
 
-def rows_ahead(context: WindowContext) -> int:
-    """Return how many rows the first row of a scan stands for, besides itself."""
-    continued = None if context.restored is None else context.restored.continued
-    return 0 if continued is None else continued.rows - 1
+class _RisePolicy(TumblingPolicy):
+    """A policy under which a window ends before a row that rises by more than an amount."""
 
+    __slots__ = ()
 
-def count_starts(bounds: Ints, n: int, ahead: int) -> Ints:
-    """Return the rows where a window of ``n`` rows starts: int64, ascending. ``bounds``: int64 (K+1,).
+    value: Delta | Gap
 
-    ``ahead``: how many rows each first row stands for, besides itself: fewer than ``n``.
-    """
-    return np.flatnonzero(_count_flags(bounds, n, ahead))
+    @property
+    def needs(self) -> Needs:
+        names = (self.value.attribute,)
+        return Needs(names, names, names)
 
-
-@kernel
-def _count_flags(bounds: Ints, n: int, ahead: int) -> Mask:
-    flags = np.zeros(bounds[-1], np.bool_)
-    for k in range(len(bounds) - 1):
-        if bounds[k] < bounds[k + 1]:
-            flags[bounds[k]] = True
-        for i in range(bounds[k] + n - ahead, bounds[k + 1], n):
-            flags[i] = True
-    return flags
-
-
-# ``delta(attribute, amount)``: until a row that is more than an amount above the first row of the window.
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        check_measured(self.value, name, dtype, explain)
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaPolicy(MeasuredPolicy):
+class DeltaPolicy(_RisePolicy):
     """``delta(attribute, amount)``.
 
     ``value``: as in the spec.
@@ -121,49 +77,15 @@ class DeltaPolicy(MeasuredPolicy):
     value: Delta
 
     why: ClassVar[str] = "delta"
-    first_row_decides: ClassVar[bool] = True
     is_known_by_sample: ClassVar[bool] = True
-
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        return ended_by_next_row(sequences, delta_starts(sequences.bounds, values, amount), "delta")
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         rules.deltas.append(delta_rule(rule, values, amount))
 
-    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
-        """Return the row that would evict each from a sliding window: it ends a window that begins there."""
-        values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        return evicted_by_delta(sequences.bounds, comparable(values), amount)
-
-    def outline(self, segment: Sequences, marks: Marks, context: WindowContext) -> None:
-        """Return nothing: transitions cost more than to run through the one that is taken."""
-
-    def summarise(self, segment: Sequences, marks: Marks, context: WindowContext) -> DeltaTransitions:  # noqa: ARG002
-        return transitions_of(segment, self.value.attribute, self.value.amount)
-
-    def pass_through(
-        self,
-        position: WindowPosition,
-        index: int,
-        segment: SegmentSummary,
-        run_through: RunThrough,
-        context: WindowContext,  # noqa: ARG002
-    ) -> Passage:
-        assert segment.window is None or isinstance(segment.window, DeltaTransitions)
-        found = exit_of(segment.window, position.value, run_through, index)
-        return Passage(found, value=found.value)
-
-    def run_through(self, segment: Sequences, value: Any, context: WindowContext) -> Exit:  # noqa: ARG002
-        return exit_through(segment, self.value.attribute, self.value.amount, value)
-
-
-# ``gap(attribute, amount)``: until a row that is more than an amount above the row before it.
-
 
 @dataclass(frozen=True, slots=True)
-class GapPolicy(MeasuredPolicy):
+class GapPolicy(_RisePolicy):
     """``gap(attribute, amount)``.
 
     ``value``: as in the spec.
@@ -172,39 +94,31 @@ class GapPolicy(MeasuredPolicy):
     value: Gap
 
     why: ClassVar[str] = "gap"
-
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        return ended_by_next_row(sequences, gap_starts(sequences.bounds, values, amount), "gap")
+    neighbours_decide: ClassVar[bool] = True
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        if rules.has_holes:
-            rules.rises_from_last_row(rule, values, amount, sequences)
-        else:
-            rules.ends_before(rule, _gap_flags(sequences.bounds, values, amount))
-
-    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[Any, Any]:  # noqa: ARG002
-        values, amount = measures_and_amount(segment, self.value.attribute, self.value.amount)
-        first, last = comparable(values)[np.array([0, len(segment) - 1])]
-        return (first, amount), (last, amount)
-
-    def splits(self, before: Any, after: Any) -> bool:
-        (old, _), (new, amount) = before, after
-        return bool(have_risen(new, old, amount))
+        _tell_gap(rule, rules, sequences, values, amount)
 
 
-def gap_starts(bounds: Ints, values: Measures, amount: Any) -> Ints:
-    """Return the rows where a ``gap`` window starts: more than ``amount`` above the row before; int64, ascending."""
-    return np.flatnonzero(_gap_flags(bounds, values, amount))
+def _tell_gap(rule: int, rules: Gathered, sequences: Sequences, values: Measures, amount: Any) -> None:
+    """Say which rows rise above the row before them. ``amount``: of all rows, or of each as the row before says it."""
+    if rules.has_holes:
+        rules.rises_from_last_row(rule, values, amount, sequences)
+    elif len(values) == 2:
+        # Two rows on the two sides of a cut: the driver asks while no task runs, and would load its first kernel.
+        old, new = comparable(values)
+        rules.ends_before(rule, np.array([False, bool(have_risen(new, old, np.atleast_1d(amount)[0]))]))
+    else:
+        rules.ends_before(rule, _gap_flags(values, np.atleast_1d(amount)))
 
 
 @kernel
-def _gap_flags(bounds: Ints, values: Measures, amount: Any) -> Mask:
+def _gap_flags(values: Measures, amounts: Any) -> Mask:
+    # over all rows, whatever their keys: before the first row of a key no window is open that could end
     flags = np.zeros(len(values), np.bool_)
-    for k in range(len(bounds) - 1):
-        for i in range(bounds[k], bounds[k + 1]):
-            flags[i] = i == bounds[k] or rises(values[i], values[i - 1], amount)
+    for i in range(1, len(values)):
+        flags[i] = rises(values[i], values[i - 1], amounts[min(i, len(amounts)) - 1])
     return flags
 
 
@@ -221,51 +135,22 @@ class ChangePolicy(TumblingPolicy):
     value: Change
 
     why: ClassVar[str] = "change"
-    ends_before: ClassVar[bool] = True
+    neighbours_decide: ClassVar[bool] = True
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        return tuple(map(operand_column, self.value.columns))
+    def needs(self) -> Needs:
+        """Its columns, of which none must hold a value: null is a value like others, and so is NaN."""
+        return Needs(tuple(map(operand_column, self.value.columns)))
 
-    @property
-    def required(self) -> tuple[str, ...]:
-        """None: null is a value like others, and so is NaN."""
-        return ()
-
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        flags = self._changes(sequences)
-        begins = sequences.bounds[:-1]
-        flags[begins[begins < sequences.bounds[1:]]] = True
-        return ended_by_next_row(sequences, np.flatnonzero(flags), "change")
-
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        rules.ends_before(rule, self._changes(sequences))
-
-    def edge_labels(
-        self,
-        segment: Sequences,
-        marks: Marks,  # noqa: ARG002
-        panes: Panes,  # noqa: ARG002
-    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        ends = segment.rows.select(list(self.attributes)).take(pa.array([0, len(segment) - 1]))
-        return ends.slice(0, 1), ends.slice(1, 1)
-
-    def splits(self, before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-        return bool(self._distinct_from_row_before(one_batch(pa.Table.from_batches([before, after])))[0])
-
-    def _changes(self, sequences: Sequences) -> Mask:
-        """Return which rows are distinct from the row before them, of whatever key, bool (n,)."""
         flags = np.zeros(len(sequences), np.bool_)
-        flags[1:] = self._distinct_from_row_before(sequences.rows)
-        return flags
-
-    def _distinct_from_row_before(self, rows: pa.RecordBatch) -> Mask:
-        columns = [_distinct(combined(rows.column(name))) for name in self.attributes]
-        return np.logical_or.reduce(columns) if rows.num_rows else np.empty(0, np.bool_)
+        for operand in self.value.columns:
+            flags[1:] |= _distinct(combined(sequences.rows.column(operand_column(operand))))
+        rules.ends_before(rule, flags)
 
 
 def _distinct(column: pa.Array) -> Mask:
@@ -285,12 +170,7 @@ def _distinct(column: pa.Array) -> Mask:
     return distinct.to_numpy(zero_copy_only=False)
 
 
-# ``punct()``: until a window mark; ``punct(E)``: until a row for which a condition is true.
-
-
-def punct_policy(value: Punct) -> TumblingPolicy:
-    """Return the policy of ``punct()`` or of ``punct(E)``."""
-    return MarkPolicy() if value.column is None else PunctPolicy(value.column)
+# ``punct()``: until a window mark.
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,60 +178,236 @@ class MarkPolicy(TumblingPolicy):
     """``punct()``."""
 
     why: ClassVar[str] = "punct"
+    neighbours_decide: ClassVar[bool] = True
 
     @property
-    def takes_marks(self) -> bool:
-        return True
+    def needs(self) -> Needs:
+        return Needs(marks=True)
 
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        epoch = epochs(sequences, marks)
-        key, number, lo, hi, _ = panes_at(sequences, change_starts(sequences.bounds, epoch))
-        ended_by = epoch[lo]
-        return Panes(key, number, ranges(lo, hi), *closed_by(ended_by < len(marks), len(sequences) + ended_by, "punct"))
 
-    def window_ends(self, sequences: Sequences, context: WindowContext) -> Ints:  # noqa: ARG002
-        """Return nothing: marks end windows."""
-        return NO_PLACES
+# ``punct(E)``, ``when(E)``, ``while(E)`` and ``from(E, until=U)``: conditions, in which null is not true (section 12).
 
-    def events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events:  # noqa: ARG002
-        return mark_events(sequences, marks)
 
-    def epochs_at_edges(self, segment: Sequences, marks: Marks) -> tuple[int, int]:
-        first, last = epochs(segment, marks)[[0, -1]].tolist()
-        return first, last
+class _ConditionPolicy(TumblingPolicy):
+    """A policy over boolean columns or expressions."""
 
-    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[int, int]:  # noqa: ARG002
-        """Return the same: two rows are in one window if no mark lies between them."""
-        return self.epochs_at_edges(segment, marks)
+    __slots__ = ()
+
+    value: Punct | When | While | From
+
+    @property
+    def needs(self) -> Needs:
+        """Its conditions, of which none must hold a value: null is not true."""
+        return Needs(tuple(dict.fromkeys(map(operand_column, self.value.operands))))
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
+        for operand in self.value.operands:
+            if operand_column(operand) == name:
+                check_condition(type(self.value).__name__.lower(), operand, dtype)
 
 
 @dataclass(frozen=True, slots=True)
-class PunctPolicy(ConditionPolicy):
+class PunctPolicy(_ConditionPolicy):
     """``punct(E)``.
 
-    ``condition``: a row for which it is true ends the window that contains it.
+    ``value``: as in the spec.
     """
 
-    condition: Operand
+    value: Punct
 
     why: ClassVar[str] = "punct"
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        return (self.condition,)
-
-    def panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:  # noqa: ARG002
-        ends = truth(sequences.rows, operand_column(self.condition))
-        starts = change_starts(sequences.bounds, np.cumsum(ends) - ends)
-        key, number, lo, hi, _ = panes_at(sequences, starts)
-        return Panes(key, number, ranges(lo, hi), *closed_by(ends[hi - 1], hi - 1, "punct"))
+    neighbours_decide: ClassVar[bool] = True
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
-        rules.ends_with(rule, truth(sequences.rows, operand_column(self.condition)))
+        rules.ends_with(rule, truth(sequences.rows, operand_column(*self.value.operands)))
 
-    def edge_labels(self, segment: Sequences, marks: Marks, panes: Panes) -> tuple[int, int]:  # noqa: ARG002
-        """Return equal labels: only the row before ends a window."""
-        return 0, 0
 
-    def last_row_closes(self, panes: Panes) -> bool:
-        return bool(panes.cause[-1] != AT_END)
+def punct_policy(value: Punct) -> TumblingPolicy:
+    """Return the policy of ``punct()`` or of ``punct(E)``."""
+    return MarkPolicy() if value.column is None else PunctPolicy(value)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenerPolicy(_ConditionPolicy):
+    """``when(E)`` and ``while(E)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: When | While
+
+    opens: ClassVar[bool] = True
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return "when" if isinstance(self.value, When) else "while"
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        """Say which rows may begin a window, and which end one: the same under ``when``, the others under ``while``."""
+        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
+        rules.ends_before(rule, rules.opens if isinstance(self.value, When) else ~rules.opens)
+
+
+@dataclass(frozen=True, slots=True)
+class FromPolicy(_ConditionPolicy):
+    """``from(E, until=U)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: From
+
+    why: ClassVar[str] = "until"
+    opens: ClassVar[bool] = True
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        rules.opens = truth(sequences.rows, operand_column(self.value.condition))
+        rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
+
+
+# ``reaches(AGG(x), v)``: until an aggregate over the window's rows so far is at least a value.
+
+
+@dataclass(frozen=True, slots=True)
+class ReachesPolicy(TumblingPolicy):
+    """``reaches(AGG(x), v)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Reaches
+
+    why: ClassVar[str] = "reaches"
+
+    @property
+    def needs(self) -> Needs:
+        """Its argument, which need not hold a value: aggregates skip nulls. What is added or compared fits 64 bit."""
+        names = () if self.value.argument is None else (operand_column(self.value.argument),)
+        return Needs(names, measured=() if self.value.function == "count" else names)
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        if self.value.function == "count":
+            return
+        is_number = not pa.types.is_temporal(dtype) or pa.types.is_duration(dtype)
+        if is_measurable(dtype) and (is_number or self.value.function == "range"):
+            return
+        because = explain(name)
+        raise ConfigError(
+            f"{self.value} needs a number, and {name!r} is {dtype}" + (f": {because}" if because else ""),
+            "name another column, or cast it",
+        )
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        value = self.value
+        rules.sums.append(reach_rule(rule, value.function, value.argument, value.amount, sequences))
+
+
+# ``delta(a, E)``, ``gap(a, E)`` and ``count(E)``: amounts that rows say (semantics section 13).
+
+
+_MOST_ROWS = np.uint64(2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingPolicy(TumblingPolicy):
+    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Changing
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return self.value.word
+
+    @property
+    def neighbours_decide(self) -> bool:  # type: ignore[override]
+        return self.value.word == "gap"
+
+    @property
+    def needs(self) -> Needs:
+        amounts = (operand_column(self.value.amount),)
+        names = tuple(dict.fromkeys([*self._measured, *amounts]))
+        return Needs(names, names, self._measured, amounts)
+
+    @property
+    def _measured(self) -> tuple[str, ...]:
+        return () if self.value.attribute is None else (self.value.attribute,)
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        _check_compared(self.value, name, dtype, explain)
+        if name == operand_column(self.value.amount) and not is_amount(dtype):
+            raise ConfigError(f"{self.value} needs a number as amount, and {self.value.amount} is {dtype}", "cast it")
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        amounts = combined(sequences.rows.column(operand_column(self.value.amount)))
+        if self.value.attribute is None:
+            rules.counts.append((rule, np.minimum(amounts_in(pa.int64(), amounts), _MOST_ROWS).astype(np.int64)))
+            return
+        attribute = combined(sequences.rows.column(self.value.attribute))
+        values, amount = measures(attribute), amounts_in(attribute.type, amounts)
+        if self.value.word == "delta":
+            rules.deltas.append(delta_rule(rule, values, amount))
+        else:
+            is_float = values.dtype.kind == "f" and not rules.has_holes
+            _tell_gap(rule, rules, sequences, values, amount.astype(values.dtype) if is_float else amount)
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousPolicy(TumblingPolicy):
+    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)`` whose amount asks for the window before, with ``previous``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Changing
+
+    @property
+    def why(self) -> str:  # type: ignore[override]
+        return self.value.word
+
+    @property
+    def looks_at_window_before(self) -> bool:
+        return True
+
+    @property
+    def leaves_holes(self) -> bool:
+        """Whether each row of a window has an amount of its own, so that it may be rejected."""
+        return self.value.word == "gap"
+
+    @property
+    def _steps(self) -> tuple[Step, ...]:
+        assert not isinstance(self.value.amount, str)
+        return steps_of(self.value.amount)
+
+    @property
+    def needs(self) -> Needs:
+        """What is compared, and operands; no single row says whether an amount is negative."""
+        measured = () if self.value.attribute is None else (self.value.attribute,)
+        values = [operand_column(step.operand) for step in self._steps if isinstance(step, Value)]
+        names = dict.fromkeys([*measured, *map(operand_column, self.value.operands)])
+        return Needs(tuple(names), tuple(dict.fromkeys([*measured, *values])), measured)
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        _check_compared(self.value, name, dtype, explain)
+        # what is counted need not be a number
+        is_counted = [isinstance(step, Previous) and step.function == "count" for step in self._steps]
+        numbers = operands_of(tuple(step for step, out in zip(self._steps, is_counted, strict=True) if not out))
+        for operand in numbers:
+            if operand_column(operand) == name and not is_previous_number(dtype):
+                raise ConfigError(f"{self.value} needs integers or floats, and {operand} is {dtype}", "cast it")
+
+    def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
+        attribute, moves = self.value.attribute, self.value.word == "gap"
+        rules.amount_of_window_before(rule, self._steps, attribute, moves, sequences, str(self.value))
+
+
+def changing_policy(value: Changing) -> TumblingPolicy:
+    """Return the policy of an amount that rows say, or rows and the window before."""
+    return PreviousPolicy(value) if value.looks_at_window_before else ChangingPolicy(value)
+
+
+def _check_compared(value: Changing, name: str, dtype: pa.DataType, explain: Explain) -> None:
+    if name == value.attribute:
+        check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
