@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from ....windowing.columns.arrays import combined, measures
+from ....windowing.kinds.row_values import Amount, amount_text, exact_text
+from ....windowing.kinds.tumbling.kind import policies_of
 from ....windowing.language.calls import Policy
 from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import OPENERS, AnyOf, From, When, While
@@ -19,7 +21,7 @@ from ....windowing.rows.panes import BY_TICK
 from ....windowing.rows.sequence import have_risen, measures_and_amount
 from ...console.amounts import count_of
 from .closing import Fact, closing_fact, closing_policy, near_facts
-from .panes_of_key import BEFORE, CLOCK, Amount, KeyPane, amount_text, exact_text, pane_at
+from .panes_of_key import BEFORE, CLOCK, KeyPane, pane_at
 
 # The facts of a tumbling window: what opened and closed it, and what came close (semantics sections 2, 12 and 13).
 
@@ -30,15 +32,16 @@ def tumbling_facts(pane: KeyPane, spec: Tumbling) -> Iterator[Fact]:
         yield Fact("other", "no row of this key is in it; --empty writes such windows")
         return
     policies = spec.policy.policies if isinstance(spec.policy, AnyOf) else (spec.policy,)
+    rules = policies_of(spec.policy)
     first, values = int(pane.rows[0]), pane.values
     openers = (policy for policy in policies if isinstance(policy, OPENERS))
     conditions = "".join(f", and {policy.condition} is true for it" for policy in openers)
     text = f"{values.name(first)} opened it{_why_there(pane, policies)}{conditions}"
     yield Fact("opened", text, values.pos(first), pane.before)
-    ending = closing_policy(pane, policies)
+    ending = closing_policy(pane, rules)
     yield closing_fact(pane, ending)
-    for policy in policies:
-        yield from near_facts(pane, policy, policy is ending)
+    for policy, rule in zip(policies, rules, strict=True):
+        yield from near_facts(pane, policy, rule is ending)
 
 
 def _why_there(pane: KeyPane, policies: Sequence[Policy]) -> str:

@@ -7,13 +7,31 @@ The windows of all policies of a spec are found together, by one loop (`rules`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pyarrow as pa
 
+from ...columns.arrays import Ints
 from ...rows.sequence import Sequences
 from ..needs import Explain, Needs
+from ..row_values import RowValues
 from ..rules.gather import Gathered
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Why a policy ends a window, in words.
+
+    ``text``: the words.
+    ``numbers``: the numbers in them by name, as texts that are exact.
+    ``is_shown``: whether the rows show that it ends there; else they do not, or the window before decides it.
+    """
+
+    text: str
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    is_shown: bool = True
 
 
 class TumblingPolicy(ABC):
@@ -44,6 +62,10 @@ class TumblingPolicy(ABC):
     def most_rows(self) -> int | None:
         """Return how many rows a window has at most, where the policy says so; else None."""
         return None
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
+        """Say why it ended the window of ``rows`` when ``row`` came: the last of them, or the one behind."""
+        return Told(f"{values.name(row)} ended it ({self.why})")
 
     @property
     def looks_at_window_before(self) -> bool:

@@ -1,15 +1,27 @@
-"""The policies that rows and marks decide: what each needs, and which rows end its windows."""
+"""The policies that rows and marks decide: what each needs, which rows end its windows, and why, in words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columns.arrays import Mask, Measures, amounts_in, combined, is_amount, is_measurable, measures, truth
+from ...columns.arrays import (
+    Ints,
+    Mask,
+    Measures,
+    amounts_in,
+    combined,
+    is_amount,
+    is_measurable,
+    measures,
+    scale_of,
+    truth,
+)
 from ...columns.sort_keys import as_values, is_sortable
 from ...errors import ConfigError
 from ...language.conditions import Previous, Step, Value, operand_column, operands_of, steps_of
@@ -19,8 +31,9 @@ from ...rows.sequence import Sequences, have_risen, measures_and_amount, rises
 from ...support.jit import kernel
 from ..delta import comparable
 from ..needs import Explain, Needs, check_condition, check_measured
+from ..row_values import Amount, RowValues, amount_text, apart_of, exact_text, value_text
 from ..rules.gather import Gathered, delta_rule, is_previous_number, reach_rule
-from .policy import TumblingPolicy
+from .policy import Told, TumblingPolicy
 
 # ``count(n)``: windows of n rows.
 
@@ -45,6 +58,16 @@ class CountPolicy(TumblingPolicy):
 
     def most_rows(self) -> int:
         return self.value.n
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        return _full(values, rows, row, Fraction(self.value.n))
+
+
+def _full(values: RowValues, rows: Ints, row: int, most: Amount | None) -> Told:
+    """Say that a window is full. ``most``: None where the window before says it."""
+    says = "" if most is None else f"; count is {amount_text(pa.int64(), most)}"
+    text = f"{values.name(row)} was its row number {len(rows):,}{says}"
+    return Told(text, {"rows": str(len(rows))}, most is not None and len(rows) + 1 > most)
 
 
 # ``delta(attribute, amount)``: until a row that is more than an amount above the first row of the window;
@@ -83,6 +106,9 @@ class DeltaPolicy(_RisePolicy):
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         rules.deltas.append(delta_rule(rule, values, amount))
 
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        return _risen(values, self.value, rows, row, self.value.amount)
+
 
 @dataclass(frozen=True, slots=True)
 class GapPolicy(_RisePolicy):
@@ -99,6 +125,23 @@ class GapPolicy(_RisePolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         _tell_gap(rule, rules, sequences, values, amount)
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        return _risen(values, self.value, rows, row, self.value.amount)
+
+
+def _risen(values: RowValues, value: Delta | Gap | Changing, rows: Ints, row: int, limit: Amount | None) -> Told:
+    """Say how far a row is above the first row of a window, or its last. ``limit``: None: the window before says it."""
+    name, word = value.attribute, value.word
+    assert name is not None
+    other, what = (rows[0], "the window's first row") if word == "delta" else (rows[-1], "the row before it")
+    kind, apart = values.column(name).type, values.distance(name, row, int(other))
+    how = "after" if pa.types.is_temporal(kind) else "above"
+    text = f"{value_text(values, name, row)} is {amount_text(kind, apart)} {how} {what}, "
+    known = f"the {word} follows from the window before" if limit is None else f"{word} is {amount_text(kind, limit)}"
+    text += f"{value_text(values, name, int(other))}; {known}"
+    numbers = {"distance": exact_text(apart), **({} if limit is None else {"limit": exact_text(limit)})}
+    return Told(text, numbers, limit is not None and apart > limit)
 
 
 def _tell_gap(rule: int, rules: Gathered, sequences: Sequences, values: Measures, amount: Any) -> None:
@@ -151,6 +194,16 @@ class ChangePolicy(TumblingPolicy):
         for operand in self.value.columns:
             flags[1:] |= _distinct(combined(sequences.rows.column(operand_column(operand))))
         rules.ends_before(rule, flags)
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        last = int(rows[-1])
+        columns = [(operand, operand_column(operand)) for operand in self.value.columns]
+        changes = [
+            f"{operand} goes from {values.text(name, last)} to {values.text(name, row)}"
+            for operand, name in columns
+            if _distinct(values.column(name).take(pa.array([last, row])))[0]
+        ]
+        return Told(f"in {values.name(row)} {' and '.join(changes)}", is_shown=bool(changes))
 
 
 def _distinct(column: pa.Array) -> Mask:
@@ -221,6 +274,11 @@ class PunctPolicy(_ConditionPolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         rules.ends_with(rule, truth(sequences.rows, operand_column(*self.value.operands)))
 
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
+        (condition,) = self.value.operands
+        is_true = values.column(operand_column(condition))[row].as_py() is True
+        return Told(f"{condition} is true for {values.name(row)}, its last row", is_shown=is_true)
+
 
 def punct_policy(value: Punct) -> TumblingPolicy:
     """Return the policy of ``punct()`` or of ``punct(E)``."""
@@ -247,6 +305,11 @@ class OpenerPolicy(_ConditionPolicy):
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
         rules.ends_before(rule, rules.opens if isinstance(self.value, When) else ~rules.opens)
 
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
+        if isinstance(self.value, When):
+            return Told(f"{self.value.condition} is true for {values.name(row)}, which opens the next window")
+        return Told(f"{self.value.condition} is not true for {values.name(row)}")
+
 
 @dataclass(frozen=True, slots=True)
 class FromPolicy(_ConditionPolicy):
@@ -263,6 +326,9 @@ class FromPolicy(_ConditionPolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
         rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
+        return Told(f"{self.value.until} is true for {values.name(row)}, its last row")
 
 
 # ``reaches(AGG(x), v)``: until an aggregate over the window's rows so far is at least a value.
@@ -300,6 +366,35 @@ class ReachesPolicy(TumblingPolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         value = self.value
         rules.sums.append(reach_rule(rule, value.function, value.argument, value.amount, sequences))
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        now, before = self._reached(values, rows), self._reached(values, rows[:-1])
+        what = str(self.value).removeprefix("reaches(").rpartition(", ")[0]
+        was = f", and {self._text(values, before)} before it" if len(rows) > 1 else ""
+        limit = self._text(values, self.value.amount)
+        text = f"with {values.name(row)} {what} is {self._text(values, now)}{was}; it closes at {limit}"
+        numbers = {"limit": exact_text(self.value.amount), **({} if now is None else {"reached": exact_text(now)})}
+        return Told(text, numbers, (now or 0) >= self.value.amount)
+
+    def _text(self, values: RowValues, amount: Amount | None) -> str:
+        """Return a value of the aggregate as text; the range of times is in seconds."""
+        if amount is None:
+            return "-"
+        if self.value.argument is None or self.value.function != "range":
+            return amount_text(pa.float64(), amount)
+        return amount_text(values.column(operand_column(self.value.argument)).type, amount)
+
+    def _reached(self, values: RowValues, rows: Ints) -> Amount | None:
+        """Return the aggregate over rows, the range of times in seconds; None: of no value."""
+        if self.value.argument is None:
+            return Fraction(len(rows))
+        column = values.column(operand_column(self.value.argument)).take(pa.array(rows))
+        if self.value.function == "range":
+            ends = pc.min_max(column)
+            pair = pa.concat_arrays([pa.repeat(ends[name], 1) for name in ("max", "min")])
+            return apart_of(pair) if ends["max"].is_valid else None
+        found = {"sum": pc.sum, "min": pc.min, "max": pc.max, "count": pc.count}[self.value.function](column).as_py()
+        return found if found is None or isinstance(found, float) else Fraction(found)
 
 
 # ``delta(a, E)``, ``gap(a, E)`` and ``count(E)``: amounts that rows say (semantics section 13).
@@ -353,6 +448,16 @@ class ChangingPolicy(TumblingPolicy):
             is_float = values.dtype.kind == "f" and not rules.has_holes
             _tell_gap(rule, rules, sequences, values, amount.astype(values.dtype) if is_float else amount)
 
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        says = int(rows[-1] if self.value.word == "gap" else rows[0])
+        amounts = values.column(operand_column(self.value.amount)).slice(says, 1)
+        if self.value.attribute is None:
+            return _full(values, rows, row, Fraction(str(amounts[0].as_py())))
+        kind = values.column(self.value.attribute).type
+        found, per_second = amounts_in(kind, amounts)[0], scale_of(kind).per_second
+        limit = float(found) if per_second is None else Fraction(int(found)) / per_second
+        return _risen(values, self.value, rows, row, limit)
+
 
 @dataclass(frozen=True, slots=True)
 class PreviousPolicy(TumblingPolicy):
@@ -401,6 +506,11 @@ class PreviousPolicy(TumblingPolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         attribute, moves = self.value.attribute, self.value.word == "gap"
         rules.amount_of_window_before(rule, self._steps, attribute, moves, sequences, str(self.value))
+
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        if self.value.attribute is None:
+            return _full(values, rows, row, None)
+        return _risen(values, self.value, rows, row, None)
 
 
 def changing_policy(value: Changing) -> TumblingPolicy:

@@ -1,0 +1,94 @@
+"""`wincli why` has words for every tumbling policy, for two of a kind, and for several, whichever ends a window."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from support.event_logs import logs
+from support.in_memory_engine import MemorySource
+from support.strategies import examples
+from wincli.cli.inspection.explanation.closing import Fact
+from wincli.cli.inspection.explanation.facts import facts_of
+from wincli.cli.inspection.explanation.panes_of_key import (
+    KeyPane,
+    Span,
+    only_panes,
+    pane_at,
+    panes_of,
+    read_key,
+)
+from wincli.windowing.kinds.row_values import RowValues
+from wincli.windowing.kinds.tumbling.policy import TumblingPolicy
+from wincli.windowing.language.parser import POLICIES, parse_window
+from wincli.windowing.planning.plan import make_plan
+from wincli.windowing.rows.sequence import build
+
+ONE_OF = {
+    "count": "count(2)",
+    "delta": "delta(t, 3)",
+    "gap": "gap(t, 1)",
+    "change": "change(u)",
+    "punct": "punct(flag)",
+    "when": "when(flag)",
+    "while": "while(flag)",
+    "from": "from(flag, until=a > 100)",
+    "reaches": "reaches(sum(a), 300)",
+    "time": "time(4)",
+    "calendar": "calendar(day)",
+    "cron": 'cron("* * * * *")',
+}
+MORE = ["punct()", "count(1 + a % 3)", "delta(t, a % 9)", "gap(t, 2 + a % 3)", "delta(t, previous(count(), 3))",
+        "gap(t, previous(count(), 1))", "count(previous(count(), 1) + 1)", "reaches(range(t), 6)",
+        "reaches(min(x), 0.5)", "reaches(count(x), 2)", "change(flag, x)"]  # fmt: skip
+TWO = {
+    "count": "count(3)", "delta": "delta(a, 1)", "gap": "gap(a, 1)", "change": "change(flag)", "punct": "punct(a > 99)",
+    "reaches": "reaches(count(), 3)", "time": "time(3)",
+}  # fmt: skip
+OPENERS = ("when", "while", "from")
+PAIRS = [f"{ONE_OF[name]} or {other}" for name, other in TWO.items()]
+PAIRS += [f"{ONE_OF[one]} or {ONE_OF[two]}" for one, two in combinations(ONE_OF, 2) if not {one, two} <= {*OPENERS}]
+ALL = [" or ".join(ONE_OF[name] for name in names) for names in
+       (["gap", "delta", "count", "change"], ["reaches", "punct", "when", "time"])]  # fmt: skip
+
+
+def test_each_policy_of_the_language_is_asked() -> None:
+    assert set(ONE_OF) == set(POLICIES) - {"or"}
+
+
+@pytest.mark.parametrize("window", [*ONE_OF.values(), *MORE, *PAIRS, *ALL])
+@examples(12)
+@given(table=logs())
+def test_every_window_says_what_opened_it_and_what_closed_it(window: str, table: pa.Table) -> None:
+    for pane, facts in explained(table, window):
+        assert [fact.kind for fact in facts][:2] == ["opened", "closed"]
+        assert facts[1].rule == pane.closed_by
+        assert all(fact.text for fact in facts)
+        if pane.cause_row is not None:
+            assert facts[1].row == pane.values.pos(pane.cause_row)
+
+
+def explained(table: pa.Table, window: str) -> list[tuple[KeyPane, tuple[Fact, ...]]]:
+    """The panes of all rows, which have one key, each with its facts."""
+    plan = only_panes(make_plan(parse_window(window), table.schema, [], ["t"]))
+    found = panes_of(read_key(plan, MemorySource([table], [[]]), "none", {}, Span()))
+    panes = [pane_at(found, at) for at in range(len(found.panes))]
+    return [(pane, facts_of(pane)) for pane in panes]
+
+
+class _New(TumblingPolicy):
+    """A policy that a builder adds by the guide, before it has words."""
+
+    __slots__ = ()
+    why = "new"
+    needs = None  # type: ignore[assignment]
+
+
+def test_a_policy_without_words_is_named_by_its_close_reason() -> None:
+    sequences = build(pa.RecordBatch.from_pydict({"t": [1, 2]}), np.arange(2), [], ["t"], ["t"])
+    values = RowValues(sequences, lambda column: column.cast(pa.string()))
+    assert _New().explain(values, np.arange(1), 1).text == "the row at 2 ended it (new)"
