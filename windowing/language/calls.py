@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import Span, SpecError
-from .tokens import Cursor, Token
+from .tokens import Cursor, Times, Token
 
 _T = TypeVar("_T")
 _OPENING, _CLOSING, _SIGNS = frozenset("([{"), frozenset(")]}"), frozenset("(+-")
@@ -105,6 +105,20 @@ class Policy:
     @property
     def zones(self) -> tuple[str, ...]:
         return ()
+
+    @property
+    def opening(self) -> str | None:
+        """What the policy says of where windows begin, a sentence; None: nothing."""
+        return None
+
+    @property
+    def stretch(self) -> str | None:
+        """What its windows are, where these are stretches of the clock, as a part of a sentence; None: they are not."""
+        return None
+
+    def ending(self, times: Times) -> str:
+        """Return when the policy ends a window, as the rest of a sentence that begins with ``a window ends``."""
+        raise NotImplementedError(times)
 
 
 class Rule(NamedTuple, Generic[_T]):

@@ -1,4 +1,4 @@
-"""The policies that the clock decides, each with how it is written and read (sections 2 and 3).
+"""The policies that the clock decides, each with how it is written, read and told (sections 2 and 3).
 
 A policy is its value, the form of its call and its reader, one below the other, and a line of `CLOCK_POLICIES`.
 """
@@ -15,10 +15,13 @@ from typing import Any, Final
 
 from ..errors import Span, did_you_mean, nearest
 from .calls import Call, Distance, Form, Policy, Rule
-from .tokens import Cursor, Token, decimal_text, quoted
+from .tokens import Cursor, Times, Token, decimal_text, duration, quoted
 
 UNITS: Final = ("day", "week", "month", "quarter", "year")
-_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAYS: Final = {
+    "mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday", "sat": "Saturday",
+    "sun": "Sunday",
+}  # fmt: skip
 _CALENDAR: Final = Form('calendar(day, "Europe/Paris", 23:59)', 1, 3, "1 to 3 arguments", named=True, words=UNITS)
 _CRON: Final = Form('cron("59 23 * * 1-5", "Europe/Paris")', 1, 2, "1 or 2 arguments")
 _CRON_DO: Final = 'the fields are minute, hour, day of month, month and day of week, as in "59 23 * * 1-5"'
@@ -38,6 +41,13 @@ class Time(Policy):
     @property
     def distances(self) -> tuple[Distance, ...]:
         return (Distance(None, self.seconds),)
+
+    @property
+    def stretch(self) -> str:
+        return f"the intervals of {duration(self.seconds)} on the clock"
+
+    def ending(self, _: Times) -> str:
+        return f"with the interval of {duration(self.seconds)} on the clock that its first row is in"
 
     def __str__(self) -> str:
         return f"time({decimal_text(self.seconds)})"
@@ -65,6 +75,19 @@ class Calendar(Policy):
     @property
     def zones(self) -> tuple[str, ...]:
         return (self.tz,)
+
+    @property
+    def stretch(self) -> str:
+        return f"the {self.unit}s in {self.tz}{self._begin}"
+
+    def ending(self, _: Times) -> str:
+        return f"with the {self.unit} in {self.tz} that its first row is in{self._begin}"
+
+    @property
+    def _begin(self) -> str:
+        day = f" on {_WEEKDAYS[self.start]}s" if self.unit == "week" else ""
+        at = "" if self.at == dt.time(0) else f" at {self.at.isoformat('seconds' if self.at.second else 'minutes')}"
+        return f", which begin{day}{at}" if day or at else ""
 
     def __str__(self) -> str:
         words = [f"week@{self.start}" if self.unit == "week" else self.unit]
@@ -99,6 +122,13 @@ class Cron(Policy):
     @property
     def zones(self) -> tuple[str, ...]:
         return (self.tz,)
+
+    @property
+    def stretch(self) -> str:
+        return f'the intervals between the instants of cron "{self.expression}" in {self.tz}'
+
+    def ending(self, _: Times) -> str:
+        return f'at the next instant of cron "{self.expression}" in {self.tz}'
 
     def __str__(self) -> str:
         words = [quoted(self.expression, '"')] + ([] if self.tz == "UTC" else [quoted(self.tz, '"')])

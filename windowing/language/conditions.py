@@ -1,4 +1,4 @@
-"""The policies that follow conditions, each with how it is written and read (section 12).
+"""The policies that follow conditions, each with how it is written, read and told (section 12).
 
 A policy is its value, the form of its call and its reader, one below the other, and a line of `CONDITION_POLICIES`.
 """
@@ -16,7 +16,7 @@ from ..expressions.nodes import Node
 from ..expressions.syntax import Expression as AnyExpression
 from ..expressions.syntax import expression_of
 from .calls import Call, Distance, Form, Policy, Rule
-from .tokens import AMOUNT, PLAIN, Cursor, Token, column_text, decimal_text
+from .tokens import AMOUNT, PLAIN, Cursor, Times, Token, column_text, decimal_text
 
 if TYPE_CHECKING:
     from ..expressions.syntax import Expression
@@ -92,12 +92,27 @@ class When(_OnCondition):
 
     word = "when"
 
+    @property
+    def opening(self) -> str:
+        opener = f"A window begins at each row for which {operand_text(self.condition)} is true"
+        return f"{opener}; rows before the first are in no window."
+
+    def ending(self, _: Times) -> str:
+        return "before the next such row"
+
 
 @dataclass(frozen=True, slots=True)
 class While(_OnCondition):
     """``while(E)``: a window holds the rows for which a condition is true, one after the other (section 12)."""
 
     word = "while"
+
+    @property
+    def opening(self) -> str:
+        return f"Only rows for which {operand_text(self.condition)} is true are in windows."
+
+    def ending(self, _: Times) -> str:
+        return "before a row for which it is not"
 
 
 def _on_condition(kind: type[When | While], cursor: Cursor, call: Call, _: int) -> When | While:
@@ -118,6 +133,15 @@ class From(Policy):
     @property
     def operands(self) -> tuple[Operand, ...]:
         return (self.condition, self.until)
+
+    @property
+    def opening(self) -> str:
+        opener = f"A window begins at a row for which {operand_text(self.condition)} is true"
+        return f"{opener}; rows between windows are in none."
+
+    def ending(self, _: Times) -> str:
+        until = operand_text(self.until)
+        return f"with the first row for which {until} is true, which may be the row that opened it"
 
     def __str__(self) -> str:
         return f"from({operand_text(self.condition)}, until={operand_text(self.until)})"
@@ -157,6 +181,11 @@ class Reaches(Policy):
             if self.argument is None or self.function == "count"
             else (Distance(operand_column(self.argument), self.amount),)
         )
+
+    def ending(self, times: Times) -> str:
+        name = "" if self.argument is None else operand_text(self.argument)
+        amount = times.amount(name, self.amount) if self.function == "range" else decimal_text(self.amount)
+        return f"with the row by which {self.function}({name}) of its rows is {amount} or more"
 
     def __str__(self) -> str:
         argument = "" if self.argument is None else operand_text(self.argument)

@@ -1,4 +1,4 @@
-"""The policies that rows or marks decide, each with how it is written and read (sections 2 and 3).
+"""The policies that rows or marks decide, each with how it is written, read and told (sections 2 and 3).
 
 A policy is its value, the form of its call and its reader, one below the other, and a line of `ROW_POLICIES`.
 """
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from .calls import Call, Distance, Form, Policy, Rule
 from .conditions import Operand, operand_text, operands_of, read_amount, read_operand, steps_of, uses_previous
-from .tokens import Cursor, Token, column_text, decimal_text
+from .tokens import Cursor, Times, Token, column_text, decimal_text, listed, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,9 @@ class Count(Policy):
 
     n: int
 
+    def ending(self, _: Times) -> str:
+        return f"when it holds {rows(self.n)}"
+
     def __str__(self) -> str:
         return f"count({self.n})"
 
@@ -33,6 +36,9 @@ def _count(cursor: Cursor, call: Call, least: int) -> Count | Changing:
     if _changes(call.first):
         return Changing("count", None, read_amount(cursor, call.first, call.do))
     return Count(cursor.count(call.first, call.do, least))
+
+
+_COMPARED_WITH: Final = {"delta": "the window's first row", "gap": "the row before it"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,10 @@ class _Rise(Policy):
     @property
     def distances(self) -> tuple[Distance, ...]:
         return (Distance(self.attribute, self.amount),)
+
+    def ending(self, times: Times) -> str:
+        rise = times.rise(self.attribute, self.amount)
+        return f"before a row whose {self.attribute} is {rise} that of {_COMPARED_WITH[self.word]}"
 
     def __str__(self) -> str:
         return f"{self.word}({column_text(self.attribute)}, {decimal_text(self.amount)})"
@@ -105,6 +115,14 @@ class Changing(Policy):
     def looks_at_window_before(self) -> bool:
         return uses_previous(self.amount)
 
+    def ending(self, times: Times) -> str:
+        amount, name = operand_text(self.amount), self.attribute
+        before = ", and previous(..) asks for the window before of the same key" if self.looks_at_window_before else ""
+        if name is None:
+            return f"when it holds as many rows as {amount} says in its first row{before}"
+        other, more = _COMPARED_WITH[self.word], f"more than {amount} {times.above(name)}"
+        return f"before a row whose {name} is {more} that of {other}, where {amount} is that of {other}{before}"
+
     def __str__(self) -> str:
         attribute = "" if self.attribute is None else f"{column_text(self.attribute)}, "
         return f"{self.word}({attribute}{operand_text(self.amount)})"
@@ -127,6 +145,11 @@ class Punct(Policy):
     def operands(self) -> tuple[Operand, ...]:
         return () if self.column is None else (self.column,)
 
+    def ending(self, _: Times) -> str:
+        if self.column is None:
+            return "at a window mark, which ends the windows of all keys"
+        return f"with a row for which {operand_text(self.column)} is true"
+
     def __str__(self) -> str:
         return f"punct({operand_text(self.column) if self.column is not None else ''})"
 
@@ -147,6 +170,11 @@ class Change(Policy):
     @property
     def operands(self) -> tuple[Operand, ...]:
         return self.columns
+
+    def ending(self, _: Times) -> str:
+        verb = "is" if len(self.columns) == 1 else "are"
+        names = listed([operand_text(column) for column in self.columns])
+        return f"before a row whose {names} {verb} not as in the row before it"
 
     def __str__(self) -> str:
         return f"change({', '.join(map(operand_text, self.columns))})"

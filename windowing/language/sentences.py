@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from .calls import Policy
-from .clock_policies import Calendar, Cron, Time
-from .conditions import AnyOf, From, Reaches, When, While, operand_text
+from .conditions import AnyOf, operand_text
 from .options import Options
-from .row_policies import Change, Changing, Count, Delta, Gap, Punct
+from .row_policies import Count, Delta
 from .spec import (
     AggregateCall,
     AggregateExpression,
@@ -24,178 +22,21 @@ from .spec import (
     Tumbling,
     WindowSpec,
 )
-from .tokens import decimal_text
-
-# Durations, amounts and lists as sentences have them.
-
-
-_UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"), (1, "s"))
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """The columns whose amounts are seconds.
-
-    ``names``: columns that are timestamps or dates.
-    """
-
-    names: Set[str] = frozenset()
-
-    def amount(self, column: str, amount: Fraction) -> str:
-        """Return an amount of a column: a duration where that is a time, else a number."""
-        return duration(amount) if column in self.names else decimal_text(amount)
-
-    def above(self, column: str) -> str:
-        """Return how a larger value of a column compares: ``after`` where that is a time, else ``above``."""
-        return "after" if column in self.names else "above"
-
-    def rise(self, column: str, amount: Fraction) -> str:
-        """Return how a value is compared that is more than an amount above another one: ``more than 5 s after``."""
-        return f"more than {self.amount(column, amount)} {self.above(column)}"
-
-
-def duration(seconds: Fraction) -> str:
-    """Return a duration in its largest units: ``90 s`` is ``1 min 30 s``, 1/4 is ``0.25 s``."""
-    words, left = [], seconds
-    for size, name in _UNITS[:-1]:
-        count, left = divmod(left, size)
-        if count:
-            words.append(f"{count:,} {name}{'s' if name == 'day' and count != 1 else ''}")
-    if left or not words:
-        words.append(f"{decimal_text(left)} s")
-    return " ".join(words)
-
-
-def rows(count: int) -> str:
-    """Return a number of rows: ``1 row``, ``1,000 rows``."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
+from .tokens import Times, decimal_text, duration, listed, rows
 
 # What begins and what ends a tumbling window, in words (semantics sections 2, 12 and 13).
 
 
-_WEEKDAYS: Final = {
-    "mon": "Monday", "tue": "Tuesday", "wed": "Wednesday", "thu": "Thursday", "fri": "Friday", "sat": "Saturday",
-    "sun": "Sunday",
-}  # fmt: skip
-
-
 def policy_sentences(policy: Policy, times: Times) -> list[str]:
     """Return the sentences of a tumbling policy: what opens a window, then what ends it."""
-    if isinstance(policy, Time | Calendar | Cron):
-        return [f"Windows are {_stretch(policy)}, and a row is in the one that its time is in."]
+    if policy.stretch is not None:
+        return [f"Windows are {policy.stretch}, and a row is in the one that its time is in."]
     policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
-    opening = [sentence for each in policies if (sentence := _opening(each))]
+    opening = [each.opening for each in policies if each.opening is not None]
     if len(policies) == 1:
-        return [*opening, f"A window ends {ending(policy, times)}."]
-    numbered = "; ".join(f"({number}) {ending(each, times)}" for number, each in enumerate(policies, 1))
+        return [*opening, f"A window ends {policy.ending(times)}."]
+    numbered = "; ".join(f"({number}) {each.ending(times)}" for number, each in enumerate(policies, 1))
     return [*opening, f"A window ends at whichever comes first: {numbered}."]
-
-
-def ending(policy: Policy, times: Times) -> str:
-    """Return when a policy ends a window, as the rest of a sentence that begins with ``a window ends``."""
-    return _ENDINGS[type(policy)](policy, times)
-
-
-def _opening(policy: Policy) -> str | None:
-    match policy:
-        case When():
-            opener = f"A window begins at each row for which {operand_text(policy.condition)} is true"
-            return f"{opener}; rows before the first are in no window."
-        case While():
-            return f"Only rows for which {operand_text(policy.condition)} is true are in windows."
-        case From():
-            opener = f"A window begins at a row for which {operand_text(policy.condition)} is true"
-            return f"{opener}; rows between windows are in none."
-        case _:
-            return None
-
-
-def _rise(policy: Delta | Gap, times: Times) -> str:
-    other = "the row before it" if isinstance(policy, Gap) else "the window's first row"
-    return f"before a row whose {policy.attribute} is {times.rise(policy.attribute, policy.amount)} that of {other}"
-
-
-def _changing(policy: Changing, times: Times) -> str:
-    amount, name = operand_text(policy.amount), policy.attribute
-    before = ", and previous(..) asks for the window before of the same key" if policy.looks_at_window_before else ""
-    if name is None:
-        return f"when it holds as many rows as {amount} says in its first row{before}"
-    other = "the row before it" if policy.word == "gap" else "the window's first row"
-    more = f"more than {amount} {times.above(name)}"
-    return f"before a row whose {name} is {more} that of {other}, where {amount} is that of {other}{before}"
-
-
-def _punct(policy: Punct, _: Times) -> str:
-    if policy.column is None:
-        return "at a window mark, which ends the windows of all keys"
-    return f"with a row for which {operand_text(policy.column)} is true"
-
-
-def _change(policy: Change, _: Times) -> str:
-    names = tuple(map(operand_text, policy.columns))
-    verb = "is" if len(names) == 1 else "are"
-    return f"before a row whose {listed(names)} {verb} not as in the row before it"
-
-
-def _time(policy: Time | Calendar | Cron, _: Times) -> str:
-    match policy:
-        case Time():
-            return f"with the interval of {duration(policy.seconds)} on the clock that its first row is in"
-        case Calendar():
-            return f"with the {policy.unit} in {policy.tz} that its first row is in{_at(policy)}"
-        case Cron():
-            return f'at the next instant of cron "{policy.expression}" in {policy.tz}'
-
-
-def _reaches(policy: Reaches, times: Times) -> str:
-    name = "" if policy.argument is None else operand_text(policy.argument)
-    is_time = policy.function == "range" and name in times.names
-    amount = times.amount(name, policy.amount) if is_time else decimal_text(policy.amount)
-    return f"with the row by which {policy.function}({name}) of its rows is {amount} or more"
-
-
-def _stretch(policy: Time | Calendar | Cron) -> str:
-    match policy:
-        case Time():
-            return f"the intervals of {duration(policy.seconds)} on the clock"
-        case Calendar():
-            return f"the {policy.unit}s in {policy.tz}{_at(policy)}"
-        case Cron():
-            return f'the intervals between the instants of cron "{policy.expression}" in {policy.tz}'
-
-
-def _at(policy: Calendar) -> str:
-    day = f" on {_WEEKDAYS[policy.start]}s" if policy.unit == "week" else ""
-    if not (policy.at.hour or policy.at.minute or policy.at.second):
-        return f", which begin{day}" if day else ""
-    return f", which begin{day} at {policy.at.isoformat('seconds' if policy.at.second else 'minutes')}"
-
-
-_ENDINGS: Final[Mapping[type[Any], Callable[[Any, Times], str]]] = {
-    Count: lambda policy, _: f"when it holds {rows(policy.n)}",
-    Delta: _rise,
-    Gap: _rise,
-    Changing: _changing,
-    Punct: _punct,
-    Change: _change,
-    Time: _time,
-    Calendar: _time,
-    Cron: _time,
-    When: lambda _, __: "before the next such row",
-    While: lambda _, __: "before a row for which it is not",
-    From: lambda policy, _: (
-        f"with the first row for which {operand_text(policy.until)} is true, which may be the row that opened it"
-    ),
-    Reaches: _reaches,
-}
-"""Type of a policy to what says when it ends a window."""
 
 
 # What a window holds and when it comes out, in words, for each kind of window (semantics sections 2 to 6).
@@ -341,7 +182,7 @@ def _rows(spec: WindowSpec, key: Sequence[str], options: Options) -> Iterator[st
 def _grid(spec: WindowSpec, options: Options) -> Iterator[str]:
     policy = spec.policy if isinstance(spec, Tumbling) else None
     policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
-    if not any(isinstance(each, Time | Calendar | Cron) for each in policies):
+    if not any(each is not None and each.stretch is not None for each in policies):
         return
     if options.closed == "right":
         yield "A row on a bound is the last of the window that ends there."

@@ -16,9 +16,8 @@ from ..kinds.registry import kind_of
 from ..kinds.tumbling.kind import clock_policies
 from ..language.conditions import has_duration, operand_column, uses_previous
 from ..language.options import Options, sort_key
-from ..language.sentences import listed
 from ..language.spec import HIDDEN, WindowSpec
-from ..language.tokens import Duration, decimal_text
+from ..language.tokens import Duration, decimal_text, listed
 from ..rows.lag_columns import LagColumn
 from ..rows.projection import Projection, no_order
 from .row_order import Order, field_advice, instead_of

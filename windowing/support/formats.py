@@ -25,47 +25,42 @@ _ROOT = __name__.partition(".")[0]
 class FileFormat:
     """A file format.
 
+    ``name``: its name in options. It is also that of two modules: in ``readers.formats`` its reader, whose
+        ``plan_input`` is a `readers.formats.split_rows.PlanInput`, and whose ``column_names`` returns the names of the
+        columns of an open file unless the format is text; in ``writers.formats`` its encoder, whose ``ENCODER`` is a
+        `writers.formats.encoder.Encoder`.
     ``title``: its name in messages.
     ``suffixes``: the suffixes of file names that stand for it.
     ``first_bytes``: content begins with one of these; empty if nothing is known of its first bytes.
     ``is_text``: whether it is lines of text, which may be compressed as a whole and whose column types are inferred.
     ``keeps_types``: whether a result reads back with the types that it was written with.
-    ``reader``: the module of its reader: its ``plan_input`` is a `readers.formats.split_rows.PlanInput`, its
-        ``column_names`` returns the names of the columns of an open file unless the format is text.
-    ``encoder``: the module of its encoder: its ``ENCODER`` is a `writers.formats.encoder.Encoder`.
     ``options``: the input options that only this format has.
     """
 
+    name: Format
     title: str
     suffixes: tuple[str, ...]
-    first_bytes: tuple[bytes, ...]
-    is_text: bool
-    keeps_types: bool
-    reader: str
-    encoder: str
+    first_bytes: tuple[bytes, ...] = ()
+    is_text: bool = False
+    keeps_types: bool = False
     options: tuple[str, ...] = ()
 
+    @property
+    def reader(self) -> str:
+        return f"readers.formats.{self.name}"
 
-def _binary(name: str, title: str, suffixes: tuple[str, ...], first: bytes, *, keeps_types: bool = False) -> FileFormat:
-    return FileFormat(title, suffixes, (first,), False, keeps_types, *_modules(name))
-
-
-def _text(
-    name: str, title: str, suffixes: tuple[str, ...], first: tuple[bytes, ...] = (), options: tuple[str, ...] = ()
-) -> FileFormat:
-    return FileFormat(title, suffixes, first, True, False, *_modules(name), options)
+    @property
+    def encoder(self) -> str:
+        return f"writers.formats.{self.name}"
 
 
-def _modules(name: str) -> tuple[str, str]:
-    return f"readers.formats.{name}", f"writers.formats.{name}"
-
-
-FORMATS: Mapping[Format, FileFormat] = {
-    "parquet": _binary("parquet", "Parquet", (".parquet", ".pq"), b"PAR1", keeps_types=True),
-    "csv": _text("csv", "CSV", (".csv", ".tsv"), options=("multiline", "delimiter")),
-    "jsonl": _text("jsonl", "JSON Lines", (".jsonl", ".ndjson", ".json"), (b"{", b"[")),
-    "orc": _binary("orc", "ORC", (".orc",), b"ORC"),
-}
+_ROWS = (
+    FileFormat("parquet", "Parquet", (".parquet", ".pq"), (b"PAR1",), keeps_types=True),
+    FileFormat("csv", "CSV", (".csv", ".tsv"), is_text=True, options=("multiline", "delimiter")),
+    FileFormat("jsonl", "JSON Lines", (".jsonl", ".ndjson", ".json"), (b"{", b"["), is_text=True),
+    FileFormat("orc", "ORC", (".orc",), (b"ORC",)),
+)
+FORMATS: Mapping[Format, FileFormat] = {row.name: row for row in _ROWS}
 
 TABLE_FORMATS: Mapping[TableFormat, Format] = {"delta": "parquet"}
 """The kinds of table that are named as formats, and the format of their files."""

@@ -66,7 +66,7 @@ def _encoded(value: Any, place: str) -> Any:
     raise NotPlainError(place, kind.__name__)
 
 
-def _datetime(value: dt.datetime, place: str) -> list[Any]:
+def _with_zone(value: dt.datetime | dt.time, place: str) -> list[Any]:
     return [value.replace(tzinfo=None, fold=0).isoformat(), _zone(value, place), value.fold]
 
 
@@ -89,15 +89,11 @@ def _zone_of(saved: Any) -> dt.tzinfo | None:
     return ZoneInfo(saved) if isinstance(saved, str) else dt.timezone(dt.timedelta(seconds=saved))
 
 
-def _time(value: dt.time, place: str) -> list[Any]:
-    return [value.replace(tzinfo=None, fold=0).isoformat(), _zone(value, place), value.fold]
-
-
 _WRITE: Mapping[type, Callable[[Any, str], Any]] = {
     bytes: lambda value, _: value.hex(),
-    dt.datetime: _datetime,
+    dt.datetime: _with_zone,
     dt.date: lambda value, _: value.isoformat(),
-    dt.time: _time,
+    dt.time: _with_zone,
     dt.timedelta: lambda value, _: [value.days, value.seconds, value.microseconds],
     Decimal: lambda value, _: str(value),
 }

@@ -10,8 +10,9 @@ from support.spec_texts import WINDOWS
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import EVICTIONS, POLICIES, TRIGGER_POLICIES, parse_aggregate, parse_window
-from wincli.windowing.language.sentences import duration, sentences_of
+from wincli.windowing.language.sentences import sentences_of
 from wincli.windowing.language.spec import WindowSpec
+from wincli.windowing.language.tokens import duration
 
 TIMES = frozenset({"ts"})
 
