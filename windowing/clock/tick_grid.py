@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, Measures, scale_of
 from ..errors import ConfigError, DataError
+from ..support.column_types import PER_SECOND
 
-_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FLOAT_INTEGERS = 2**53
 
 
@@ -190,7 +190,7 @@ def _bound_type(
     if pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
         fine = own * math.lcm(*((seconds * own).denominator for seconds in every))
         return pa.float64(), fine, int(fine)
-    for unit, per_second in _UNITS.items():
+    for unit, per_second in PER_SECOND.items():
         if per_second >= own and _whole(Fraction(per_second), *every):
             return _with_unit(dtype, unit), Fraction(per_second), 1
     amounts = " and ".join(f"{float(seconds)} s" for seconds in (period, *spans))

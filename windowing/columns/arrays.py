@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import DataError
+from ..support.column_types import PER_SECOND
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -78,7 +79,6 @@ def latest_clock(clocks: Iterable[ClockValue | None]) -> ClockValue | None:
 # - `Scale`: how many ticks of a type make one second, or one unit for plain numbers.
 
 
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 INT64_DIGITS = 18  # decimals of at most so many digits always fit int64
 
 
@@ -130,7 +130,7 @@ def scale_of(dtype: pa.DataType) -> Scale:
     if types.is_decimal(dtype):
         return Scale(Fraction(10) ** dtype.scale)
     if types.is_temporal(dtype):
-        return Scale(Fraction(_PER_SECOND[dtype.unit]))
+        return Scale(Fraction(PER_SECOND[dtype.unit]))
     return Scale(Fraction(1))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,72 +94,6 @@ class FindClock(PartitionTask):
             yield from self.batches([pa.table([[clock]], names=self.result.names)])
 
 
-@dataclass(frozen=True, slots=True)
-class ScanPartition(PartitionTask):
-    """Scans the windows of a partition.
-
-    ``layout``: how rows are laid out: in the order of the window over all keys, or by buckets of keys with `CODE`.
-    ``arrival``: the column with arrival positions; None: rows are counted.
-    ``mark``: the boolean column of marks; None: no marks.
-    ``clock``: the clock after the last row, in measures; None: that of a column `CLOCK`, or of the rows.
-    ``since``: the clock before the first row; None: no earlier row.
-    ``shown``: the columns that a rejected row has in the result; None: all.
-    """
-
-    layout: Layout
-    arrival: str | None = None
-    mark: str | None = None
-    clock: ClockValue | None = None
-    since: ClockValue | None = None
-    shown: pa.Schema | None = None
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self._by_key(batches) if self.layout.by_key else self._in_order(batches)
-
-    def _by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = self.schema.append(pa.field(CODE, pa.int64()))
-        scan: KeyedScan | None = None
-        for table in replace(self, schema=schema).tables(batches):
-            scan = scan or KeyedScan(self.bucket_scan(self._end(table)), self.tied)
-            yield from self.batches(scan.scan(table.drop_columns([CLOCK]) if CLOCK in table.schema.names else table))
-        if scan is not None:
-            yield from self.batches(scan.end())
-
-    def _in_order(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        scan: BatchScan | None = None
-        for table in self.tables(batches):
-            scan = scan or self.scan(self.clock)
-            yield from self.batches(scan.scan(table, self.places(table)))
-        if scan is not None:
-            yield from self.batches(scan.end())
-
-    @property
-    def tied(self) -> tuple[str, ...]:
-        return () if self.layout.coarse else (*self.layout.order, *self.layout.ties)
-
-    def bucket_scan(self, clock: ClockValue | None) -> BatchScan:
-        """Return a scan of a bucket that has read nothing. ``clock``: after the last row."""
-        ties = TieOrder(self.layout.ties if self.layout.coarse else (), self.arrival)
-        return replace(self.scan(clock), ties=ties)
-
-    def _end(self, table: pa.Table) -> ClockValue | None:
-        """Return the clock after the last row. ``table``: the first rows of the partition."""
-        found = table.column(CLOCK)[0].as_py() if CLOCK in table.schema.names else None
-        return latest_clock([found, self.clock])
-
-    def scan(self, clock: ClockValue | None) -> BatchScan:
-        """Return a scan that has read nothing. ``clock``: after the last row."""
-        schema = pa.schema([field for field in self.schema if field.name != CLOCK])
-        signals, progress = GivenSignals(self.mark), Progress(clock=self.since)
-        return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, shown=self.shown, is_sorted=True)
-
-    def places(self, table: pa.Table) -> Ints | None:
-        """Return the arrival positions of rows, int64 (n,); None: they are counted."""
-        if self.arrival is None:
-            return None
-        return arrival_positions(combined(table.column(self.arrival)), self.arrival)
-
-
 def _mask(picks: Ints | None, rows: int) -> Mask:
     """Return which of ``rows`` rows are picked, bool (n,); None: all."""
     mask = np.full(rows, picks is None)
@@ -183,7 +117,7 @@ def task_function(task: Callable[..., Any]) -> Any:
     return run
 
 
-# What tasks do with a partition of a DataFrame whose windows go on: a state comes in before rows, and one goes out.
+# The scan of a partition. Where windows go on, a state comes in before rows, and one goes out.
 
 
 PART_IN, STATE_IN, BEFORE = "part", "state", "before"
@@ -220,92 +154,118 @@ class FirstRegisters:
             yield from conform(_columns(register_rows(self.form.schema, registers)), self.result, 1).to_batches()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScanWithState(ScanPartition):
-    """Scans the windows of a partition, from a state on. Rows of the result come out, and rows of the state.
+@dataclass(frozen=True, slots=True)
+class ScanPartition(PartitionTask):
+    """Scans the windows of a partition; with ``form`` from a state on: rows of the result come out, and of the state.
 
-    ``form``: the form of states.
+    ``layout``: how rows are laid out: in the order of the window over all keys, or by buckets of keys with `CODE`.
+    ``arrival``: the column with arrival positions; None: rows are counted.
+    ``mark``: the boolean column of marks; None: no marks.
+    ``clock``: the clock after the last row, in measures; None: that of a column `CLOCK`, or of the rows.
+    ``since``: the clock before the first row; None: no earlier row.
+    ``shown``: the columns that a rejected row has in the result; None: all.
+    ``form``: the form of states; None: there is no state.
     """
 
-    form: StateForm
+    layout: Layout
+    arrival: str | None = None
+    mark: str | None = None
+    clock: ClockValue | None = None
+    since: ClockValue | None = None
+    shown: pa.Schema | None = None
+    form: StateForm | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = gather(batches)
-        return self._buckets(tables) if self.layout.by_key else self._all_keys(tables)
+        return (self._by_key if self.layout.by_key else self._in_order)(gather(batches))
 
-    def _buckets(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        left = LeftState(self.form)
+    def _by_key(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        left = None if self.form is None else LeftState(self.form)
         scan: KeyedScan | None = None
         for table in tables:
-            scan = scan or self._restoring(table, left)
-            yield from self.batches(scan.scan(self._mixed(table, [pa.field(CODE, pa.int64())])))
-            yield from self._states(left)
+            scan = scan or self._of_buckets(table, left)
+            yield from self.batches(scan.scan(self._named(table, [pa.field(CODE, pa.int64())])))
+            yield from self._states([] if left is None else left.taken())
         if scan is not None:
             yield from self.batches(scan.end())
-            left.tables.append(register_rows(self.form.schema, left.registers()))
-            yield from self._states(left)
+            if left is not None:
+                yield from self._states([*left.taken(), register_rows(left.form.schema, left.registers())])
 
-    def _all_keys(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        left = LeftState(self.form)
-        scan: BatchScan | None = None
+    def _in_order(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        scan, held = None, list[pa.Table]()
         for table in tables:
-            is_new = table.column(PART_IN).is_null()
-            mixed = self._mixed(table, ())
-            rows = mixed.filter(is_new).drop_columns([PART_OF, STATE_OF])
-            left.tables.append(state_rows(self.form, self.plan.key, mixed.filter(pc.invert(is_new))))
-            if rows.num_rows:
-                scan = scan or self._restored(left)
-                yield from self.batches(scan.scan(rows, self.places(rows)))
-        if left.tables:
-            scan = scan or self._restored(left)
+            rows = self._named(table, ())
+            if self.form is not None:
+                is_new = rows.column(PART_OF).is_null()
+                held.append(state_rows(self.form, self.plan.key, rows.filter(pc.invert(is_new))))
+                rows = rows.filter(is_new).drop_columns([PART_OF, STATE_OF])
+            if rows.num_rows or not held:
+                scan = scan or self._of_all_keys(held)
+                yield from self.batches(scan.scan(rows, self._places(rows)))
+        scan = self._of_all_keys(held) if scan is None and held else scan
+        if scan is not None:
             yield from self.batches(scan.end())
-            left.tables[:] = [self.form.table(KeptState(scan.state, scan.progress))]
-            yield from self._states(left)
+            if self.form is not None:
+                yield from self._states([self.form.table(KeptState(scan.state, scan.progress))])
 
-    def _mixed(self, table: pa.Table, more: Sequence[pa.Field]) -> pa.Table:
+    def _named(self, table: pa.Table, more: Sequence[pa.Field]) -> pa.Table:
         """Return rows with their names and types, and with the columns of a state. ``more``: columns behind theirs."""
-        schema = pa.schema([*(field for field in self.schema if field.name != CLOCK), *more])
-        names = [*place_names(len(schema) - len(more)), *(field.name.removeprefix(HIDDEN) for field in more)]
-        rows = replace(self, schema=schema).typed(table.select(names))
+        own = [field for field in self.schema if field.name != CLOCK]
+        names = [*place_names(len(own)), *(field.name.removeprefix(HIDDEN) for field in more)]
+        rows = replace(self, schema=pa.schema([*own, *more])).typed(table.select(names))
         if PART_IN in table.schema.names:
             rows = rows.append_column(PART_OF, table.column(PART_IN))
             rows = rows.append_column(STATE_OF, table.column(STATE_IN))
         return rows
 
-    def _restoring(self, table: pa.Table, left: LeftState) -> KeyedScan:
-        before = Progress(clock=self.since)
+    def _of_buckets(self, table: pa.Table, left: LeftState | None) -> KeyedScan:
+        """Return the scan of buckets. ``table``: the first rows. ``left``: where the state goes; None: nowhere."""
+        end = table.column("clock")[0].as_py() if "clock" in table.schema.names else None
+        ties = TieOrder(self.layout.ties if self.layout.coarse else (), self.arrival)
+        tied = () if self.layout.coarse else (*self.layout.order, *self.layout.ties)
+        first = replace(self._scan(latest_clock([end, self.clock])), ties=ties)
+        if left is None:
+            return KeyedScan(first, tied)
+        before = first.progress
         if BEFORE in table.schema.names:
-            before = progress_of(_registers_in(self.form, combined(table.column(BEFORE))[:1]))
-        ends = [table.column(name)[0].as_py() for name in ("clock",) if name in table.schema.names]
-        clock = latest_clock([*ends, self.clock, before.clock])
-        first = self.bucket_scan(clock)
+            before = progress_of(_registers_in(left.form, combined(table.column(BEFORE))[:1]))
+        clock = latest_clock([first.clock, before.clock])
         first = replace(first, clock=clock, progress=before, is_sorted=False, is_continued=True)
-        return KeyedScan(RestoringScan(first, left), self.tied)
+        return KeyedScan(RestoringScan(first, left), tied)
 
-    def _restored(self, left: LeftState) -> BatchScan:
-        before = from_table(self.plan, self.form, pa.concat_tables(left.tables))
-        scan = replace(self.scan(self.clock), progress=before.progress, is_sorted=False, is_continued=True)
-        scan.state = before.state
-        return scan
+    def _of_all_keys(self, held: Sequence[pa.Table]) -> BatchScan:
+        """Return the scan of all keys. ``held``: the rows of the state, if there is one."""
+        scan = self._scan(self.clock)
+        if self.form is None:
+            return scan
+        before = from_table(self.plan, self.form, pa.concat_tables(held))
+        return replace(scan, progress=before.progress, is_sorted=False, is_continued=True, state=before.state)
+
+    def _scan(self, clock: ClockValue | None) -> BatchScan:
+        """Return a scan that has read nothing. ``clock``: after the last row."""
+        schema = pa.schema([field for field in self.schema if field.name != CLOCK])
+        signals, progress = GivenSignals(self.mark), Progress(clock=self.since)
+        return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, shown=self.shown, is_sorted=True)
+
+    def _places(self, table: pa.Table) -> Ints | None:
+        """Return the arrival positions of rows, int64 (n,); None: they are counted."""
+        if self.arrival is None:
+            return None
+        return arrival_positions(combined(table.column(self.arrival)), self.arrival)
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         for table in tables:
-            yield from conform(_columns(table), self.result, table.num_rows).to_batches()
+            if self.form is None:
+                yield from table.cast(self.result).to_batches()
+            else:  # rows of the result have no columns of a state
+                yield from conform(_columns(table), self.result, table.num_rows).to_batches()
 
-    def _states(self, left: LeftState) -> Iterator[pa.RecordBatch]:
-        for table in left.tables:
+    def _states(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        for table in tables:
             columns = _columns(table)
             held = pa.StructArray.from_arrays([columns[name] for name in IN_STRUCT], list(IN_STRUCT))
             own = {name: columns[name] for name in self.plan.key}
             rows = conform({**own, PART_OF: columns[PART], STATE_OF: held}, self.result, table.num_rows)
             yield from rows.to_batches(max_chunksize=max(1, _BATCH_BYTES * rows.num_rows // max(1, rows.nbytes)))
-        left.tables.clear()
-
-
-def with_form(task: ScanPartition, form: StateForm, result: pa.Schema) -> ScanWithState:
-    """Return a task that also goes on from states and leaves them. ``result``: the columns that it yields then."""
-    given = {each.name: getattr(task, each.name) for each in fields(task)}
-    return ScanWithState(**{**given, "result": result, "form": form})
 
 
 def _registers_in(form: StateForm, found: pa.StructArray) -> Registers:

@@ -59,7 +59,6 @@ from .partition_scan import (
     Prepare,
     ScanPartition,
     task_function,
-    with_form,
 )
 
 # Types of Spark and of Arrow, each as the other: what a DataFrame holds, and what tasks see of it.
@@ -434,7 +433,7 @@ def windows(
     if form is None:
         return rows.mapInArrow(task_function(task), spark_schema(result))
     both = union_schema(result, form)
-    rows = rows.mapInArrow(task_function(with_form(task, form, as_spark_has(both))), spark_schema(both))
+    rows = rows.mapInArrow(task_function(replace(task, form=form, result=as_spark_has(both))), spark_schema(both))
     return taken_apart(rows, result, bound.key, registers if layout.by_key else None)
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from ..columns.arrays import plain_text
+from ..columns.arrays import plain_text, scale_of
 from ..errors import shown
 
 Measure = int | float | Fraction
@@ -116,8 +116,6 @@ class Picture:
 # Values as short texts, and as numbers of an axis.
 
 
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_DAY = 86_400 * 10**9
 _LONGEST = 28
 _DATE = len("2026-11-01")
 _WHOLE_MINUTE = re.compile(r"\d\d:\d\d:00$")
@@ -156,22 +154,18 @@ def after(start: str, end: str) -> str:
 def measure_of(value: pa.Scalar) -> Measure | None:
     """Return a value as an exact number, times in nanoseconds; None where it has no place on an axis."""
     types, dtype = pa.types, value.type
-    if not value.is_valid:
+    if not value.is_valid or types.is_interval(dtype):
         return None
     if types.is_temporal(dtype):
-        return None if types.is_interval(dtype) else int(value.value) * _nanoseconds(dtype)
+        per_second = scale_of(dtype).per_second
+        assert per_second is not None, "times have ticks"
+        return int(value.value * 10**9 / per_second)
     if types.is_integer(dtype):
         return int(value.as_py())
     if types.is_decimal(dtype):
         return Fraction(value.as_py())
     number = float(value.as_py()) if types.is_floating(dtype) else math.nan
     return number if math.isfinite(number) else None
-
-
-def _nanoseconds(dtype: pa.DataType) -> int:
-    if pa.types.is_date32(dtype):
-        return _DAY
-    return _NANOSECONDS["ms" if pa.types.is_date64(dtype) else dtype.unit]
 
 
 def _without_zeros(texts: list[str]) -> list[str]:

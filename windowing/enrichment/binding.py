@@ -13,11 +13,11 @@ from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError, did_you_mean
 from ..language.enrichment import Enrichment, Pair
 from ..language.tokens import Duration, decimal_text
+from ..support.column_types import UNITS
 
 # The type in which two columns are compared, as SQL compares them.
 
 
-_UNITS = ("s", "ms", "us", "ns")
 _MOST_DIGITS = 38
 
 
@@ -86,7 +86,7 @@ def _times(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if has_zone and (not all(zones) or len(zones) < 2):
         return None
     units = [kind.unit for kind in (left, right) if pa.types.is_timestamp(kind)] or ["ms"]
-    return pa.timestamp(max(units, key=_UNITS.index), "UTC" if has_zone else None)
+    return pa.timestamp(max(units, key=UNITS.index), "UTC" if has_zone else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
+from ..support.column_types import PER_SECOND
 from .arithmetic import as_float, as_wide, fit, integer_range, outside
 from .steps import Failures, as_mask, blank
 from .types import BOOL, DOUBLE, TEXT, decimal_of, is_number, is_text, is_time, type_text
@@ -368,7 +369,7 @@ def floor_divide(values: pa.Array, step: int) -> pa.Array:
     return pc.subtract(quotient, pc.less(pc.subtract(values, pc.multiply(quotient, step)), 0).cast(pa.int64()))
 
 
-_UNITS: Final = {"day": 86400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # in nanoseconds
+_UNITS: Final = {"day": 86400 * 10**9} | {unit: 10**9 // ticks for unit, ticks in PER_SECOND.items()}  # in nanoseconds
 _NUMBERS: Final = {
     ("integer", "integer"): _integers, ("decimal", "integer"): _decimal_to_integer,
     ("float", "integer"): _float_to_integer, ("integer", "float"): _to_float, ("decimal", "float"): _to_float,

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
+from ..support.column_types import PER_SECOND
 from .casts import floor_divide
 from .steps import LONGEST, Failures, as_array, as_mask, blank, check_size
 from .types import TEXT
@@ -174,7 +175,6 @@ def _opener(pattern: str, at: int) -> str:
 
 
 _Words = npt.NDArray[np.uint64]
-_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -235,7 +235,7 @@ def _words(values: pa.Array) -> _Words:
     if t.is_date(kind):
         values = values.cast(pa.timestamp("s"))
     if t.is_temporal(kind):
-        per_second = _TICKS[values.type.unit]
+        per_second = PER_SECOND[values.type.unit]
         ticks = values.cast(pa.int64()).fill_null(0)
         seconds = floor_divide(ticks, per_second).to_numpy(zero_copy_only=False)
         rest = ticks.to_numpy(zero_copy_only=False) - seconds * per_second

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
+from ..support.column_types import PER_SECOND
 from .arithmetic import as_float, integers
 from .casts import days_of, floor_divide, whole_numbers, zone_seconds
 from .steps import Failures, as_array, as_mask, blank
 from .types import TEXT
 
-_DAY: Final = {"s": 86400, "ms": 86400 * 10**3, "us": 86400 * 10**6, "ns": 86400 * 10**9}
-_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY: Final = 86400  # seconds
 PARTS: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
     "year": pc.year, "quarter": pc.quarter, "month": pc.month, "week": pc.iso_week, "day": pc.day, "hour": pc.hour,
     "minute": pc.minute, "second": pc.second, "doy": pc.day_of_year, "isoyear": pc.iso_year,
@@ -66,7 +66,7 @@ def part(_failures: Failures, values: pa.Array, name: str) -> pa.Array:
 
 def epoch(_failures: Failures, values: pa.Array) -> pa.Array:
     """Return the seconds since 1970 of timestamps, or those of intervals: float64 (n,)."""
-    return pc.divide(as_float(values.cast(pa.int64()), pa.float64()), float(_SECOND[values.type.unit]))
+    return pc.divide(as_float(values.cast(pa.int64()), pa.float64()), float(PER_SECOND[values.type.unit]))
 
 
 def truncate(_failures: Failures, values: pa.Array, unit: str) -> pa.Array:
@@ -78,7 +78,8 @@ def truncate(_failures: Failures, values: pa.Array, unit: str) -> pa.Array:
         return week
     kind = values.type
     monday = week if kind.tz is None else pc.local_timestamp(week)
-    gone = pc.multiply(pc.subtract(pc.iso_week(values), 1), 7 * _DAY[kind.unit]).cast(pa.duration(kind.unit))
+    week_size = 7 * _DAY * PER_SECOND[kind.unit]
+    gone = pc.multiply(pc.subtract(pc.iso_week(values), 1), week_size).cast(pa.duration(kind.unit))
     first = pc.subtract(monday, gone)
     return first if kind.tz is None else pc.assume_timezone(first, kind.tz, ambiguous="earliest", nonexistent="latest")
 
@@ -102,11 +103,11 @@ def _count(values: pa.Array, unit: str) -> pa.Array:
         return pc.add(year, (pc.month if unit == "month" else pc.quarter)(values))
     if unit == "isoyear":
         return pc.iso_year(values)
-    size = _DAY[values.type.unit]
+    size = _DAY * PER_SECOND[values.type.unit]
     if unit in {"day", "week"}:
         return floor_divide((values if values.type.tz is None else pc.local_timestamp(values)).cast(pa.int64()), size)
     ticks = truncate(Failures(0), values, unit).cast(pa.int64())
-    per_second = _SECOND[values.type.unit]
+    per_second = PER_SECOND[values.type.unit]
     size = per_second * _SECONDS[unit] if unit in _SECONDS else per_second // _PARTS_OF_SECOND[unit]
     return floor_divide(ticks, size)
 
@@ -137,7 +138,7 @@ def whole_steps(failures: Failures, left: Any, right: Any, sign: str, kind: pa.D
 
 def shift_months(failures: Failures, values: pa.Array, months: int) -> pa.Array:
     """Return timestamps moved by months: the same day, or the last one of a shorter month. A zone counts as UTC."""
-    size = _DAY[values.type.unit]
+    size = _DAY * PER_SECOND[values.type.unit]
     numbers = as_array(values, failures.n).cast(pa.int64())
     whole = numbers.fill_null(0).to_numpy(zero_copy_only=False)
     days = np.floor_divide(whole, size)
@@ -190,7 +191,7 @@ def _age(values: pa.Array, years: int) -> pa.Array:
 def _within_minute(values: pa.Array, unit: str) -> pa.Array:
     start = pc.floor_temporal(values, unit="minute")
     gone = pc.subtract(values.cast(pa.int64()), start.cast(pa.int64()))
-    size, wanted = _SECOND[values.type.unit], _SECOND[unit]
+    size, wanted = PER_SECOND[values.type.unit], PER_SECOND[unit]
     return pc.multiply(gone, wanted // size) if wanted >= size else floor_divide(gone, size // wanted)
 
 
@@ -203,8 +204,6 @@ def _within_minute(values: pa.Array, unit: str) -> pa.Array:
 # A zone is asked once for each day that the column has. Arrow's own functions know no rules from the year 2038 on.
 
 
-_DAY_SECONDS = 86400
-_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCH = datetime(1970, 1, 1)
 _ONE_SECOND = timedelta(seconds=1)
 _CYCLE = 146_097  # days of 400 years, after which dates have their weekdays again, and so rules their dates
@@ -223,14 +222,14 @@ def from_local(failures: Failures, values: pa.Array, zone: str) -> pa.Array:
 
 
 def _moved(failures: Failures, values: pa.Array, zone: str, offset: _Offset, sign: str, kind: pa.DataType) -> pa.Array:
-    per_second = _TICKS[values.type.unit]
+    per_second = PER_SECOND[values.type.unit]
     ticks = as_array(values, failures.n).cast(pa.int64())
     seconds = floor_divide(ticks.fill_null(0), per_second).to_numpy(zero_copy_only=False)
     # The offset in seconds that belongs to each second since 1970: int64 (n,).
-    days = pa.array(seconds // _DAY_SECONDS).dictionary_encode()
+    days = pa.array(seconds // _DAY).dictionary_encode()
     parts = np.array([_day(zone, offset, day) for day in days.dictionary.to_pylist()], np.int64).reshape(-1, 3)
     before, change, after = parts[days.indices.to_numpy()].T
-    by = pa.array(np.where(seconds % _DAY_SECONDS < change, before, after) * per_second, mask=as_mask(ticks.is_null()))
+    by = pa.array(np.where(seconds % _DAY < change, before, after) * per_second, mask=as_mask(ticks.is_null()))
     return integers(failures, ticks, by, sign, pa.int64()).cast(kind)
 
 
@@ -242,10 +241,10 @@ def _day(name: str, offset: _Offset, day: int) -> tuple[int, int, int]:
     """
     if day >= _RULED:
         day = _RULED + (day - _RULED) % _CYCLE
-    start = max(day, _FIRST) * _DAY_SECONDS
+    start = max(day, _FIRST) * _DAY
     zone = zoneinfo.ZoneInfo(name)
-    before, after = offset(zone, start), offset(zone, start + _DAY_SECONDS - 1)
-    low, high = start, start + _DAY_SECONDS - 1
+    before, after = offset(zone, start), offset(zone, start + _DAY - 1)
+    low, high = start, start + _DAY - 1
     while before != after and high - low > 1:  # the offset at ``low`` is that before, at ``high`` that after
         middle = (low + high) // 2
         low, high = (middle, high) if offset(zone, middle) == before else (low, middle)

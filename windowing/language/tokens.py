@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from ..errors import ConfigError, Span, SpecError, did_you_mean
+from ..expressions.words import UNITS
 
 # The canonical text of names, numbers and quoted texts in the window language.
 
@@ -46,18 +47,10 @@ def quoted(text: str, quote: str) -> str:
     return quote + text.replace(quote, quote * 2) + quote
 
 
-SECONDS: Final = {
-    "": Fraction(1),
-    **dict.fromkeys(["ns", "nanosecond", "nanoseconds"], Fraction(1, 10**9)),
-    **dict.fromkeys(["us", "microsecond", "microseconds"], Fraction(1, 10**6)),
-    **dict.fromkeys(["ms", "millisecond", "milliseconds"], Fraction(1, 1000)),
-    **dict.fromkeys(["s", "sec", "second", "seconds"], Fraction(1)),
-    **dict.fromkeys(["m", "min", "minute", "minutes"], Fraction(60)),
-    **dict.fromkeys(["h", "hour", "hours"], Fraction(3600)),
-    **dict.fromkeys(["d", "day", "days"], Fraction(86400)),
-    **dict.fromkeys(["w", "week", "weeks"], Fraction(7 * 86400)),
+SECONDS: Final = {"": Fraction(1)} | {
+    unit: Fraction(nanoseconds, 10**9) for unit, (months, nanoseconds) in UNITS.items() if not months
 }
-"""The units of a duration, in seconds."""
+"""The units of a duration, in seconds: those of intervals in expressions that have a length of their own."""
 
 _VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = rf"\s+(?:{'|'.join(filter(None, SECONDS))})\b"  # white space may separate a unit from its number: 5 minutes

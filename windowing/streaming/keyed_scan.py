@@ -37,7 +37,7 @@ class LeftState:
     """The state that scans leave, as far as they have come.
 
     ``form``: the form of states.
-    ``tables``: rows of states of keys that are done; whoever reads them empties the list.
+    ``tables``: rows of states of keys that are done, until they are `taken`.
     ``rows``, ``clock``, ``position``: as in `Progress`, but rows of these scans alone.
     """
 
@@ -53,6 +53,11 @@ class LeftState:
         self.clock = latest_clock([self.clock, progress.clock])
         positions = [each for each in (self.position, progress.position) if each is not None]
         self.position = last_in_order(pa.concat_tables(positions)) if positions else None
+
+    def taken(self) -> list[pa.Table]:
+        """Return the rows of states of keys that are done, and hold them no longer."""
+        tables, self.tables = self.tables, []
+        return tables
 
     def registers(self) -> Registers:
         """Return what these scans say of all keys."""

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-UNITS = ("s", "ms", "us", "ns")
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""How many ticks of each unit of time a second has."""
+UNITS = tuple(PER_SECOND)
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # bits of a signed integer: its most decimal digits
 _MAX_128 = 38
 _MAX_256 = 76

@@ -32,7 +32,6 @@ from wincli.windowing.dataframes.partition_scan import (
     FindClock,
     FirstRegisters,
     ScanPartition,
-    with_form,
 )
 from wincli.windowing.dataframes.windows import union_schema
 from wincli.windowing.errors import ConfigError
@@ -57,7 +56,7 @@ class Partitions:
         task = ScanPartition(plan, schema, plan.schema, "drop", layout, "pos", mark)
         if layout.clock:
             task = replace(task, schema=schema.append(pa.field(CLOCK, pa.int64())))
-        self.task = with_form(task, self.form, union_schema(plan.schema, self.form))
+        self.task = replace(task, form=self.form, result=union_schema(plan.schema, self.form))
 
     def run(self, new: pa.Table, state: pa.Table | None) -> tuple[pa.Table, pa.Table]:
         """The result and the state of one call. ``state``: that of the call before; None: the first."""
