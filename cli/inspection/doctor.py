@@ -31,6 +31,7 @@ from ..console.messages import OK, UNEXPECTED
 from ..console.streams import has_colour, json_text, say, terminal_width
 from .doctor_machine import (
     Check,
+    Look,
     check_cache,
     check_clock,
     check_cores,
@@ -83,13 +84,25 @@ def check_packages() -> Iterator[Check]:
         yield Check("packages", "warn", "wincli is not installed as a package", "in its folder, run: pip install .")
         return
     required = [found for text in texts if (found := read_requirement(text)) is not None]
-    own = [each for each in required if not each.extra]
-    wrong = [check for each in own if (check := _wrong(each)) is not None]
-    yield from wrong
+    own, wrong = [each for each in required if not each.extra], 0
+    for each in own:
+        version = version_of(each.name)
+        wanted = ",".join(f"{sign}{limit}" for sign, limit in sorted(each.limits, reverse=True))
+        do = f"run: pip install '{each.name}{wanted}'"
+        if version is None:
+            yield Check("packages", "fail", f"{each.name} is not installed", do)
+        elif not fits(version, each):
+            yield Check("packages", "warn", f"{each.name} is {version}, and wincli takes {wanted}", do)
+        wrong += version is None or not fits(version, each)
     if not wrong:
-        shown = ", ".join(f"{each.name} {metadata.version(each.name)}" for each in own[:4])
-        yield Check("packages", "ok", f"{shown} and {len(own) - 4} more, all in the versions that wincli takes")
-    yield from _extras(required)
+        told = ", ".join(f"{each.name} {metadata.version(each.name)}" for each in own[:4])
+        yield Check("packages", "ok", f"{told} and {len(own) - 4} more, all in the versions that wincli takes")
+    for extra, purpose in _EXTRAS.items():  # one that is not installed is no fault
+        needed = [each.name for each in required if each.extra == extra]
+        there = [f"{name} {version}" for name in needed if (version := version_of(name))]
+        missing = f"{extra} is not installed: {purpose}; {install_extra(extra)}"
+        is_whole = there and len(there) == len(needed)
+        yield Check("extras", "ok", f"{extra}: {', '.join(there)}" if is_whole else missing)
 
 
 def read_requirement(text: str) -> Requirement | None:
@@ -123,27 +136,6 @@ _HOLDS = {
     "<": operator.lt,
     ">": operator.gt,
 }
-
-
-def _wrong(required: Requirement) -> Check | None:
-    version = version_of(required.name)
-    wanted = ",".join(f"{sign}{limit}" for sign, limit in sorted(required.limits, reverse=True))
-    do = f"run: pip install '{required.name}{wanted}'"
-    if version is None:
-        return Check("packages", "fail", f"{required.name} is not installed", do)
-    if not fits(version, required):
-        return Check("packages", "warn", f"{required.name} is {version}, and wincli takes {wanted}", do)
-    return None
-
-
-def _extras(required: list[Requirement]) -> Iterator[Check]:
-    """Yield a line for each extra: one that is not installed is no fault."""
-    for extra, purpose in _EXTRAS.items():
-        needed = [each.name for each in required if each.extra == extra]
-        found = [f"{name} {version}" for name in needed if (version := version_of(name))]
-        missing = f"{extra} is not installed: {purpose}; {install_extra(extra)}"
-        is_there = found and len(found) == len(needed)
-        yield Check("extras", "ok", f"{extra}: {', '.join(found)}" if is_there else missing)
 
 
 def check_windows() -> Check:
@@ -263,38 +255,36 @@ def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bo
 
 def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: Mapping[str, str]) -> Iterator[Check]:
     """Yield what each check finds, in the order in which a run would miss what is checked."""
-    yield from run_check("python", check_python)
-    yield from run_check("packages", check_packages)
-    yield from run_check("windows", check_windows)
-    yield from run_check("memory", check_memory)
-    yield from run_check("cores", check_cores)
-    yield from run_check("temporary", partial(check_temporary, environ))
-    yield from run_check("open files", check_files)
-    yield from run_check("cache", partial(check_cache, environ))
-    yield from run_check("folder", check_folder)
-    yield from run_check("clock", check_clock)
-    yield from run_check("time zones", check_zones)
-    yield from run_check("encoding", check_text)
+    looks: tuple[tuple[str, Look], ...] = (
+        ("python", check_python),
+        ("packages", check_packages),
+        ("windows", check_windows),
+        ("memory", check_memory),
+        ("cores", check_cores),
+        ("temporary", partial(check_temporary, environ)),
+        ("open files", check_files),
+        ("cache", partial(check_cache, environ)),
+        ("folder", check_folder),
+        ("clock", check_clock),
+        ("time zones", check_zones),
+        ("encoding", check_text),
+    )
+    for name, look in looks:
+        yield from run_check(name, look)
     for note in strange_variables(environ):
         yield warn_of("variables", note, "unset it")
     yield from run_check("java", partial(check_java, environ))
     if starts_spark:
         yield from run_check("spark", partial(check_spark, master))
     for uri in stores:
-        yield from run_check("store", partial(_check_store, uri))
-        yield from run_check("late rows", partial(_check_late, uri))
+        yield from run_check("store", partial(_check_place, "check_store", uri))
+        yield from run_check("late rows", partial(_check_place, "check_late", uri))
 
 
-def _check_store(uri: str) -> Check:
-    from .doctor_store import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
+def _check_place(function: str, uri: str) -> Any:
+    from . import doctor_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
 
-    return check_store(uri)
-
-
-def _check_late(uri: str) -> Iterator[Check]:
-    from .doctor_store import check_late  # noqa: PLC0415 - as above
-
-    return check_late(uri)
+    return getattr(doctor_store, function)(uri)
 
 
 def check_lines(check: Check, is_coloured: bool, width: int) -> list[str]:

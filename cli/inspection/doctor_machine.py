@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -49,7 +50,10 @@ def warn_of(name: str, note: str, do: str = "") -> Check:
     return Check(name, "warn", what, advice or do)
 
 
-def run_check(name: str, look: Callable[[], Check | Iterator[Check]]) -> Iterator[Check]:
+Look = Callable[[], Check | Iterator[Check]]
+
+
+def run_check(name: str, look: Look) -> Iterator[Check]:
     """Yield what ``look`` finds, as it is found; where it cannot look, that is a fail."""
     try:
         found = look()
@@ -186,15 +190,11 @@ def check_folder() -> Check:
         with tempfile.TemporaryDirectory(dir=".", prefix=".wincli-doctor-"):
             return Check("folder", "ok", f"{Path.cwd()} can be written")
     except OSError as error:
-        what = f"{_cwd()} cannot be written: {error.strerror}"
-        return Check("folder", "warn", what, "name outputs in folders that can be, or change the folder")
-
-
-def _cwd() -> str:
-    try:
-        return str(Path.cwd())
-    except OSError:
-        return "the working folder"
+        here = "the working folder"
+        with suppress(OSError):
+            here = str(Path.cwd())
+        do = "name outputs in folders that can be, or change the folder"
+        return Check("folder", "warn", f"{here} cannot be written: {error.strerror}", do)
 
 
 def check_clock() -> Check:

@@ -37,7 +37,7 @@ def check_store(uri: str) -> Check:
     shown, done = redacted_path(uri), list[str]()
     began, word = time.perf_counter(), "reached"
     try:
-        with closing(_steps_in_order(uri)) as steps:
+        with closing(_steps(uri)) as steps:
             for word, act in steps:
                 act()
                 done.append(word)
@@ -67,49 +67,39 @@ def check_late(uri: str) -> Iterator[Check]:
         yield Check("late rows", "warn", what, do)
 
 
-_Steps = Generator[tuple[str, Callable[[], None]]]
-
-
-def _steps_in_order(uri: str) -> _Steps:
+def _steps(uri: str) -> Generator[tuple[str, Callable[[], None]]]:
+    """Yield the steps in turn; whatever happens between them, the small files of the check are deleted."""
     yield "reached", lambda: reach(uri)
     system, folder = resolve(uri)
-    yield from _store_steps(uri, system, folder) if scheme_of(uri) in STORES else _steps(system, folder)
-
-
-def _store_steps(uri: str, system: fs.FileSystem, folder: str) -> _Steps:
-    """Yield the steps for an object store; whatever happens between them, the small objects are deleted."""
+    is_store = scheme_of(uri) in STORES
+    if not is_store and is_local(system) and not Path(folder).is_dir():
+        raise ConfigError("there is no such folder", "make it, or name another")
     yield "listed", lambda: _list(system, folder)
-    store, name = open_store(uri), f".wincli-doctor-{new_token()}"
+    store, name = open_store(uri) if is_store else None, f".wincli-doctor-{new_token()}"
+    probe = f"{folder}/{name}"
+    moved = f"{probe}-moved"
     try:
-        yield "written", lambda: _put(system, f"{folder}/{name}")
-        yield "read", lambda: _read(system, f"{folder}/{name}")
+        yield "written", lambda: _put(system, probe)
+        yield "read", lambda: _read(system, probe)
+        if store is None:
+            yield "renamed in", lambda: system.move(probe, moved)
+            yield "cleaned", lambda: system.delete_file(moved)
     finally:
-        with suppress(OSError):  # the step that failed is reported
-            store.delete([name])
-    yield "used for commits", lambda: _compare(store, name)
+        for path in (probe, moved) if store is None else ():
+            with suppress(OSError):  # the step that failed is reported; a place that cannot delete keeps the small file
+                if system.get_file_info(path).type == fs.FileType.File:
+                    system.delete_file(path)
+        with suppress(OSError):
+            if store is not None:
+                store.delete([name])
+    if store is not None:
+        yield "used for commits", lambda: _compare(store, name)
 
 
 def _compare(store: ConditionalStore, name: str) -> None:
     if not refuses_stale_puts(store, name):
         what = "it does not compare versions, so two runs could both commit there"
         raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
-
-
-def _steps(system: fs.FileSystem, folder: str) -> _Steps:
-    """Yield the steps in turn; whatever happens between them, the file of the check is deleted."""
-    probe = f"{folder}/.wincli-doctor-{new_token()}"
-    moved = f"{probe}-moved"
-    if is_local(system) and not Path(folder).is_dir():
-        raise ConfigError("there is no such folder", "make it, or name another")
-    yield "listed", lambda: _list(system, folder)
-    try:
-        yield "written", lambda: _put(system, probe)
-        yield "read", lambda: _read(system, probe)
-        yield "renamed in", lambda: system.move(probe, moved)
-        yield "cleaned", lambda: system.delete_file(moved)
-    finally:
-        _drop(system, probe)
-        _drop(system, moved)
 
 
 def _list(system: fs.FileSystem, folder: str) -> None:
@@ -125,11 +115,3 @@ def _read(system: fs.FileSystem, path: str) -> None:
     with system.open_input_stream(path) as file:
         if file.read() != _CONTENT:
             raise OSError("what is read is not what was written")
-
-
-def _drop(system: fs.FileSystem, path: str) -> None:
-    try:
-        if system.get_file_info(path).type == fs.FileType.File:
-            system.delete_file(path)
-    except OSError:
-        return  # the step that failed is reported; a store that cannot delete keeps the small file

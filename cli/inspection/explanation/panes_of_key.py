@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from ....windowing.columns.arrays import ClockValue, Ints, Mask, combined
 from ....windowing.emit.result_tables import emitted_panes, pane_columns
-from ....windowing.engine.map_side import ChunkRows, MappedChunk, no_sequences, read_assessed, sequences_of
+from ....windowing.engine.map_side import MappedChunk, no_sequences, read_assessed, sequences_of
 from ....windowing.engine.slice_scan import run_global_pass, signals_of
-from ....windowing.engine.task import Chunk, TaskContext, pack, row_width, with_projection
+from ....windowing.engine.task import TaskContext, pack, row_width, with_projection
 from ....windowing.expressions.pruning import bounds_of
 from ....windowing.kinds.context import Signals
 from ....windowing.kinds.row_values import RowValues
@@ -68,26 +68,20 @@ class KeyCondition:
         return [name for name in dict.fromkeys(own) if name in self.schema.names]
 
     def is_never_true(self, ranges: Mapping[str, ColumnRange]) -> bool:
-        return any(
-            _is_apart(ranges[name], self.schema.field(name).type, *self._wanted(name))
-            for name in self.columns
-            if name in ranges
-        )
-
-    def _wanted(self, name: str) -> tuple[Any, Any]:
-        if name in self.key:
-            return self.key[name], self.key[name]
-        return self.span.low, self.span.high
-
-
-def _is_apart(found: ColumnRange, kind: pa.DataType, low: Any, high: Any) -> bool:
-    """Whether all values of a part of a file lie outside a range. Of floats only lower bounds count: NaN is above."""
-    bounds = bounds_of(found.low, found.high, found.nulls, found.rows, kind)
-    if not bounds.may_be_value:
-        return True
-    is_above = high is not None and bounds.low is not None and pc.greater(bounds.low, high).as_py()
-    is_below = low is not None and bounds.high is not None and pc.less(bounds.high, low).as_py()
-    return bool(is_above or is_below)
+        for name in self.columns:
+            if name not in ranges:
+                continue
+            found, value = ranges[name], self.key.get(name)
+            low, high = (self.span.low, self.span.high) if value is None else (value, value)
+            bounds = bounds_of(found.low, found.high, found.nulls, found.rows, self.schema.field(name).type)
+            if not bounds.may_be_value:
+                return True
+            # Of floats only lower bounds count: NaN is above.
+            is_above = high is not None and bounds.low is not None and pc.greater(bounds.low, high).as_py()
+            is_below = low is not None and bounds.high is not None and pc.less(bounds.high, low).as_py()
+            if is_above or is_below:
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +114,16 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     chunks = pack(parts, row_width(work.source.schema, parts, work.columns), _CHUNK)
     work, assigned = run_global_pass(work, chunks, LocalExecutor())
     rejected: Counter[str] = Counter()
-    mapped = [_of_key(work, chunk, key, rejected) for chunk in assigned]
+    mapped = []
+    for chunk in assigned:  # of its rows those of the key are kept
+        read, level = read_assessed(work, chunk)
+        mine = np.flatnonzero(is_of_key(read.rows, key)) if key else np.arange(len(read.pos))
+        reasons = None if read.reasons is None else read.reasons[mine]
+        rejected.update(each for each in (() if reasons is None else reasons) if each is not None)
+        own = sequences_of(work, take_rows(read.rows, mine), read.pos[mine], reasons)
+        marks_of = read.marks.take(np.arange(len(read.marks)))  # a copy: a slice of no rows keeps all rows in memory
+        kept = read.rows if read.reasons is None else read.rows.take(pa.array(split_by_reason(read.reasons)[0]))
+        mapped.append(MappedChunk(own, marks_of, level, latest(plan, kept), ChunkAccount()))
     sequences = merge([no_sequences(work), *(each.sequences for each in mapped)])
     signals = signals_of(work, mapped)
     ordered = with_lag_columns(plan, sequences)
@@ -148,7 +151,11 @@ def parts_of_key(plan: Plan, source: Source, key: Mapping[str, pa.Scalar], span:
     order = next(iter(plan.sort), None)
     condition = KeyCondition(own, order, span, source.schema)
     parts = [part for split in source.splits for part in parts_with(source, split, condition)]
-    return parts if order is not None else [part for part in parts if _is_within(part, span)]
+    if order is not None:
+        return parts
+    low, high = (None if each is None else each.as_py() for each in (span.low, span.high))
+    parts = [part for part in parts if high is None or part.base <= high]
+    return [part for part in parts if low is None or part.base + part.rows > low]
 
 
 def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterator[Split]:
@@ -158,44 +165,17 @@ def parts_with(source: Source, split: Split, condition: KeyCondition) -> Iterato
         yield from source.parts_of(part)
 
 
-def _is_within(part: Split, span: Span) -> bool:
-    is_after = span.high is not None and part.base > span.high.as_py()
-    return not is_after and (span.low is None or part.base + part.rows > span.low.as_py())
-
-
-def _of_key(work: TaskContext, chunk: Chunk, key: Mapping[str, pa.Scalar], rejected: Counter[str]) -> MappedChunk:
-    """Read a chunk; of its rows keep those of the key, and count those that are rejected."""
-    read, level = read_assessed(work, chunk)
-    mine = np.flatnonzero(is_of_key(read.rows, key)) if key else np.arange(len(read.pos))
-    reasons = None if read.reasons is None else read.reasons[mine]
-    if reasons is not None:
-        rejected.update(each for each in reasons if each is not None)
-    sequences = sequences_of(work, take_rows(read.rows, mine), read.pos[mine], reasons)
-    marks = read.marks.take(np.arange(len(read.marks)))  # a copy: a slice of no rows would keep all rows in memory
-    return MappedChunk(sequences, marks, level, _clock(work.plan, read), ChunkAccount())
-
-
-def _clock(plan: Plan, read: ChunkRows) -> ClockValue | None:
-    if read.reasons is None:
-        return latest(plan, read.rows)
-    kept, _ = split_by_reason(read.reasons)
-    return latest(plan, read.rows.take(pa.array(kept)))
-
-
 def is_of_key(rows: pa.RecordBatch | pa.Table, key: Mapping[str, pa.Scalar]) -> Mask:
     """Return which rows have the values of a key, bool (n,). The two float zeros are one value, and so is NaN."""
     mask = np.ones(rows.num_rows, np.bool_)
     for name, value in key.items():
         column = combined(rows.column(name))
-        mask &= _equal(column, value).fill_null(False).to_numpy(zero_copy_only=False)
+        if pa.types.is_dictionary(column.type):
+            found = pc.equal(column.dictionary, value.cast(column.type.value_type)).take(column.indices)
+        else:
+            found = pc.equal(column, value.cast(column.type))
+        mask &= found.fill_null(False).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _equal(column: pa.Array, value: pa.Scalar) -> pa.Array:
-    if not pa.types.is_dictionary(column.type):
-        return pc.equal(column, value.cast(column.type))
-    found = pc.equal(column.dictionary, value.cast(column.type.value_type))
-    return found.take(column.indices)
 
 
 # Values in words.
@@ -203,17 +183,10 @@ def _equal(column: pa.Array, value: pa.Scalar) -> pa.Array:
 
 def scalar_text(value: Any) -> str:
     """Return a scalar as text."""
-    return str(texts_of(pa.array([value.as_py()], value.type) if _is_plain(value) else _array_of(value))[0])
-
-
-def _is_plain(value: Any) -> bool:
-    return not pa.types.is_timestamp(value.type) and not pa.types.is_dictionary(value.type)
-
-
-def _array_of(value: Any) -> pa.Array:
     if pa.types.is_dictionary(value.type):
-        return _array_of(value.value) if not _is_plain(value.value) else pa.array([value.as_py()])
-    return pa.repeat(value, 1)
+        value = value.value
+    is_instant = pa.types.is_timestamp(value.type)  # its text is not that of a value of Python
+    return str(texts_of(pa.repeat(value, 1) if is_instant else pa.array([value.as_py()], value.type))[0])
 
 
 BEFORE = frozenset({"delta", "gap", "change", "when", "while"})
@@ -319,18 +292,16 @@ def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] 
     """Return the panes that are as a result describes one, int64: equal in all columns of both, except ``but``."""
     mask = np.ones(head.num_rows, np.bool_)
     for name in head.column_names:
-        if name in pane and name not in but:
-            mask &= _equals(combined(head.column(name)), pane[name])
+        if name not in pane or name in but:
+            continue
+        column, value = combined(head.column(name)), pane[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if not value.is_valid:
+            found = column.is_null()
+        elif pa.types.is_floating(value.type) and math.isnan(value.as_py()):
+            found = pc.is_nan(column)
+        else:  # the two float zeros are one
+            found = pc.equal(column.cast(value.type), value)
+        mask &= np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))
     return np.flatnonzero(mask)
-
-
-def _equals(column: pa.Array, value: pa.Scalar) -> Mask:
-    """Return where a column has a value, bool (n,): null is null, NaN is NaN, and the two float zeros are one."""
-    if not value.is_valid:
-        return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    found = pc.equal(column.cast(value.type), value)
-    if pa.types.is_floating(value.type) and math.isnan(value.as_py()):
-        found = pc.is_nan(column)
-    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +44,7 @@ from .recorded import RecordedStage
 
 
 WINDOW = "window"
+Row = Mapping[str, pa.Scalar]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,41 +108,29 @@ def sought_window(plan: Plan, schema: pa.Schema, only: Mapping[str, str], window
 
 def find_window(rows: StoredRows, sought: Sought) -> FoundWindow | None:
     """Return what a result says of a window; None where it has no such window."""
-    number = sought.window
-    also: tuple[int, ...] = ()
-    if number is None:
-        numbers = _numbers_at(rows, sought)
-        if not numbers:
+    number, also = sought.window, list[int]()
+    if number is None:  # the windows whose bounds hold the value; both bounds count
+        holding: set[int] = set()
+        names = [*sought.key, WINDOW, "window_start", "window_end"]
+        for table in _rows_of(rows, sought.key, None, None, names):
+            start, end = table["window_start"], table["window_end"]
+            holds = pc.and_(pc.less_equal(start, sought.at), pc.greater_equal(end, sought.at)).fill_null(False)
+            holding.update(table.filter(holds)[WINDOW].to_pylist())
+        if not holding:
             return None
-        number, also = numbers[0], tuple(numbers[1:])
+        number, *also = sorted(holding)
     near = pa.concat_tables(_rows_of(rows, sought.key, number - 1, number + 1))
-    found = {each: _first(near, each) for each in (number - 1, number, number + 1)}
-    row = found[number]
-    return None if row is None else FoundWindow(number, row, found[number - 1], found[number + 1], also)
+    found: list[Row | None] = []
+    for each in (number, number - 1, number + 1):
+        mine = near.filter(pc.equal(near[WINDOW], each))
+        found.append({name: combined(mine[name])[0] for name in mine.column_names} if mine.num_rows else None)
+    return None if found[0] is None else FoundWindow(number, found[0], found[1], found[2], tuple(also))
 
 
 def count_windows(rows: StoredRows, key: Mapping[str, pa.Scalar]) -> int:
     """Return how many windows of a key a result has."""
     numbers = (table[WINDOW].unique() for table in _rows_of(rows, key, None, None, [*key, WINDOW]))
     return len(pa.chunked_array(list(numbers), pa.int64()).unique())
-
-
-def _numbers_at(rows: StoredRows, sought: Sought) -> list[int]:
-    """Return the numbers of the windows whose bounds hold a value, ascending; both bounds count."""
-    names = [*sought.key, WINDOW, "window_start", "window_end"]
-    found: set[int] = set()
-    for table in _rows_of(rows, sought.key, None, None, names):
-        start, end = table["window_start"], table["window_end"]
-        holds = pc.and_(pc.less_equal(start, sought.at), pc.greater_equal(end, sought.at)).fill_null(False)
-        found.update(table.filter(holds)[WINDOW].to_pylist())
-    return sorted(found)
-
-
-def _first(rows: pa.Table, number: int) -> dict[str, pa.Scalar] | None:
-    mine = rows.filter(pc.equal(rows[WINDOW], number))
-    if not mine.num_rows:
-        return None
-    return {name: combined(mine[name])[0] for name in mine.column_names}
 
 
 def _rows_of(
@@ -155,29 +143,22 @@ def _rows_of(
     """Yield the rows of a key whose window has a number in a range, inclusive, of row groups that may have any."""
     names = list(columns or rows.schema.names)
     yield pa.schema([rows.schema.field(name) for name in names]).empty_table()
-    condition = KeyCondition(key, WINDOW, Span(_number(low), _number(high)), rows.schema)
+    bounds = (None if each is None else pa.scalar(each, pa.int64()) for each in (low, high))
+    condition = KeyCondition(key, WINDOW, Span(*bounds), rows.schema)
     for split in rows.source.splits:
         for part in rows.source.parts_with(split, condition):
             table = rows.source.read(part, names).rows
-            yield table.filter(pa.array(_picks(table, key, low, high)))
-
-
-def _number(value: int | None) -> pa.Scalar | None:
-    return None if value is None else pa.scalar(value, pa.int64())
-
-
-def _picks(table: pa.Table, key: Mapping[str, pa.Scalar], low: int | None, high: int | None) -> Any:
-    numbers = combined(table[WINDOW])
-    mask = is_of_key(table, key) & numbers.is_valid().to_numpy(zero_copy_only=False)
-    if MARK in table.column_names:
-        mask &= ~pc.equal(combined(table[MARK]), "only").fill_null(False).to_numpy(zero_copy_only=False)
-    values = numbers.fill_null(-1).to_numpy(zero_copy_only=False)
-    return mask & (True if low is None else values >= low) & (True if high is None else values <= high)
+            numbers = combined(table[WINDOW])
+            mask = is_of_key(table, key) & numbers.is_valid().to_numpy(zero_copy_only=False)
+            if MARK in table.column_names:
+                mask &= ~pc.equal(combined(table[MARK]), "only").fill_null(False).to_numpy(zero_copy_only=False)
+            values = numbers.fill_null(-1).to_numpy(zero_copy_only=False)
+            mask &= (True if low is None else values >= low) & (True if high is None else values <= high)
+            yield table.filter(pa.array(mask))
 
 
 _AT = "_at"
 _NUMBER = frozenset({"window"})
-Row = Mapping[str, pa.Scalar]
 
 
 def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found: FoundWindow) -> KeyPane:
@@ -190,21 +171,20 @@ def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found:
     """
     plan = only_panes(recorded.stage.plan)
     quick = _from_window_before(recorded, plan, key, found) or _from_oldest_row(recorded, plan, key, found)
-    return quick or _from_first_row(recorded, plan, key, found)
-
-
-def _from_first_row(recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow) -> KeyPane:
+    if quick is not None:
+        return quick
     panes = panes_of(read_key(plan, recorded.source, recorded.stage.marks, key, Span()))
     numbers = panes.panes.number
     alike = matching(panes.head, found.row)
     if not len(alike):  # a later unit keeps its numbers where an earlier one was corrected
         others = matching(panes.head, found.row, _NUMBER)
         alike = others if len(others) == 1 else alike
-    for at in map(int, alike[:1]):
-        before = np.flatnonzero(numbers == numbers[at] - 1)
-        return pane_at(panes, at, panes.closed_by(int(before[0])) if len(before) else None)
-    what = f"the files of the manifest do not give window {found.number} of this key any more"
-    raise InputError(what, "the result may be older than they are; run the job again")
+    if not len(alike):
+        what = f"the files of the manifest do not give window {found.number} of this key any more"
+        raise InputError(what, "the result may be older than they are; run the job again")
+    at = int(alike[0])
+    before = np.flatnonzero(numbers == numbers[at] - 1)
+    return pane_at(panes, at, panes.closed_by(int(before[0])) if len(before) else None)
 
 
 def _from_window_before(
@@ -267,7 +247,17 @@ def _forgets(plan: Plan) -> bool:
 
 def _span(plan: Plan, found: FoundWindow) -> Span | None:
     """Return the order values, or arrival positions, between the windows next to a window; None: all rows matter."""
-    if not _stands_alone(plan) or _AT not in found.row or (found.number and found.before is None):
+    spec = plan.spec
+    stands_alone = (
+        isinstance(spec, Tumbling)
+        and spec.eviction is None
+        and not looks_at_window_before(spec.policy)
+        and not plan.takes_marks
+        and not plan.lag_columns
+        and plan.options.empty == "skip"
+        and len(plan.sort) <= 1
+    )
+    if not stands_alone or _AT not in found.row or (found.number and found.before is None):
         return None
     if found.before is not None and not found.before[_AT].is_valid:
         return None
@@ -281,19 +271,6 @@ def _span(plan: Plan, found: FoundWindow) -> Span | None:
 
 def _array(values: list[pa.Scalar]) -> pa.Array:
     return pa.concat_arrays([pa.repeat(each.cast(values[0].type), 1) for each in values])
-
-
-def _stands_alone(plan: Plan) -> bool:
-    spec = plan.spec
-    return (
-        isinstance(spec, Tumbling)
-        and spec.eviction is None
-        and not looks_at_window_before(spec.policy)
-        and not plan.takes_marks
-        and not plan.lag_columns
-        and plan.options.empty == "skip"
-        and len(plan.sort) <= 1
-    )
 
 
 def _first_behind(plan: Plan, sequences: Sequences, before: Row) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ....windowing.engine.map_side import read_rows
 from ....windowing.engine.task import FILES, Chunk, TaskContext, with_projection
 from ....windowing.errors import ConfigError, InputError, WincliError
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.ports import InputFile, Source, Split
+from ....windowing.ports import InputFile, Source
 from ....windowing.scan.row_validation import split_by_reason
 from ....windowing.support.modules import search
 from ....writers.state.layout import is_state
@@ -100,23 +101,26 @@ def _opened(
 
 def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
     """Return the paths to read: of parts of a result the folder, whose manifest says how they are ordered."""
-    one_of_each = {_above(file.path): file.path for file in files}
-    folders = {above: _folder_of_result(path) for above, path in one_of_each.items()}
-    return list(dict.fromkeys(folders[_above(file.path)] or file.path for file in files))
 
+    @cache
+    def result_around(folder: str, query: str) -> str | None:
+        if "://" not in folder:
+            around = (Path(folder), *Path(folder).parents)
+            return next((str(each) for each in around if (each / MANIFEST).exists()), None)
+        while "/" in folder.partition("://")[2]:
+            if is_result(folder + query):
+                return folder + query
+            folder = folder.rpartition("/")[0]
+        return None
 
-def _above(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _folder_of_result(path: str) -> str | None:
-    if "://" not in path:
-        return next((str(folder) for folder in Path(path).parents if (folder / MANIFEST).exists()), None)
-    head, sign, query = path.partition("?")
-    while "/" in (head := head.rpartition("/")[0]).partition("://")[2]:
-        if is_result(folder := head + sign + query):
-            return folder
-    return None
+    paths = []
+    for path in (file.path for file in files):
+        folder, query = str(Path(path).parent), ""
+        if "://" in path:
+            head, sign, rest = path.partition("?")
+            folder, query = head.rpartition("/")[0], sign + rest
+        paths.append(result_around(folder, query) or path)
+    return list(dict.fromkeys(paths))
 
 
 def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
@@ -177,26 +181,21 @@ def _last_before(
     if before is not None and state.storage.has_data(before):
         return state.storage.files(before, before.stages[0].name).read_table(_POSITION)
     # Find the last of the rows that units have taken. Late rows among them do not matter: they sort before others.
-    sources = [each.source for each in taken]
     found: list[pa.Table] = []
-    for source in sources:
+    for source in [each.source for each in taken]:
         stage = plan_stages(request, source)[0]
-        if not stage.plan.order.columns:
+        order = list(stage.plan.order.columns)
+        if not order:
             return None
         nowhere: Any = None  # nothing is written
         work = with_projection(TaskContext(stage.plan, source, nowhere, stage.marks))
-        parts = [part for split in source.splits for part in source.parts_of(split)]
-        found += [last for part in parts if (last := _last_of(work, part)) is not None]
+        for part in (part for split in source.splits for part in source.parts_of(split)):
+            read = read_rows(work, Chunk(0, part.base, [part]))
+            rows = read.rows if read.reasons is None else read.rows.take(pa.array(split_by_reason(read.reasons)[0]))
+            last = last_in_order(pa.Table.from_batches([rows]).select(order))
+            found += [] if last is None else [last]
     # the types of a later unit may be wider
     return last_in_order(pa.concat_tables(found, promote_options="permissive")) if found else None
-
-
-def _last_of(work: TaskContext, part: Split) -> pa.Table | None:
-    read = read_rows(work, Chunk(0, part.base, [part]))
-    rows = read.rows
-    if read.reasons is not None:
-        rows = rows.take(pa.array(split_by_reason(read.reasons)[0]))
-    return last_in_order(pa.Table.from_batches([rows]).select(list(work.plan.order.columns)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +235,13 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
             if request.job.state is not None:
                 what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
                 raise ConfigError(what, "ask for the windows of that stage, if it has an output")
-            folder = before["output"]
-            if folder is None or not _is_of_same_run(folder, manifest):
+            folder, is_kept = before["output"], False
+            if folder is not None:
+                with suppress(WincliError):  # gone, replaced or damaged: it is computed again
+                    kept = open_result_folder(folder).manifest
+                    files = ([InputFile(**file) for file in each["inputs"]] for each in (kept, manifest))
+                    is_kept = kept["job"] == manifest["job"] and same_inputs(*files)
+            if not is_kept:
                 earlier = request.with_stages(request.stages[:at])
                 folder = stack.enter_context(computed(earlier, open_input(request, manifest)))
             source = open_source([folder], ReadOptions(), LocalExecutor())
@@ -263,15 +267,6 @@ def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
     if not own.enrichments:
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
     return RecordedStage(*stack.enter_context(enriched(own, found)))
-
-
-def _is_of_same_run(folder: str, manifest: Mapping[str, Any]) -> bool:
-    try:
-        before = open_result_folder(folder).manifest
-    except WincliError:  # gone, replaced or damaged: it is computed again
-        return False
-    files = ([InputFile(**file) for file in each["inputs"]] for each in (before, manifest))
-    return bool(before["job"] == manifest["job"] and same_inputs(*files))
 
 
 # Stages before the one that wrote a result, and enrich tables, computed again in a temporary folder.

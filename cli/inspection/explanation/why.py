@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from textwrap import wrap
 from typing import Any
@@ -32,7 +32,6 @@ from .closing import Fact
 from .facts import facts_of
 from .panes_of_key import (
     KeyCondition,
-    KeyPanes,
     Span,
     is_of_key,
     only_panes,
@@ -73,7 +72,7 @@ class Explanation:
 
     ``result``: the folder of the result.
     ``spec``: the window of the job.
-    ``key``: name and value of each key column.
+    ``key``: value of each key column, as text.
     ``window``: its number.
     ``pane``: what the result says of it, by column, as texts.
     ``facts``: what is known of it.
@@ -84,7 +83,7 @@ class Explanation:
 
     result: str
     spec: str
-    key: tuple[tuple[str, str], ...]
+    key: Mapping[str, str]
     window: int
     pane: Mapping[str, Any]
     facts: tuple[Fact, ...]
@@ -98,7 +97,7 @@ class MissingWindow:
     """Where the rows of a key went that has no such window.
 
     ``result``, ``spec``, ``key``: as of `Explanation`.
-    ``window``: the window that it does not have, in words: ``window 7``, ``window at 10:00``.
+    ``missing``: the window that it does not have, in words: ``window 7``, ``window at 10:00``.
     ``rows``: how many rows of the key were read.
     ``windows``: how many windows the key has.
     ``counts``: how many of the rows were filtered, rejected (by reason), in windows, dropped at the end, or held.
@@ -107,8 +106,8 @@ class MissingWindow:
 
     result: str
     spec: str
-    key: tuple[tuple[str, str], ...]
-    window: str
+    key: Mapping[str, str]
+    missing: str
     rows: int
     windows: int
     counts: Mapping[str, int]
@@ -125,13 +124,10 @@ _INDENT = " " * 11
 
 def explanation_lines(explanation: Explanation, width: int | None) -> Iterator[str]:
     """Yield the lines that explain a window. ``width``: characters of a line; None: as many as there are."""
-    yield bold(_title(explanation.key, f"window {explanation.window}"))
-    yield from _folded("spec", shown_text(explanation.spec), width)
-    key = dict(explanation.key)
-    says = ", ".join(f"{name} {text}" for name, text in explanation.pane.items() if name not in key)
-    yield from _folded("result", shown_text(says), width)
-    for fact in explanation.facts:
-        yield from _folded(_TITLES[fact.kind], _sentence(fact), width)
+    yield from _title_lines(explanation, f"window {explanation.window}", width)
+    says = ", ".join(f"{name} {text}" for name, text in explanation.pane.items() if name not in explanation.key)
+    yield from _folded("result", says, width)
+    yield from _fact_lines(explanation.facts, width)
     yield ""
     yield bold(f"its {count_of(len(explanation.rows.pos), 'row')}")
     yield from _row_lines(explanation.rows, width)
@@ -143,17 +139,28 @@ def explanation_lines(explanation: Explanation, width: int | None) -> Iterator[s
 
 def missing_lines(missing: MissingWindow, width: int | None) -> Iterator[str]:
     """Yield the lines that say where the rows of a key went. ``width``: as of `explanation_lines`."""
-    yield bold(_title(missing.key, f"there is no {missing.window}"))
-    yield from _folded("spec", shown_text(missing.spec), width)
+    yield from _title_lines(missing, f"there is no {missing.missing}", width)
     yield f"  rows     {count_of(missing.rows, 'row')} of this key in the input"
     for what, count in missing.counts.items():
         yield f"           {count:,} {what}"
     yield f"  windows  {count_of(missing.windows, 'window')} came out"
-    for fact in missing.facts:
-        yield from _folded(_TITLES[fact.kind], _sentence(fact), width)
+    yield from _fact_lines(missing.facts, width)
+
+
+def _title_lines(answer: Explanation | MissingWindow, what: str, width: int | None) -> Iterator[str]:
+    of = ", ".join(f"{name}={text}" for name, text in answer.key.items())
+    yield bold(shown_text(f"{what} of {of}" if of else what))
+    yield from _folded("spec", answer.spec, width)
+
+
+def _fact_lines(facts: Sequence[Fact], width: int | None) -> Iterator[str]:
+    for fact in facts:
+        rule = f" ({fact.rule})" if fact.kind == "closed" and fact.rule is not None else ""
+        yield from _folded(_TITLES[fact.kind], f"{fact.text}{rule}", width)
 
 
 def _folded(title: str, text: str, width: int | None) -> Iterator[str]:
+    text = shown_text(text)
     room = len(text) + 1 if width is None else max(width - len(_INDENT), 20)
     lines = wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
     yield f"  {title:<8} {lines[0]}"
@@ -165,42 +172,14 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
     return {
         "result": redacted(explanation.result),
         "spec": explanation.spec,
-        "key": dict(explanation.key),
+        "key": explanation.key,
         "window": explanation.window,
-        "pane": dict(explanation.pane),
-        "facts": [_fact(each) for each in explanation.facts],
+        "pane": explanation.pane,
+        "facts": list(map(asdict, explanation.facts)),
         "rows": len(explanation.rows.pos),
         "shown": _json_rows(explanation.rows),
         "others": _json_rows(explanation.others),
     }
-
-
-def missing_json(missing: MissingWindow) -> dict[str, Any]:
-    """Return where the rows of a key went as plain JSON values."""
-    return {
-        "result": redacted(missing.result),
-        "spec": missing.spec,
-        "key": dict(missing.key),
-        "missing": missing.window,
-        "rows": missing.rows,
-        "windows": missing.windows,
-        "counts": dict(missing.counts),
-        "facts": [_fact(each) for each in missing.facts],
-    }
-
-
-def _title(key: tuple[tuple[str, str], ...], what: str) -> str:
-    of = ", ".join(f"{name}={text}" for name, text in key)
-    return shown_text(f"{what} of {of}" if of else what)
-
-
-def _sentence(fact: Fact) -> str:
-    rule = f" ({fact.rule})" if fact.kind == "closed" and fact.rule is not None else ""
-    return shown_text(f"{fact.text}{rule}")
-
-
-def _fact(fact: Fact) -> dict[str, Any]:
-    return {"kind": fact.kind, "text": fact.text, "row": fact.row, "rule": fact.rule, "numbers": dict(fact.numbers)}
 
 
 def _row_lines(rows: InputRows, width: int | None) -> Iterator[str]:
@@ -247,19 +226,14 @@ def read_at(source: Source, pos: Ints) -> tuple[pa.Table, list[str]]:
         batch = source.read(part, names)
         places = np.searchsorted(batch.pos, wanted)
         lines = source.line_numbers(part, wanted)
-        file = _name(source, part)
+        file = source.file_name(part)
+        alike = {split.file for split in source.splits if source.file_name(split) == file}
+        file = file if len(alike) < 2 else source.files[part.file].path
         for at, place, line in zip(wanted.tolist(), places.tolist(), lines.tolist(), strict=True):
             found[at] = (batch.rows.slice(place, 1), f"{file}:{line}")
     rows = [found[each] for each in pos.tolist()]
     empty = pa.schema([source.schema.field(name) for name in names]).empty_table()
     return pa.concat_tables([empty, *(row for row, _ in rows)]), [place for _, place in rows]
-
-
-def _name(source: Source, part: Split) -> str:
-    name = source.file_name(part)
-    files = {split.file: split for split in source.splits}
-    alike = sum(source.file_name(split) == name for split in files.values())
-    return name if alike < 2 else source.files[part.file].path
 
 
 def _shared(splits: Sequence[Split], pos: Ints) -> Iterator[tuple[Split, Ints]]:
@@ -276,38 +250,52 @@ def _shared(splits: Sequence[Split], pos: Ints) -> Iterator[tuple[Split, Ints]]:
 def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:
     """Say where the rows of a key went. All of its rows are read."""
     plan = only_panes(recorded.stage.plan)
-    rows = read_key(plan, recorded.source, recorded.stage.marks, sought.key, Span())
-    panes = panes_of(rows)
-    total = _count(plan, recorded.source, sought.key)
-    rejected = Counter(rows.rejected)
+    read = read_key(plan, recorded.source, recorded.stage.marks, sought.key, Span())
+    panes = panes_of(read)
+    every, rows, came = panes.panes, len(panes.sequences), panes.came_out
+    total, rejected = _count(plan, recorded.source, sought.key), Counter(read.rejected)
     if recorded.late is not None:
         late = read_key(plan, recorded.late, recorded.stage.marks, sought.key, Span())
         rejected.update({**late.rejected, "late": late.rejected.get("late", 0) + len(late.sequences)})
         total += _count(plan, recorded.late, sought.key)
-    if panes.panes.rejects is not None:
-        rejected.update(panes.panes.rejects.by_reason)
-    counts = _counts(panes, total, rejected)
-    windows = len(panes.came_out)
-    on_state = result.manifest["job"].get("state") is not None
-    facts = tuple(_facts(panes, count_windows(result.rows, sought.key), on_state))
-    key = tuple((name, scalar_text(value)) for name, value in sought.key.items())
-    return MissingWindow(result.shown, str(plan.spec), key, sought.words, total, windows, counts, facts)
-
-
-def _counts(panes: KeyPanes, total: int, rejected: Mapping[str, int]) -> dict[str, int]:
-    every, rows = panes.panes, len(panes.sequences)
-    out = int(np.count_nonzero(shown(take(every.membership, panes.came_out), rows)))
-    placed = int(np.count_nonzero(shown(every.membership, rows)))
-    end = WORDS["dropped_at_end" if panes.plan.options.at_end == "drop" else "held"]
     scanned = 0 if every.rejects is None else len(every.rejects)
+    if every.rejects is not None:
+        rejected.update(every.rejects.by_reason)
+    out = int(np.count_nonzero(shown(take(every.membership, came), rows)))
+    placed = int(np.count_nonzero(shown(every.membership, rows)))
     counts = {
         WORDS["windowed"]: out,
-        end: placed - out,
+        WORDS["dropped_at_end" if plan.options.at_end == "drop" else "held"]: placed - out,
         "in no window": rows - placed - scanned,
         "left out by --where": total - rows - (sum(rejected.values()) - scanned),
         **{f"rejected, {reason}": count for reason, count in sorted(rejected.items())},
     }
-    return {what: count for what, count in counts.items() if count}
+    facts = []  # which windows the key has, and whether the result hides some
+    if not rows:
+        facts.append("no row of this key reached a window")
+    else:
+        if len(came):
+            numbers, head = every.number[came], panes.head.take(pa.array(came))
+            ends = [scalar_text(head.column(name)[at]) for name, at in (("window_start", 0), ("window_end", -1))]
+            span = f"{int(numbers.min())} to {int(numbers.max())}, from {ends[0]} to {ends[1]}"
+            facts.append(f"its windows have the numbers {span}")
+        if (there := count_windows(result.rows, sought.key)) < len(came):
+            on_state = result.manifest["job"].get("state") is not None
+            hides = "--having, or --partition-by, leaves out the others"
+            why = "the others came out in other units" if on_state else hides
+            facts.append(f"the result has {there:,} of them: {why}")
+        if held := len(every) - len(came):
+            facts.append(f"{held:,} more of its windows were open at the end, and --at-end did not flush them")
+    return MissingWindow(
+        result.shown,
+        str(plan.spec),
+        {name: scalar_text(value) for name, value in sought.key.items()},
+        sought.words,
+        total,
+        len(came),
+        {what: count for what, count in counts.items() if count},
+        tuple(Fact("other", text) for text in facts),
+    )
 
 
 def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
@@ -317,26 +305,6 @@ def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
     reading = source if plan.projection.is_trivial else ProjectionSource(source, plan.projection, tuple(key))
     parts = (part for split in source.splits for part in parts_with(source, split, condition))
     return sum(int(np.count_nonzero(is_of_key(reading.read(part, list(key)).rows, key))) for part in parts)
-
-
-def _facts(panes: KeyPanes, there: int, on_state: bool) -> Iterator[Fact]:
-    """Say which windows the key has, and whether the result hides some; ``on_state``: it is of one unit of them all."""
-    came = panes.came_out
-    if len(panes.sequences) == 0:
-        yield Fact("other", "no row of this key reached a window")
-        return
-    if len(came):
-        numbers = panes.panes.number[came]
-        head = panes.head.take(pa.array(came))
-        ends = [scalar_text(head.column(name)[at]) for name, at in (("window_start", 0), ("window_end", -1))]
-        text = f"its windows have the numbers {int(numbers.min())} to {int(numbers.max())}, from {ends[0]} to {ends[1]}"
-        yield Fact("other", text)
-    if there < len(came):
-        why = "the others came out in other units" if on_state else "--having, or --partition-by, leaves out the others"
-        yield Fact("other", f"the result has {there:,} of them: {why}")
-    held = len(panes.panes) - len(came)
-    if held:
-        yield Fact("other", f"{held:,} more of its windows were open at the end, and --at-end did not flush them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,13 +345,12 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
     if isinstance(answer, Explanation) and answer.also:
         also = ", ".join(map(str, answer.also[:5]))
         messages.note(f"that time is in several windows: besides {answer.window} in {also}; --window says which")
-    if request.as_json:
-        found = explanation_json(answer) if isinstance(answer, Explanation) else missing_json(answer)
-        print_lines([json_text(found, 2)])
-        return
     width = terminal_width()
-    lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer, width)
-    print_lines(lines)
+    if isinstance(answer, Explanation):
+        fields, lines = explanation_json(answer), explanation_lines(answer, width)
+    else:
+        fields, lines = {**asdict(answer), "result": redacted(answer.result)}, missing_lines(answer, width)
+    print_lines([json_text(fields, 2)] if request.as_json else lines)
 
 
 def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
@@ -403,7 +370,7 @@ def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingW
         return Explanation(
             result.shown,
             str(recorded.stage.plan.spec),
-            tuple((name, scalar_text(value)) for name, value in sought.key.items()),
+            {name: scalar_text(value) for name, value in sought.key.items()},
             found.number,
             {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
             facts,

@@ -202,7 +202,7 @@ def check_facts(spec: str, found: Explanation, pane: Pane, rows: Mapping[int, Ro
 def check_account(found: Explanation | MissingWindow, table: pa.Table) -> None:
     """For a window that a key does not have, each of its rows is told of once."""
     assert isinstance(found, MissingWindow)
-    mine = table if not found.key else table.filter(pa.compute.equal(table["k"], found.key[0][1]))
+    mine = table if not found.key else table.filter(pa.compute.equal(table["k"], found.key["k"]))
     assert found.rows == mine.num_rows == sum(found.counts.values())
     assert list(missing_lines(found, 80))
 
