@@ -7,9 +7,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
+from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.uuid import generate_new_uuid
 
 from ...conf.job import plain_path
@@ -24,10 +24,8 @@ from ..planning.request import JobRequest
 from ..run.context import ObservedRun, StagedJob
 from .lineage_events import (
     ColumnLineage,
-    DatasetName,
     Indirect,
-    InputFacts,
-    OutputFacts,
+    Origin,
     Parents,
     RunFacts,
     RunName,
@@ -35,8 +33,10 @@ from .lineage_events import (
     event_of,
     exact_name,
     input_names,
+    input_of,
     lineage_of,
     name_of,
+    output_of,
     outputs_of,
     parents_in,
 )
@@ -45,96 +45,71 @@ from .lineage_transport import Outbox
 # What a committed run says of its datasets: schemas, how much was read and written, which column comes from which.
 
 
-Origin = Sequence[tuple[DatasetName, str]]
-"""The datasets and fields that a column of an input is in."""
-
-
-def inputs_read(request: JobRequest, job: StagedJob) -> list[InputFacts]:
+def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
     """Return the inputs of a run that is committed, those of enrich tables last."""
     base, tables = _divided(job.plan.source)
     names = input_names(request)
-    rows = job.stage_runs[0].outcome.counts.rows_in
     if len(names) == 1:
-        found = [InputFacts(names[0], base.schema, rows, *_size(base.files))]
+        rows = job.stage_runs[0].outcome.counts.rows_in
+        found = [input_of(names[0], base.schema, rows, *_size(base.files))]
     else:
         found = []
         for name in names:
-            files = [file for file in base.files if _is_below(exact_name(file.path), name)]
-            found.append(InputFacts(name, base.schema, None, *_size(files)))
+            above = f"{name.name.rstrip('/')}/"
+            paths = ((file, exact_name(file.path)) for file in base.files)
+            files = [
+                file
+                for file, own in paths
+                if own.namespace == name.namespace and (own.name == name.name or own.name.startswith(above))
+            ]
+            found.append(input_of(name, base.schema, None, *_size(files)))
     for each, table in zip(request.enrichments, tables, strict=True):
-        found.append(InputFacts(name_of(each.path), table.schema, None, *_size(table.files)))
+        found.append(input_of(name_of(each.path), table.schema, None, *_size(table.files)))
     return found
 
 
-def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputFacts]:
+def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDataset]:
     """Yield the outputs of a run that is committed, with the lineage of their columns from the input of the job."""
-    origins = _origins(request, job.plan.source)
+    source, names = job.plan.source, input_names(request)
+    base, _ = _divided(source)
+    origins: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
+    joins: list[str] = []  # the columns by which enrich tables are looked up
+    if isinstance(source, EnrichedSource):
+        for each, one in zip(request.enrichments, source.enriched, strict=True):
+            table, bound = name_of(each.path), one.bound
+            pairs = zip(bound.fields, bound.taken, strict=True)
+            origins |= {field.name: [(table, taken)] for field, taken in pairs}
+            # No column of the input is called so: it is a column of the table that only is compared.
+            compared = {f"\0{bound.enrichment.name}\0{pair.right}": pair.right for pair in bound.compared}
+            origins |= {key: [(table, right)] for key, right in compared.items()}
+            joins += [*bound.left, *compared]
     paths = iter(outputs_of(request))
     lineage: ColumnLineage | None = None
-    for each in job.stage_runs:
-        of_stage = lineage_of(each.stage)
+    for run in job.stage_runs:
+        of_stage = lineage_of(run.stage)
         lineage = of_stage if lineage is None else chained(lineage, of_stage)
-        path = next(paths, None) if each.stage_output.is_own else None
+        path = next(paths, None) if run.stage_output.is_own else None
         if path is None:
             continue
-        yield OutputFacts(
-            name_of(path),
-            each.stage.result,
-            sum(part.rows for part in each.parts),
-            sum(part.nbytes for part in each.parts),
-            len(each.parts),
-            _with_joins(lineage, job.plan.source),
-            origins,
-            [(one.expect, one.holds, one.on_fail == "fail") for one in job.expectations]
-            if each is job.stage_runs[-1]
-            else (),
-        )
+        rows: dict[str, Set[Indirect]] = dict(lineage.rows)
+        for column in joins:
+            rows[column] = rows.get(column, frozenset()) | {"JOIN"}
+        is_last = run is job.stage_runs[-1]
+        told = [(one.expect, one.holds, one.on_fail == "fail") for one in job.expectations] if is_last else []
+        yield output_of(name_of(path), run.stage.result, run.parts, replace(lineage, rows=rows), origins, told)
 
 
 def _divided(source: AnySource) -> tuple[AnySource, Sequence[AnySource]]:
     return (source.base, source.tables) if isinstance(source, EnrichedSource) else (source, ())
 
 
-def _is_below(file: DatasetName, name: DatasetName) -> bool:
-    below = file.name == name.name or file.name.startswith(f"{name.name.rstrip('/')}/")
-    return file.namespace == name.namespace and below
-
-
 def _size(files: Sequence[InputFile]) -> tuple[int, int]:
     return sum(file.size for file in files), len(files)
 
 
-def _origins(request: JobRequest, source: AnySource) -> dict[str, Origin]:
-    base, _ = _divided(source)
-    names = input_names(request)
-    found: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
-    if isinstance(source, EnrichedSource):
-        for each, one in zip(request.enrichments, source.enriched, strict=True):
-            table = name_of(each.path)
-            pairs = zip(one.bound.fields, one.bound.taken, strict=True)
-            found |= {field.name: [(table, taken)] for field, taken in pairs}
-            found |= {_key_of(each.name, pair.right): [(table, pair.right)] for pair in one.bound.compared}
-    return found
-
-
-def _with_joins(lineage: ColumnLineage, source: AnySource) -> ColumnLineage:
-    if not isinstance(source, EnrichedSource):
-        return lineage
-    rows: dict[str, Set[Indirect]] = dict(lineage.rows)
-    for one in source.enriched:
-        name = one.bound.enrichment.name
-        for column in [*one.bound.left, *(_key_of(name, pair.right) for pair in one.bound.compared)]:
-            rows[column] = rows.get(column, frozenset()) | {"JOIN"}
-    return ColumnLineage(lineage.direct, lineage.conditions, rows)
-
-
-def _key_of(enrichment: str, column: str) -> str:
-    return f"\0{enrichment}\0{column}"
-
-
 _NAMESPACE = "wincli"
 
-Datasets = tuple[Sequence[InputFacts], Sequence[OutputFacts]]
+Datasets = tuple[Sequence[InputDataset], Sequence[OutputDataset]]
 NO_DATASETS: Datasets = ((), ())
 
 
@@ -185,7 +160,11 @@ class Lineage:
             self._emit(lambda: event_of("START", facts, run.started, *self._planned(run.request)))
 
     def commit(self, run: ObservedRun, job: StagedJob) -> None:
-        datasets = partial(self._committed, run.request, job)
+        request = self._naming(run.request)
+
+        def datasets() -> Datasets:
+            return inputs_read(request, job), tuple(outputs_written(request, job))
+
         if self._has_units:
             facts = self._units.pop(id(run))
             self._emit(lambda: event_of("COMPLETE", facts, _now(), *datasets()))
@@ -212,11 +191,9 @@ class Lineage:
     def _planned(self, own: JobRequest) -> Datasets:
         request = self._naming(own)
         names = dict.fromkeys([*input_names(request), *(name_of(each.path) for each in request.enrichments)])
-        return [InputFacts(name) for name in names], [OutputFacts(name_of(path)) for path in outputs_of(request)]
-
-    def _committed(self, own: JobRequest, job: StagedJob) -> Datasets:
-        request = self._naming(own)
-        return inputs_read(request, job), tuple(outputs_written(request, job))
+        written = map(name_of, outputs_of(request))
+        outputs = [OutputDataset(each.namespace, each.name, facets={}, outputFacets={}) for each in written]
+        return [input_of(name) for name in names], outputs
 
     def _naming(self, own: JobRequest) -> JobRequest:
         """Return the job that names the datasets of a run: units of a range are parts of those of the whole job."""

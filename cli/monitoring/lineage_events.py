@@ -34,6 +34,7 @@ from ...windowing.errors import shown
 from ...windowing.language.spec import Column
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
+from ...windowing.ports import Part
 from ...windowing.support.redaction import redacted, redacted_path
 from ...windowing.tables.address import split_path
 from ...writers.output.versions import version_of
@@ -75,17 +76,37 @@ class ColumnLineage:
 
 def lineage_of(stage: StagePlan) -> ColumnLineage:
     """Return the column lineage of one stage, from the columns of its input to those that it writes."""
-    plan = stage.plan
-    resolve = _resolver(plan)
+    plan, projection = stage.plan, stage.plan.projection
+    made_of = {each.name: each.value.columns for each in projection.computed}
+    made_of |= {each.name: each.columns for each in projection.lags}
+
+    def resolve(name: str) -> Origins:
+        if name in projection.virtual:
+            return {}
+        if name not in made_of:
+            return {name: "IDENTITY"}
+        return {source: "TRANSFORMATION" for column in made_of[name] for source in resolve(column)}
+
     values, conditions = _values(stage, resolve)
     known = {**_pane_columns(plan, resolve), **values}
-    names = [name for name in stage.result.names if name != MARK]
-    rows = _deciding(stage, resolve)
+    marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
+    event_time = [plan.options.event_time] if plan.options.event_time else []
+    clock = [plan.clock] if plan.clock and plan.kind.causes != "rows" else []
+    uses: dict[Indirect, Iterable[str]] = {
+        "FILTER": projection.where.value.columns if projection.where is not None else (),
+        "GROUP_BY": (*plan.key, *plan.options.group_by),
+        "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
+        "WINDOW": (*plan.kind.attributes, *event_time, *clock, *marks),
+    }
+    rows: dict[str, set[Indirect]] = {}
+    for use, names in uses.items():
+        for source in _joined(map(resolve, names)):
+            rows.setdefault(source, set()).add(use)
     for name in plan.having.value.columns if plan.having is not None else ():
         for source in (*known.get(name, {}), *conditions.get(name, ())):
             rows.setdefault(source, set()).add("FILTER")
     return ColumnLineage(
-        {name: known.get(name, {}) for name in names},
+        {name: known.get(name, {}) for name in stage.result.names if name != MARK},
         {name: found for name, found in conditions.items() if found},
         rows,
     )
@@ -130,21 +151,6 @@ def _joined(parts: Iterable[Origins]) -> Origins:
     return found
 
 
-def _resolver(plan: Plan) -> Callable[[str], Origins]:
-    projection = plan.projection
-    made_of = {each.name: each.value.columns for each in projection.computed}
-    made_of |= {each.name: each.columns for each in projection.lags}
-
-    def resolve(name: str) -> Origins:
-        if name in projection.virtual:
-            return {}
-        if name not in made_of:
-            return {name: "IDENTITY"}
-        return {source: "TRANSFORMATION" for column in made_of[name] for source in resolve(column)}
-
-    return resolve
-
-
 def _pane_columns(plan: Plan, resolve: Callable[[str], Origins]) -> dict[str, Origins]:
     """Return where the columns come from that every result has: its keys, its groups, its bounds, its order values."""
     found = {name: resolve(name) for name in (*plan.key, *plan.options.group_by)}
@@ -182,25 +188,6 @@ def _at_least(least: Direct, found: Origins) -> Origins:
     return {column: _stronger(least, how) for column, how in found.items()}
 
 
-def _deciding(stage: StagePlan, resolve: Callable[[str], Origins]) -> dict[str, set[Indirect]]:
-    plan = stage.plan
-    where = plan.projection.where
-    marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
-    event_time = [plan.options.event_time] if plan.options.event_time else []
-    clock = [plan.clock] if plan.clock and plan.kind.causes != "rows" else []
-    uses: dict[Indirect, Iterable[str]] = {
-        "FILTER": where.value.columns if where is not None else (),
-        "GROUP_BY": (*plan.key, *plan.options.group_by),
-        "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
-        "WINDOW": (*plan.kind.attributes, *event_time, *clock, *marks),
-    }
-    found: dict[str, set[Indirect]] = {}
-    for use, names in uses.items():
-        for source in _joined(map(resolve, names)):
-            found.setdefault(source, set()).add(use)
-    return found
-
-
 # Names of datasets: a path or URI becomes a namespace and a name, as OpenLineage names tables and folders.
 
 
@@ -224,8 +211,11 @@ def name_of(path: str) -> DatasetName:
 
     A partition of a table is a part of the dataset that the table is.
     """
-    fixed = _fixed(path)
-    return exact_name(split_path(plain_path(fixed)).root if is_table(fixed) else fixed)
+    if has_date(path):
+        path = before_date(path)
+    if wild := _WILD.search(path):
+        path = path[: path.rfind("/", 0, wild.start()) + 1] or "."
+    return exact_name(split_path(plain_path(path)).root if is_table(path) else path)
 
 
 def exact_name(path: str) -> DatasetName:
@@ -237,13 +227,6 @@ def exact_name(path: str) -> DatasetName:
     store, _, key = rest.partition("/")
     scheme = {"s3a": "s3", "abfs": "abfss", "gcs": "gs"}.get(scheme, scheme)
     return DatasetName(f"{scheme}://{store}", shown(key.strip("/")) or "/")
-
-
-def _fixed(path: str) -> str:
-    if has_date(path):
-        path = before_date(path)
-    wild = _WILD.search(path)
-    return path if wild is None else path[: path.rfind("/", 0, wild.start()) + 1] or "."
 
 
 def input_names(request: JobRequest) -> tuple[DatasetName, ...]:
@@ -287,24 +270,19 @@ class Parents:
 
 def parents_in(environ: Mapping[str, str]) -> Parents:
     """Return the runs that the environment names, in the form ``namespace/name/run_id``."""
-    found, notes = {}, []
+    found, notes = dict[str, RunName | None](), []
     for variable in (PARENT, ROOT):
         text = environ.get(variable, "").strip()
-        found[variable] = _run_name(text)
+        before, _, run_id = text.rpartition("/")
+        namespace, _, name = before.rpartition("/")  # a namespace may hold slashes
+        try:
+            UUID(run_id)
+        except ValueError:
+            name = ""
+        found[variable] = RunName(namespace, name, run_id) if namespace and name else None
         if text and found[variable] is None:
             notes.append(f"{variable} is not of the form namespace/name/run_id, with a UUID as run_id, and is not used")
     return Parents(found[PARENT], found[ROOT], tuple(notes))
-
-
-def _run_name(text: str) -> RunName | None:
-    """Return the run that a text names; None where it is of another form. A namespace may hold slashes."""
-    before, _, run_id = text.rpartition("/")
-    namespace, _, name = before.rpartition("/")
-    try:
-        UUID(run_id)
-    except ValueError:
-        return None
-    return RunName(namespace, name, run_id) if namespace and name else None
 
 
 _VERSION = version_of("wincli") or "unknown"
@@ -312,36 +290,8 @@ _PRODUCER = f"{PRODUCER}{_VERSION}"
 set_producer(_PRODUCER)  # of all facets that are made from now on
 _DIRECT = "DIRECT"
 _INDIRECT = "INDIRECT"
-
-
-@dataclass(frozen=True, slots=True)
-class InputFacts:
-    """What is known of an input.
-
-    ``name``: its name.
-    ``schema``: its columns; None before it is opened.
-    ``rows``, ``nbytes``, ``files``: how much of it was read; None before.
-    """
-
-    name: DatasetName
-    schema: pa.Schema | None = None
-    rows: int | None = None
-    nbytes: int | None = None
-    files: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OutputFacts(InputFacts):
-    """What is known of an output, of what was written.
-
-    ``lineage``: where its columns come from; None before it is planned.
-    ``origins``: column of the input to the dataset and the field that it is, or several where inputs share it.
-    ``expectations``: what has become of the expectations: text, whether it holds, and whether it can fail a run.
-    """
-
-    lineage: ColumnLineage | None = None
-    origins: Mapping[str, Sequence[tuple[DatasetName, str]]] = field(default_factory=dict)
-    expectations: Sequence[tuple[str, bool, bool]] = ()
+Origin = Sequence[tuple[DatasetName, str]]
+"""The datasets and fields that a column of an input is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,8 +317,8 @@ def event_of(
     state: State,
     facts: RunFacts,
     at: dt.datetime,
-    inputs: Sequence[InputFacts] = (),
-    outputs: Sequence[OutputFacts] = (),
+    inputs: Sequence[InputDataset] = (),
+    outputs: Sequence[OutputDataset] = (),
     error: str | None = None,
 ) -> RunEvent:
     """Return an event of a run: it starts, is complete (committed, or had nothing to do), has failed, or was stopped.
@@ -404,44 +354,55 @@ def event_of(
         run=Run(facts.run.run_id, found),
         job=Job(facts.run.namespace, facts.run.name, about),
         producer=_PRODUCER,
-        inputs=[_input(each) for each in inputs],
-        outputs=[_output(each) for each in outputs],
+        inputs=list(inputs),
+        outputs=list(outputs),
     )
 
 
-def _input(facts: InputFacts) -> InputDataset:
+def input_of(
+    name: DatasetName,
+    schema: pa.Schema | None = None,
+    rows: int | None = None,
+    nbytes: int | None = None,
+    files: int | None = None,
+) -> InputDataset:
+    """Return an input: its columns, and how much of it was read; None before it is opened."""
     statistics: dict[str, Any] = {}
-    if facts.rows is not None or facts.files is not None:
+    if rows is not None or files is not None:
         statistics["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
-            rowCount=facts.rows, size=facts.nbytes, fileCount=facts.files
+            rowCount=rows, size=nbytes, fileCount=files
         )
-    return InputDataset(
-        namespace=facts.name.namespace,
-        name=facts.name.name,
-        facets=_schema(facts.schema),
-        inputFacets=statistics,
-    )
+    return InputDataset(name.namespace, name.name, facets=_schema(schema), inputFacets=statistics)
 
 
-def _output(facts: OutputFacts) -> OutputDataset:
-    facets: dict[str, Any] = _schema(facts.schema)
-    if facts.lineage is not None:
-        facets["columnLineage"] = _column_lineage(facts.lineage, facts.origins)
-    if facts.expectations:
+def output_of(
+    name: DatasetName,
+    schema: pa.Schema,
+    parts: Sequence[Part],
+    lineage: ColumnLineage,
+    origins: Mapping[str, Origin],
+    expectations: Sequence[tuple[str, bool, bool]],
+) -> OutputDataset:
+    """Return an output that was written.
+
+    ``lineage``: where its columns come from. ``origins``: column of the input to the datasets and fields that it is,
+    several where inputs share it. ``expectations``: what has become of the expectations: text, whether it holds, and
+    whether it can fail a run.
+    """
+    facets = _schema(schema) | {"columnLineage": _column_lineage(lineage, origins)}
+    if expectations:
         facets["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
             assertions=[
                 data_quality_assertions_dataset.Assertion(
                     assertion=shown(redacted(text)), success=holds, severity="error" if can_fail else "warn"
                 )
-                for text, holds, can_fail in facts.expectations
+                for text, holds, can_fail in expectations
             ]
         )
-    statistics: dict[str, Any] = {}
-    if facts.rows is not None:
-        statistics["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-            rowCount=facts.rows, size=facts.nbytes, fileCount=facts.files
-        )
-    return OutputDataset(namespace=facts.name.namespace, name=facts.name.name, facets=facets, outputFacets=statistics)
+    written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+        rowCount=sum(part.rows for part in parts), size=sum(part.nbytes for part in parts), fileCount=len(parts)
+    )
+    return OutputDataset(name.namespace, name.name, facets=facets, outputFacets={"outputStatistics": written})
 
 
 def _schema(schema: pa.Schema | None) -> dict[str, Any]:
@@ -455,7 +416,7 @@ def _schema(schema: pa.Schema | None) -> dict[str, Any]:
 
 
 def _column_lineage(
-    lineage: ColumnLineage, origins: Mapping[str, Sequence[tuple[DatasetName, str]]]
+    lineage: ColumnLineage, origins: Mapping[str, Origin]
 ) -> column_lineage_dataset.ColumnLineageDatasetFacet:
     def fields_of(columns: Mapping[str, Sequence[tuple[str, str]]]) -> list[column_lineage_dataset.InputField]:
         """Return the fields of the input that columns are. ``columns``: column to type and subtype of each use."""

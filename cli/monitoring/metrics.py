@@ -36,7 +36,17 @@ class Gauge:
 
 def text_of(gauges: Iterable[Gauge], labels: Mapping[str, str]) -> str:
     """Return gauges as text. ``labels``: those that all samples have."""
-    return "".join(f"{line}\n" for gauge in gauges if gauge.samples for line in _lines(gauge, labels))
+    lines = []
+    for gauge in gauges:
+        if gauge.samples:
+            lines += [f"# HELP {gauge.name} {_escaped(gauge.help)}", f"# TYPE {gauge.name} gauge"]
+        for value, own in gauge.samples:
+            texts = {name: _escaped(shown(text)).replace('"', '\\"') for name, text in {**labels, **own}.items()}
+            pairs = ",".join(f'{name}="{text}"' for name, text in texts.items())
+            # The value reads back as the same float; whole numbers have no point.
+            is_whole = float(value).is_integer() and abs(value) < 1e15
+            lines.append(f"{gauge.name}{{{pairs}}} {int(value) if is_whole else repr(float(value))}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def values_in(text: bytes) -> dict[str, float]:
@@ -46,20 +56,6 @@ def values_in(text: bytes) -> dict[str, float]:
         return {match[1]: float(match[2]) for match in reversed(found)}
     except ValueError:
         return {}
-
-
-def _lines(gauge: Gauge, labels: Mapping[str, str]) -> Iterator[str]:
-    yield f"# HELP {gauge.name} {_escaped(gauge.help)}"
-    yield f"# TYPE {gauge.name} gauge"
-    for value, own in gauge.samples:
-        texts = {name: _escaped(shown(text)).replace('"', '\\"') for name, text in {**labels, **own}.items()}
-        pairs = ",".join(f'{name}="{text}"' for name, text in texts.items())
-        yield f"{gauge.name}{{{pairs}}} {_number(value)}"
-
-
-def _number(value: float) -> str:
-    """Return a value so that it reads back as the same float; whole numbers without a point."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 def _escaped(text: str) -> str:
@@ -140,50 +136,45 @@ def gauges_of(
     ``seconds``: how long it took. ``former``: the values of the command before, of which those that are still true go
     on: when the last success was, and how new the newest row is where no row was read now.
     """
-    now = time.time()
-    yield _one("wincli_info", "The version that ran.", 1, version=version)
-    yield _one("wincli_last_run_success", "Whether the last run succeeded: 1 or 0.", is_success)
-    yield _one("wincli_last_run_exit_code", "The exit code of the last run.", exit_code)
-    yield _one("wincli_last_run_timestamp_seconds", "When the last run ended.", round(now, 3))
-    yield _one("wincli_last_run_duration_seconds", "How long the last run took.", round(seconds, 3))
+    now, counts = time.time(), totals.counts
     success = round(now, 3) if is_success else former.get(LAST_SUCCESS)
-    if success is not None:
-        yield _one(LAST_SUCCESS, "When the last run that succeeded ended.", success)
     by_result = {"done": totals.done, "failed": totals.failed, "skipped": totals.skipped, "gap": totals.gaps}
     units = tuple((number, {"result": result}) for result, number in by_result.items())
-    yield Gauge("wincli_units", "Units of the last run, or the run itself, by what became of them.", units)
-    yield from _rows(totals)
+    reasons = tuple((rows, {"reason": reason}) for reason, rows in counts.rejected.items())
     phases = tuple(
         (round(spent, 3), {"stage": stage, "phase": phase}) for (stage, phase), spent in totals.seconds.items()
     )
-    yield Gauge("wincli_phase_seconds", "Seconds of the last run by stage and phase.", phases)
     newest = _newest(totals.newest, former.get(NEWEST))
-    if newest is not None:
-        yield _one(NEWEST, "The largest order value of all rows read so far.", newest)
-        yield _one("wincli_newest_row_age_seconds", "How old that was when the run ended.", round(now - newest, 3))
+    age = None if newest is None else round(now - newest, 3)
+    found: tuple[tuple[str, str, float | tuple[tuple[float, Mapping[str, str]], ...] | None], ...] = (
+        ("wincli_info", "The version that ran.", ((1, {"version": version}),)),
+        ("wincli_last_run_success", "Whether the last run succeeded: 1 or 0.", is_success),
+        ("wincli_last_run_exit_code", "The exit code of the last run.", exit_code),
+        ("wincli_last_run_timestamp_seconds", "When the last run ended.", round(now, 3)),
+        ("wincli_last_run_duration_seconds", "How long the last run took.", round(seconds, 3)),
+        (LAST_SUCCESS, "When the last run that succeeded ended.", success),
+        ("wincli_units", "Units of the last run, or the run itself, by what became of them.", units),
+        ("wincli_rows_in", "Rows read.", totals.rows_in),
+        ("wincli_windows_out", "Windows written.", totals.windows),
+        ("wincli_windows_hidden", "Windows that --having left out.", counts.panes_hidden),
+        ("wincli_rows_windowed", "Rows that a window has shown.", counts.windowed),
+        ("wincli_rows_filtered", "Rows that belong to no window.", counts.filtered),
+        ("wincli_rows_dropped_at_end", "Rows of windows that the end of the data dropped.", counts.dropped_at_end),
+        ("wincli_rows_held", "Rows that wait in the state after the newest unit.", totals.held),
+        ("wincli_rows_rejected", "Rows rejected, for any reason.", sum(counts.rejected.values())),
+        ("wincli_rows_late", "Rows rejected because they came too late.", counts.rejected.get("late", 0)),
+        ("wincli_rejects", "Rows rejected, by reason.", reasons),
+        ("wincli_phase_seconds", "Seconds of the last run by stage and phase.", phases),
+        (NEWEST, "The largest order value of all rows read so far.", newest),
+        ("wincli_newest_row_age_seconds", "How old that was when the run ended.", age),
+    )
+    for name, text, value in found:
+        if value is not None:
+            yield Gauge(name, text, value if isinstance(value, tuple) else ((value, {}),))
 
 
 def _newest(now: float | None, before: float | None) -> float | None:
     return max((each for each in (now, before) if each is not None), default=None)
-
-
-def _rows(totals: Totals) -> Iterator[Gauge]:
-    counts = totals.counts
-    yield _one("wincli_rows_in", "Rows read.", totals.rows_in)
-    yield _one("wincli_windows_out", "Windows written.", totals.windows)
-    yield _one("wincli_windows_hidden", "Windows that --having left out.", counts.panes_hidden)
-    yield _one("wincli_rows_windowed", "Rows that a window has shown.", counts.windowed)
-    yield _one("wincli_rows_filtered", "Rows that belong to no window.", counts.filtered)
-    yield _one("wincli_rows_dropped_at_end", "Rows of windows that the end of the data dropped.", counts.dropped_at_end)
-    yield _one("wincli_rows_held", "Rows that wait in the state after the newest unit.", totals.held)
-    yield _one("wincli_rows_rejected", "Rows rejected, for any reason.", sum(counts.rejected.values()))
-    yield _one("wincli_rows_late", "Rows rejected because they came too late.", counts.rejected.get("late", 0))
-    reasons = tuple((rows, {"reason": reason}) for reason, rows in counts.rejected.items())
-    yield Gauge("wincli_rejects", "Rows rejected, by reason.", reasons)
-
-
-def _one(name: str, text: str, value: float, **labels: str) -> Gauge:
-    return Gauge(name, text, ((value, labels),))
 
 
 def newest_of(first: StageRun) -> float | None:
