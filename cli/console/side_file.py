@@ -199,16 +199,11 @@ def _local(text: str) -> str | None:
 def _is_linked(path: str, other: str) -> bool:
     with suppress(OSError):
         at = os.lstat(path)
-        if at.st_nlink > 1:
-            names = globbed(other) if is_glob(other) else iter([other])
-            return any(_is_below(name, at) for name in names)
-    return False
-
-
-def _is_below(name: str, at: os.stat_result) -> bool:
-    files = (f"{folder}/{each}" for folder, _, inner in os.walk(name) for each in inner)
-    for each in (name, *files):
-        with suppress(OSError):
-            if os.path.samestat(Path(each).stat(), at):
-                return True
+        if at.st_nlink <= 1:
+            return False
+        for name in globbed(other) if is_glob(other) else iter([other]):
+            for each in (name, *(f"{folder}/{file}" for folder, _, inner in os.walk(name) for file in inner)):
+                with suppress(OSError):
+                    if os.path.samestat(Path(each).stat(), at):
+                        return True
     return False

@@ -44,20 +44,14 @@ def guard_streams() -> None:
     that was closed stays an error, but not for stderr.
     """
     for number, way in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
-        if not _is_open(number):
+        try:
+            os.fstat(number)
+        except OSError:  # it is closed
             os.open(os.devnull, way)  # gets the least free number
             os.set_inheritable(number, True)
     sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = _guarded(1, sys.stdout, _lost_data)
     sys.stderr = _guarded(2, sys.stderr, _lost_words)
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def _lost_data(error: OSError) -> None:
@@ -188,24 +182,18 @@ def print_lines(lines: Iterable[str]) -> None:
 
     Raises `ConfigError` where there is no such program.
     """
-    pager, several = _pager(), iter(lines)
-    if pager is not None and is_terminal():
+    ended: Iterator[str] = (f"{line}\n" for line in lines)
+    named = os.environ.get("PAGER")  # no program where the user wants none, or there is none
+    pager = _LESS if named is None and shutil.which("less") else named or ""
+    if pager.strip() not in _NO_PAGER and is_terminal():
         height = shutil.get_terminal_size().lines
-        first = list(islice(several, height))
+        first = list(islice(ended, height))
+        ended = chain(first, ended)
         if len(first) == height:
-            _page(pager, _end_lines(chain(first, several)))
+            _page(shlex.split(pager), ended)
             return
-        several = iter(first)
-    for lot in _join_lines(_end_lines(several)):
+    while lot := "".join(islice(ended, 1000)):  # to write one by one takes longer than to make them
         sys.stdout.write(lot)
-
-
-def _pager() -> list[str] | None:
-    """Return the command of the pager; None where the user wants none, or there is none."""
-    named = os.environ.get("PAGER")
-    if named is None:
-        return shlex.split(_LESS) if shutil.which("less") else None
-    return None if named.strip() in _NO_PAGER else shlex.split(named)
 
 
 def _page(command: Sequence[str], lines: Iterator[str]) -> None:
@@ -218,13 +206,3 @@ def _page(command: Sequence[str], lines: Iterator[str]) -> None:
         assert pager.stdin is not None
         for line in lines:
             pager.stdin.write(plain_text(line, has_colours=True))
-
-
-def _end_lines(lines: Iterable[str]) -> Iterator[str]:
-    return (f"{line}\n" for line in lines)
-
-
-def _join_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines a thousand at a time: to write one by one takes longer than to make them."""
-    while lot := "".join(islice(lines, 1000)):
-        yield lot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -41,9 +42,13 @@ class TableLayout:
 
 def lay_out(sample: pa.Table, room: int | None) -> TableLayout:
     """Lay out a table by its first rows. ``room``: characters of a line; None: as many as there are."""
-    texts = [texts_of(column) for column in sample.columns]
-    names = [shown(name) for name in sample.column_names]
-    widths = [max([cell_width(name), *_widths(column)]) for name, column in zip(names, texts, strict=True)]
+    widths = []
+    for name, column in zip(sample.column_names, sample.columns, strict=True):
+        texts, widest = texts_of(column), cell_width(shown(name))
+        if len(texts) and pc.all(pc.string_is_ascii(texts)).as_py():
+            widths.append(max(widest, pc.max(pc.binary_length(texts)).as_py()))
+        else:
+            widths.append(max([widest, *map(cell_width, texts.to_pylist())]))
     right = [is_number(field.type) for field in sample.schema]
     if room is not None:
         widths = _fitting([min(width, _LONGEST) for width in widths], right, room)
@@ -65,10 +70,17 @@ def row_lines(layout: TableLayout, rows: pa.Table) -> list[str]:
     """Return a line for each row."""
     if not rows.num_rows or not layout.names:
         return [""] * rows.num_rows
-    columns = [
-        _column(texts_of(rows.column(name)), width, right, layout.is_cut)
-        for name, width, right in zip(layout.names, layout.widths, layout.right, strict=True)
-    ]
+    columns = []
+    for name, width, right in zip(layout.names, layout.widths, layout.right, strict=True):
+        texts = texts_of(rows.column(name))
+        if not pc.all(pc.string_is_ascii(texts)).as_py():
+            aligned = [_aligned(text, width, right, layout.is_cut) for text in texts.to_pylist()]
+            columns.append(pa.array(aligned, pa.string()))
+            continue
+        if layout.is_cut:
+            cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, max(width - 1, 0)), "…", "")
+            texts = pc.if_else(pc.greater(pc.binary_length(texts), width), cut, texts)
+        columns.append((pc.utf8_lpad if right else pc.utf8_rpad)(texts, width))
     lines = pc.binary_join_element_wise(*columns, " " * APART)
     return pc.utf8_rtrim_whitespace(lines).to_pylist()
 
@@ -83,7 +95,10 @@ def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    texts = _safe(_as_text(array))
+    texts = _as_text(array)
+    odd = pc.invert(pc.match_substring_regex(texts, r"^[ -~]*$")).fill_null(False)
+    if pc.any(odd).as_py():
+        texts = pa.array([None if text is None else shown(text) for text in texts.to_pylist()], pa.string())
     return pc.if_else(pc.equal(texts, "-"), '"-"', texts).fill_null("-")
 
 
@@ -125,32 +140,20 @@ def _cells(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
-def _widths(texts: pa.Array) -> list[int]:
-    if not len(texts):
-        return []
-    if pc.all(pc.string_is_ascii(texts)).as_py():
-        return [pc.max(pc.binary_length(texts)).as_py()]
-    return [cell_width(text) for text in texts.to_pylist()]
-
-
 def _fitting(widths: list[int], right: Sequence[bool], room: int) -> list[int]:
     """Return the widths of as many columns as fit ``room``: texts shrink first, then columns at the end go."""
     for count in range(len(widths), 0, -1):
         taken, free = widths[:count], room - APART * (count - 1)
         least = [width if is_right else min(width, _LEAST) for width, is_right in zip(taken, right, strict=False)]
-        if sum(least) <= free or count == 1:
-            return _shrunk(taken, least, free)
+        if sum(least) > free and count > 1:
+            continue
+        while sum(taken) > free:
+            able = [at for at, width in enumerate(taken) if width > least[at]]
+            if not able:
+                return [min(taken[0], free)] if count == 1 else taken
+            taken[max(able, key=taken.__getitem__)] -= 1
+        return taken
     return []
-
-
-def _shrunk(widths: list[int], least: Sequence[int], free: int) -> list[int]:
-    widths = list(widths)
-    while sum(widths) > free:
-        able = [at for at, width in enumerate(widths) if width > least[at]]
-        if not able:
-            return [min(widths[0], free)] if len(widths) == 1 else widths
-        widths[max(able, key=widths.__getitem__)] -= 1
-    return widths
 
 
 def _as_text(array: pa.Array) -> pa.Array:
@@ -158,13 +161,10 @@ def _as_text(array: pa.Array) -> pa.Array:
     if types.is_floating(kind):
         return pa.array([None if value is None else _float(value) for value in array.to_pylist()], pa.string())
     if types.is_temporal(kind):
-        try:
-            texts = array.cast(pa.string())
-        except pa.ArrowException:  # durations, and times that have no date of the calendar
-            return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
-        texts = pc.replace_substring_regex(texts, _FRACTION, r"\1\2")
-        return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind):
+        with suppress(pa.ArrowException):  # durations, and times that have no date of the calendar
+            texts = pc.replace_substring_regex(array.cast(pa.string()), _FRACTION, r"\1\2")
+            return pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
+    elif types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind):
         return array.cast(pa.string())
     return pa.array([None if not value.is_valid else plain_text(value) for value in array], pa.string())
 
@@ -173,23 +173,6 @@ def _float(value: float) -> str:
     if math.isfinite(value) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.10g}"
-
-
-def _safe(texts: pa.Array) -> pa.Array:
-    texts = texts.cast(pa.string())
-    odd = pc.invert(pc.match_substring_regex(texts, r"^[ -~]*$")).fill_null(False)
-    if not pc.any(odd).as_py():
-        return texts
-    return pa.array([None if text is None else shown(text) for text in texts.to_pylist()], pa.string())
-
-
-def _column(texts: pa.Array, width: int, right: bool, is_cut: bool) -> pa.Array:
-    if pc.all(pc.string_is_ascii(texts)).as_py():
-        if is_cut:
-            cut = pc.binary_join_element_wise(pc.utf8_slice_codeunits(texts, 0, max(width - 1, 0)), "…", "")
-            texts = pc.if_else(pc.greater(pc.binary_length(texts), width), cut, texts)
-        return (pc.utf8_lpad if right else pc.utf8_rpad)(texts, width)
-    return pa.array([_aligned(text, width, right, is_cut) for text in texts.to_pylist()], pa.string())
 
 
 def _aligned(text: str, width: int, right: bool, is_cut: bool) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -69,24 +69,22 @@ def print_rows(request: ShowRequest, messages: Messages) -> None:
         print_bars(rows, where, request.columns, request.head, messages)
         return
     tables = _first(rows.tables(names, where), request.head)
-    if request.form == "table":
-        pieces = (table.slice(at, _LINES) for table in tables for at in range(0, table.num_rows, _LINES))
-        first = next(pieces, None)
-        empty = pa.schema([rows.schema.field(name) for name in names]).empty_table()
-        layout = lay_out(empty if first is None else first.slice(0, _SAMPLE), terminal_width())
-        lines = (line for piece in chain([] if first is None else [first], pieces) for line in row_lines(layout, piece))
-        print_lines(chain([bold(head_line(layout))], lines))
-        if first is None:
-            messages.note("there is no such row")
-        if layout.left_out:
-            left_out = ", ".join(map(shown, layout.left_out))
-            messages.note(f"the terminal has no room for {left_out}; --columns says which columns to show")
-    else:
+    schema = pa.schema([rows.schema.field(name) for name in names])
+    if request.form != "table":
         sys.stdout.flush()
-        encoder_of(request.form).encode(
-            tables, pa.schema([rows.schema.field(name) for name in names]), sys.stdout.buffer
-        )
+        encoder_of(request.form).encode(tables, schema, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+        return
+    pieces = (table.slice(at, _LINES) for table in tables for at in range(0, table.num_rows, _LINES))
+    first = next(pieces, None)
+    layout = lay_out(schema.empty_table() if first is None else first.slice(0, _SAMPLE), terminal_width())
+    lines = (line for piece in chain([] if first is None else [first], pieces) for line in row_lines(layout, piece))
+    print_lines(chain([bold(head_line(layout))], lines))
+    if first is None:
+        messages.note("there is no such row")
+    if layout.left_out:
+        left_out = ", ".join(map(shown, layout.left_out))
+        messages.note(f"the terminal has no room for {left_out}; --columns says which columns to show")
 
 
 def chosen_columns(given: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -97,7 +95,7 @@ def chosen_columns(given: Sequence[str], names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(given)) or list(names)
 
 
-def _first(tables: Iterable[pa.Table], most: int | None) -> Iterator[pa.Table]:
+def _first(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:
     left = most
     for table in tables:
         yield table if left is None else table.slice(0, left)
@@ -170,15 +168,12 @@ def print_bars(
     if not set(BOUNDS) <= set(rows.schema.names):
         raise ConfigError("--draw: these rows are no windows with bounds", "draw the result itself")
     # The first column that is a number: of those that the user names, or of the aggregates.
+    numbers = [field.name for field in rows.schema if is_number(field.type)]
     for name in columns:
-        if name not in rows.schema.names or not is_number(rows.schema.field(name).type):
+        if name not in numbers:
             raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
     after = rows.schema.names[rows.schema.names.index("window") :]
-    own = (
-        name
-        for name in after
-        if name not in _OWN and not name.startswith("_") and is_number(rows.schema.field(name).type)
-    )
+    own = (name for name in after if name in numbers and name not in _OWN and not name.startswith("_"))
     bars = read_bars(rows, where, next(iter(columns), None) or next(own, None), min(head or _ROWS, _ROWS))
     if not bars.lanes:
         messages.note("there is no such window")
@@ -197,20 +192,32 @@ def read_bars(rows: ShownRows, where: Expression | None, aggregate: str | None, 
     """Read the windows of the first `_KEYS` keys, at most ``most``."""
     key = list(takewhile(lambda name: name != "window", rows.schema.names))
     names = [*key, "window", *BOUNDS, *([] if aggregate is None else [aggregate])]
-    found, more = _read(rows.tables(names, where), most)
-    table = pa.concat_tables([pa.schema([rows.schema.field(name) for name in names]).empty_table(), *found])
+    found, left = [pa.schema([rows.schema.field(name) for name in names]).empty_table()], most
+    for each in rows.tables(names, where):
+        found.append(each.slice(0, max(left, 0)))
+        left -= each.num_rows
+        if left < 0:  # there are more
+            break
+    table = pa.concat_tables(found)
     table = table.filter(pc.and_(pc.is_valid(table["window"]), pc.is_valid(table[BOUNDS[0]])))
     if not table.num_rows:
-        return Bars((), 0.0, 1.0, "", "", aggregate, more)
+        return Bars((), 0.0, 1.0, "", "", aggregate, left < 0)
     labels = pc.binary_join_element_wise(*(texts_of(table[name]) for name in key), ", ") if key else None
     chosen = [""] if labels is None else labels.unique().to_pylist()
-    lanes = tuple(_lane(table, labels, label, aggregate) for label in chosen[:_KEYS])
+    lanes = []
+    for label in chosen[:_KEYS]:
+        mine = table if labels is None else table.filter(pc.equal(labels, label))
+        start, end = (_numbers(combined(mine[name])) for name in BOUNDS)
+        value = np.full(len(start), np.nan) if aggregate is None else _numbers(combined(mine[aggregate]))
+        order = np.argsort(start, kind="stable")
+        lanes.append(BarLane(label, start[order], np.maximum(end, start)[order], value[order]))
     ends = pa.concat_arrays([combined(table[name]) for name in BOUNDS]).sort()
     low, high = min(lane.start.min() for lane in lanes), max(lane.end.max() for lane in lanes)
     numbers = _numbers(ends)
     first, last = (ends.slice(int(np.searchsorted(numbers, each)), 1) for each in (low, high))
     texts = [texts_of(each)[0].as_py() for each in (first, last)]
-    return Bars(lanes, float(low), float(high), texts[0], texts[1], aggregate, more or len(chosen) > _KEYS)
+    more = left < 0 or len(chosen) > _KEYS
+    return Bars(tuple(lanes), float(low), float(high), texts[0], texts[1], aggregate, more)
 
 
 def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
@@ -242,24 +249,6 @@ def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
         yield bold(f"{bars.aggregate}: {blocks[0]} {low:.6g} to {blocks[-1]} {high:.6g}")
 
 
-def _read(tables: Iterator[pa.Table], most: int) -> tuple[list[pa.Table], bool]:
-    found, left = [], most
-    for table in tables:
-        found.append(table.slice(0, left))
-        left -= table.num_rows
-        if left < 0:
-            return found, True
-    return found, False
-
-
-def _lane(table: pa.Table, labels: Any, label: str, aggregate: str | None) -> BarLane:
-    mine = table if labels is None else table.filter(pc.equal(labels, label))
-    start, end = (_numbers(combined(mine[name])) for name in BOUNDS)
-    value = np.full(len(start), np.nan) if aggregate is None else _numbers(combined(mine[aggregate]))
-    order = np.argsort(start, kind="stable")
-    return BarLane(label, start[order], np.maximum(end, start)[order], value[order])
-
-
 def _numbers(values: pa.Array) -> Numbers:
     """Return values as float64, null as NaN: enough to place a bar."""
     if pa.types.is_decimal(values.type):
@@ -278,30 +267,21 @@ def _columns(bars: Bars, at: Numbers, room: int) -> npt.NDArray[np.int64]:
 def _stacked(bars: Bars, lane: BarLane, room: int) -> list[str]:
     """Return lines of bars; a window that overlaps others stands below them, as far as there are lines."""
     first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
-    lines = [[" "] * room for _ in range(_LANES)]
-    places = _lines_of(lane)
-    for line, a, b in zip(places, first, last, strict=True):
+    lines, hidden, used = [[" "] * room for _ in range(_LANES)], 0, 1
+    until = [-np.inf] * _LANES
+    for start, end, a, b in zip(lane.start, lane.end, first, last, strict=True):
+        # The first line on which it overlaps no window before it.
+        line = next((each for each in range(_LANES) if until[each] <= start), None)
         if line is None:
+            hidden += 1
             continue
-        cells = lines[line]
+        until[line], used, cells = end, max(used, line + 1), lines[line]
         if a == b:
             cells[a] = "|" if cells[a] == " " else "#"
         else:
             cells[a : b + 1] = ["[" if cells[a] == " " else "#", *"=" * int(b - a - 1), "]"]
-    used = max((line for line in places if line is not None), default=0) + 1
-    texts, hidden = ["".join(line) for line in lines[:used]], places.count(None)
+    texts = ["".join(line) for line in lines[:used]]
     return texts if not hidden else [*texts, f"(and {count_of(hidden, 'window')} that overlap these)"]
-
-
-def _lines_of(lane: BarLane) -> list[int | None]:
-    """Return the line of each window, the first on which it overlaps none before it; None where there is no such."""
-    until, found = [-np.inf] * _LANES, []
-    for start, end in zip(lane.start, lane.end, strict=True):
-        line = next((each for each in range(_LANES) if until[each] <= start), None)
-        if line is not None:
-            until[line] = end
-        found.append(line)
-    return found
 
 
 def _extent(bars: Bars) -> tuple[float, float]:

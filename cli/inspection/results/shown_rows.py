@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,17 +61,14 @@ class RowsOfUnits:
         for label, rows in self.units:
             own = [name for name in needed if name in rows.schema.names and name != UNIT]
             for table in rows.tables(own or rows.schema.names[:1]):  # a table of no column has no rows
-                yield kept_rows(projection, _completed(table, label, schema, needed), names)
-
-
-def _completed(table: pa.Table, label: str, schema: pa.Schema, names: Sequence[str]) -> pa.Table:
-    """Return the columns ``names`` of the rows of a unit; those that it lacks are null."""
-    own: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
-    count = table.num_rows
-    own[UNIT] = pa.repeat(pa.scalar(label), count)
-    columns = [own[name] if name in own else pa.nulls(count, schema.field(name).type) for name in names]
-    whole = pa.table(columns, names=list(names))
-    return whole.cast(pa.schema([schema.field(name) for name in names]))
+                there: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
+                there[UNIT] = pa.repeat(pa.scalar(label), table.num_rows)
+                columns_of = {  # those that the unit lacks are null
+                    name: there[name] if name in there else pa.nulls(table.num_rows, schema.field(name).type)
+                    for name in needed
+                }
+                whole = pa.table(columns_of).cast(pa.schema([schema.field(name) for name in needed]))
+                yield kept_rows(projection, whole, names)
 
 
 def rows_at(path: str, *, unit: str | None = None, stage: str | None = None, rejects: bool = False) -> ShownRows:
@@ -119,21 +117,16 @@ def _check_related(path: str, manifests: Sequence[ListedFile]) -> None:
     if len(set(labels)) == len(labels):
         if all(instant_of(label) for label in labels):
             return
-        jobs = [_job_of(each) for each in manifests]
+        jobs: list[Mapping[str, Any] | None] = []
+        for each in manifests:
+            jobs.append(None)
+            with suppress(ValueError, KeyError):  # a manifest that is damaged is told of when it is opened
+                jobs[-1] = read_manifest(each.place)["job"]
         if all(job is None or same_job(jobs[0] or {}, job) for job in jobs):
             return
     names = [each.below.removesuffix(MANIFEST).rstrip("/") for each in manifests]
     what = f"{path} holds {len(names)} results that do not belong together: {few(names)}"
     raise ConfigError(what, "name one of them, or the folder of one range")
-
-
-def _job_of(manifest: ListedFile) -> Mapping[str, Any] | None:
-    """Return the job of a result; None where its manifest is damaged, which is told when it is opened."""
-    try:
-        found: Mapping[str, Any] = read_manifest(manifest.place)["job"]
-    except (ValueError, KeyError):
-        return None
-    return found
 
 
 # Values of columns that a user names on the command line, ``--only user=u7``, as a condition.
