@@ -54,23 +54,6 @@ class Stopwatch:
         return Pace(rows, seen.rows or None, rate, seconds / done * (seen.total - seen.done))
 
 
-def pace_words(pace: Pace) -> list[str]:
-    """Return a pace in words for a line of its own."""
-    words = [] if pace.rows is None else [f"about {pace.rows:,} of {pace.rows_total:,} rows"]
-    words += [] if pace.rows_per_second is None else [f"{round(pace.rows_per_second):,} rows/s"]
-    return words + ([] if pace.seconds_left is None else [f"about {span(pace.seconds_left)} left"])
-
-
-def pace_in_short(pace: Pace) -> str:
-    """Return a pace in few characters, for a bar: ``31 M of 100 M rows, 4.1 M/s, 17 s left``."""
-    words = []
-    if pace.rows is not None and pace.rows_total is not None:
-        words.append(f"{in_short(pace.rows)} of {in_short(pace.rows_total)} rows")
-    words += [] if pace.rows_per_second is None else [f"{in_short(round(pace.rows_per_second))}/s"]
-    words += [] if pace.seconds_left is None else [f"{span(pace.seconds_left)} left"]
-    return ", ".join(words)
-
-
 def in_short(count: int) -> str:
     """Return a number with two or three digits and its unit: ``940``, ``4.1 M``, ``31 M``."""
     for unit, name in _UNITS:
@@ -155,8 +138,12 @@ class _Lines:
             return
         self._last, self._written = now, what
         left, rate = pace.seconds_left, pace.rows_per_second
+        words = [f"{phase_of(seen)}: {seen.done} of {seen.total} tasks"]
+        words += [] if pace.rows is None else [f"about {pace.rows:,} of {pace.rows_total:,} rows"]
+        words += [] if rate is None else [f"{round(rate):,} rows/s"]
+        words += [] if left is None else [f"about {span(left)} left"]
         self._write_line(
-            ", ".join([f"{phase_of(seen)}: {seen.done} of {seen.total} tasks", *pace_words(pace)]),
+            ", ".join(words),
             phase=seen.label,
             done=seen.done,
             total=seen.total,
@@ -182,7 +169,12 @@ def _bar() -> Iterator[Show]:
         stopwatch = Stopwatch(time.monotonic())
 
         def show(seen: Progress) -> None:
-            pace = pace_in_short(stopwatch.pace(seen, time.monotonic()))
-            bar.update(task, description=shown(phase_of(seen)), completed=seen.done, total=seen.total, pace=pace)
+            pace = stopwatch.pace(seen, time.monotonic())  # in few characters
+            total, rate, left = pace.rows_total, pace.rows_per_second, pace.seconds_left
+            words = [] if pace.rows is None or total is None else [f"{in_short(pace.rows)} of {in_short(total)} rows"]
+            words += [] if rate is None else [f"{in_short(round(rate))}/s"]
+            words += [] if left is None else [f"{span(left)} left"]
+            phase = shown(phase_of(seen))
+            bar.update(task, description=phase, completed=seen.done, total=seen.total, pace=", ".join(words))
 
         yield show

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ...windowing.engine.rejects import epoch_seconds, order_column
 from ...windowing.errors import shown
 from ...windowing.ports import Counts
-from ..run.context import ObservedRun, StagedJob, StageRun
+from ..run.context import ObservedRun, StagedJob
 
 # The text form of Prometheus: families of samples, as the textfile collector of node_exporter reads them.
 
@@ -118,7 +118,10 @@ class Metrics:
                     self.totals.seconds[each.stage.name, phase.lower()] += seconds
             in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
             self.totals.seconds["", "plan"] += max(job.seconds["total"] - in_stages, 0.0)
-            self.totals.newest = _newest(newest_of(runs[0]), self.totals.newest)
+            plan, span = runs[0].stage.plan, first.span
+            if (name := order_column(plan)) is not None and span is not None:
+                newest = epoch_seconds(span[1], plan.projection.schema.field(name).type)
+                self.totals.newest = _newest(newest, self.totals.newest)
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:  # noqa: ARG002 - as `RunObserver` has it
         with self._lock:
@@ -175,11 +178,3 @@ def gauges_of(
 
 def _newest(now: float | None, before: float | None) -> float | None:
     return max((each for each in (now, before) if each is not None), default=None)
-
-
-def newest_of(first: StageRun) -> float | None:
-    """Return the largest order value that a first stage has read, in seconds since the epoch; None: it has none."""
-    name, span = order_column(first.stage.plan), first.outcome.span
-    if name is None or span is None:
-        return None
-    return epoch_seconds(span[1], first.stage.plan.projection.schema.field(name).type)

@@ -17,8 +17,8 @@ from ...console.messages import OK, UNEXPECTED
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import has_colour, say
 from ...console.table import cell_width, cut_to, padded
+from .case import read_cases
 from .compare import CaseOutcome, Mismatch
-from .parser import read_cases
 from .run_cases import run_case
 
 # What came of cases, as text for people: a line for each case, and of those that fail what differs, and how.
@@ -102,11 +102,6 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 _HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 
-def junit_file(path: str) -> SideFile:
-    """Return the file of a report. Its first line is that of other XML, too, but few write it just so."""
-    return SideFile("--junit", path, "a report in JUnit's XML", "report.xml", lambda line: line == _HEAD.encode())
-
-
 def write_junit(file: SideFile, cases: str, outcomes: Sequence[CaseOutcome]) -> None:
     """Write a report. ``cases``: the file of the cases. Raises as `write_side_file` does."""
     root = ElementTree.Element("testsuites")
@@ -156,7 +151,13 @@ def check_job(path: str, cases: str | None, only: str | None, junit: str | None,
         raise ConfigError(f"no case of {cases} has {only!r} in its name", f"there are {names}")
     if file.problems:
         raise as_error(file.problems, file.path)
-    report = None if junit is None else junit_file(junit)
+    report = None
+    if junit is not None:  # the first line is that of other XML, too, but few write it just so
+
+        def is_own(line: bytes) -> bool:
+            return line == _HEAD.encode()
+
+        report = SideFile("--junit", junit, "a report in JUnit's XML", "report.xml", is_own)
     if report is not None:
         check_side_files([report], [("the job file", path), ("the file of cases", cases)])
     search(Path.cwd())  # the job may call functions of the user

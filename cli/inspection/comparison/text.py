@@ -253,12 +253,6 @@ SIDES = ("only in A", "only in B")
 _MOST_UNITS = 20
 
 
-def diff_text(diff: Diff) -> str:
-    """Return what differs in lines: what the sides are, counts, changes of sums, and the listed windows."""
-    lines = [f"A {diff.request.a}", f"B {diff.request.b}", *_outcome(diff)]
-    return "\n".join(redacted(shown(line)) for line in [*lines, *detail_lines(diff, SIDES)])
-
-
 def _outcome(diff: Diff) -> Iterator[str]:
     tally, units = diff.tally, diff.units
     sides = [unit.windows_a for unit in units], [unit.windows_b for unit in units]
@@ -361,20 +355,6 @@ def _text(value: pa.Scalar | None) -> str:
     return str(value) if not pa.types.is_nested(value.type) else str(value.as_py())
 
 
-def diff_json(diff: Diff) -> dict[str, Any]:
-    """Return a comparison as plain JSON values; numbers that JSON lacks, times and others as texts."""
-    return {
-        "a": redacted_path(diff.request.a),
-        "b": redacted_path(diff.request.b),
-        "differ": diff.differs,
-        **tally_json(diff.tally),
-        "columns_only_in_a": _names(diff, "only_in_a"),
-        "columns_only_in_b": _names(diff, "only_in_b"),
-        "types": {name: {"a": both[0], "b": both[1]} for name, both in _retyped(diff).items()},
-        **details_json(diff),
-    }
-
-
 def details_json(diff: Diff) -> dict[str, Any]:
     """Return the units and the listed windows of a comparison as plain JSON values."""
     units = [
@@ -425,7 +405,21 @@ DIFFERENT = 1
 def print_diff(request: DiffRequest, as_json: bool) -> int:
     """Print how two results differ; return the exit code. Raises what `compare` raises."""
     found = compare(request)
-    say(json_text(diff_json(found), 2) if as_json else diff_text(found))
+    if as_json:  # numbers that JSON lacks, times and others are texts
+        fields = {
+            "a": redacted_path(request.a),
+            "b": redacted_path(request.b),
+            "differ": found.differs,
+            **tally_json(found.tally),
+            "columns_only_in_a": _names(found, "only_in_a"),
+            "columns_only_in_b": _names(found, "only_in_b"),
+            "types": {name: {"a": both[0], "b": both[1]} for name, both in _retyped(found).items()},
+            **details_json(found),
+        }
+        say(json_text(fields, 2))
+    else:
+        lines = [f"A {request.a}", f"B {request.b}", *_outcome(found), *detail_lines(found, SIDES)]
+        say("\n".join(redacted(shown(line)) for line in lines))
     return DIFFERENT if found.differs else OK
 
 

@@ -51,11 +51,6 @@ _VERBS: Mapping[Action, tuple[str, str]] = {
 }
 
 
-def forecast_text(forecast: Forecast, width: int) -> str:
-    """Return the lines of a forecast, each of at most ``width`` characters where its words can be divided."""
-    return "\n".join(line for section in _sections(forecast) for line in _wrap(section, width))
-
-
 def strategy_text(found: Values, width: int) -> str:
     """Return the lines on how the first stage is computed."""
     how = f"{found['name']}: {found['why']}"
@@ -177,23 +172,6 @@ def _columns(columns: Sequence[Values]) -> Iterator[str]:
         yield f"  .. and {len(columns) - len(listed):,} more columns (--json has all)"
 
 
-# A forecast for programs: one JSON object.
-
-
-def forecast_as_json(forecast: Forecast, strategy: Values | None) -> dict[str, Any]:
-    """Return a forecast as plain JSON values, its keys always in the same order.
-
-    ``strategy``: how the first stage is computed; None where a sample does not say it.
-    """
-    fields = asdict(forecast)
-    problem, way = fields.pop("problem"), fields.pop("way")
-    counts = {action: len(forecast.having(action)) for action in _VERBS}
-    if fields["stages"]:
-        fields["stages"][0]["strategy"] = strategy
-    text = None if problem is None else redacted(str(problem))
-    return {"way": way, "counts": counts, **fields, "problem": text}
-
-
 _WIDEST = 120
 
 
@@ -287,7 +265,7 @@ def print_plan(
     forecast, job = foreseen
     width = _WIDEST if as_json else min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
     if not as_json:
-        _print(forecast_text(forecast, width), messages)
+        _print("\n".join(line for section in _sections(forecast) for line in _wrap(section, width)), messages)
     strategy = drawing = None
     if job is not None:
         from .drawing import drawing_of, sample_job  # noqa: PLC0415 - what was printed is there while the scan loads
@@ -299,7 +277,13 @@ def print_plan(
         if drawing is not None and not as_json:
             _print(drawing, messages)
     if as_json:
-        values = {**forecast_as_json(forecast, strategy), "drawing": drawing}
+        fields = asdict(forecast)
+        way, problem = fields.pop("way"), fields.pop("problem")
+        counts = {action: len(forecast.having(action)) for action in _VERBS}
+        if fields["stages"]:
+            fields["stages"][0]["strategy"] = strategy
+        text = None if problem is None else redacted(str(problem))
+        values = {"way": way, "counts": counts, **fields, "problem": text, "drawing": drawing}
         if effect is not None:
             from ..effect import effect_json  # noqa: PLC0415
 

@@ -31,14 +31,12 @@ from ...console.amounts import count_of
 from ...console.messages import OK
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import say, terminal_width
-from ..cases.case import Case, CsvRows, Part
+from ..cases.case import Case, CsvRows, Part, read_cases
 from ..cases.command import cases_beside, headline
 from ..cases.compare import text_of_found
-from ..cases.parser import read_cases
 from ..cases.run_cases import run_case, windows_of
 from .proposal import FILE, Proposal, key_codes, propose
-from .sample import Sample, take_sample
-from .times import in_words, spec_text, type_word
+from .times import Sample, in_words, spec_text, take_sample, type_word
 
 # What was seen in an input, in sentences: for the comments of the job file and for the terminal.
 
@@ -165,11 +163,6 @@ def _instant(micros: int) -> str:
 
 
 _WIDTH = 110
-
-
-def job_text(proposal: Proposal, name: str) -> str:
-    """Return the job file. ``name``: the name of the file, for the commands in its first lines."""
-    return "\n".join(line.rstrip() for line in _job_lines(proposal, shown(name))) + "\n"
 
 
 def _job_lines(proposal: Proposal, name: str) -> Iterator[str]:
@@ -375,7 +368,7 @@ def init_job(
         (folder / "heads").mkdir()
         proposal = propose(paths, take_sample(paths, options, folder / "heads"), time, key)
         draft, job_name = folder / _NAME, Path(target).name if target is not None else _NAME
-        job = job_text(proposal, job_name)
+        job = "".join(f"{line.rstrip()}\n" for line in _job_lines(proposal, shown(job_name)))
         draft.write_text(job, encoding="utf-8")
         cases = case_text(proposal, draft, job_name)
     if target is None:

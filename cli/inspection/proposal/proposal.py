@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError, InputError, did_you_mean
 from ....windowing.language.tokens import column_text
-from .sample import Sample
 from .times import (
     GRID,
     NICE,
@@ -23,6 +22,7 @@ from .times import (
     OrderFacts,
     RowsInOrder,
     RowTimes,
+    Sample,
     find_times,
     look_at_gaps,
     look_at_order,

@@ -147,7 +147,14 @@ def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
     add_text(svg, 1, 13, words, "faint")
     plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
     add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
-    add(plot, "path", "held", d=held_path(lane, view))
+    held = ""  # the bar of the rows that a state holds of the key
+    if lane.held is not None:
+        per, tall = _WIDE / (view.high - view.low), HEIGHT * 0.6
+        x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
+        if view.tallest:
+            tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT)
+        held = _bar(x, HEIGHT - tall, wide, tall)
+    add(plot, "path", "held", d=held)
     add(plot, "path", "windows", d=bars_path(lane, view))
     add(plot, "path", "picked", d="")
 
@@ -186,16 +193,6 @@ def bars_path(lane: Lane, view: View) -> str:
             tall = np.maximum(lane.sizes / lane.counts / view.tallest * HEIGHT, 1.5)
         tops = HEIGHT - tall
     return "".join(map(_bar, begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist()))
-
-
-def held_path(lane: Lane, view: View) -> str:
-    """Return the bar of the rows that a state holds of a key."""
-    if lane.held is None:
-        return ""
-    per = _WIDE / (view.high - view.low)
-    x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
-    tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT) if view.tallest else HEIGHT * 0.6
-    return _bar(x, HEIGHT - tall, wide, tall)
 
 
 def _bar(x: float, y: float, wide: float, tall: float) -> str:

@@ -63,7 +63,10 @@ def print_rows(request: ShowRequest, messages: Messages) -> None:
     """
     block_pandas()
     rows = rows_at(request.path, unit=request.unit, stage=request.stage, rejects=request.rejects)
-    names = chosen_columns(request.columns, rows.schema.names)
+    for name in request.columns:
+        if name not in rows.schema.names:
+            raise ConfigError(f"--columns: there is no column {name!r}", did_you_mean(name, rows.schema.names))
+    names = list(dict.fromkeys(request.columns)) or list(rows.schema.names)
     where = condition_of(request.where, parse_only(request.only, rows.schema))
     if request.form == "drawing":
         print_bars(rows, where, request.columns, request.head, messages)
@@ -85,14 +88,6 @@ def print_rows(request: ShowRequest, messages: Messages) -> None:
     if layout.left_out:
         left_out = ", ".join(map(shown, layout.left_out))
         messages.note(f"the terminal has no room for {left_out}; --columns says which columns to show")
-
-
-def chosen_columns(given: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the columns that are named, or all. Raises `ConfigError` for one that is not among ``names``."""
-    for name in given:
-        if name not in names:
-            raise ConfigError(f"--columns: there is no column {name!r}", did_you_mean(name, names))
-    return list(dict.fromkeys(given)) or list(names)
 
 
 def _first(tables: Iterator[pa.Table], most: int | None) -> Iterator[pa.Table]:

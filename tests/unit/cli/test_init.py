@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
-from wincli.cli.inspection.proposal import sample
+from wincli.cli.inspection.proposal import times as looks
 from wincli.cli.inspection.proposal.proposal import Proposal, find_session_gap, measure_gap, propose
-from wincli.cli.inspection.proposal.sample import take_sample
-from wincli.cli.inspection.proposal.times import RowsInOrder, in_words
+from wincli.cli.inspection.proposal.times import RowsInOrder, in_words, take_sample
 from wincli.conf.job_file import read_job_file
 from wincli.readers.options import ReadOptions
 
@@ -236,7 +235,7 @@ def test_without_a_file_the_job_is_printed_and_nothing_is_written(tmp_path: Path
 
 
 def test_a_large_input_is_looked_at_in_parts_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "MOST_TEXT", 8_000)
+    monkeypatch.setattr(looks, "MOST_TEXT", 8_000)
     (tmp_path / "in").mkdir()
     for number in range(6):
         (tmp_path / "in" / f"{number}").mkdir()
@@ -246,8 +245,8 @@ def test_a_large_input_is_looked_at_in_parts_and_that_is_said(tmp_path: Path, mo
     assert "in order as they arrive, as far as they were looked at" in ran.out
     assert "window  gap(ms, " in ran.out
     assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
-    monkeypatch.setattr(sample, "MOST_TEXT", 1 << 30)
-    monkeypatch.setattr(sample, "MOST_ROWS", 50)
+    monkeypatch.setattr(looks, "MOST_TEXT", 1 << 30)
+    monkeypatch.setattr(looks, "MOST_ROWS", 50)
     ran = wincli_here("init", "in", "-o", "rows.yaml", cwd=tmp_path)
     assert "48 rows of 1,440: the first of 4 of 6 files" in ran.out
     assert wincli_here("test", "rows.yaml", cwd=tmp_path).code == 0
