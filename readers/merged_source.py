@@ -49,10 +49,6 @@ class SourceRange:
     before: pa.Table | None = None
     expressions: RowExpressions = RowExpressions()  # noqa: RUF009 - frozen
 
-    def read_order(self, split: Split, order: Sequence[str]) -> pa.Table:
-        """Read the order columns of a split, whether the files have them or expressions compute them."""
-        return with_expressions(self.source, self.expressions, order).read(split, order).rows
-
 
 @dataclass(frozen=True, slots=True)
 class MergedSource:
@@ -91,7 +87,11 @@ class MergedSource:
         is_stored = all(name in source_range.source.schema.names for name in order)
         names = list(dict.fromkeys([*columns, *order])) if is_stored else columns
         batch = source_range.source.read(own, names, dictionary)
-        places = batch.rows.select(order) if is_stored else source_range.read_order(own, order)
+        places = (
+            batch.rows.select(order)
+            if is_stored
+            else (with_expressions(source_range.source, source_range.expressions, order).read(own, order).rows)
+        )
         kept = _in_range(source_range, places)
         rows = batch.rows.select(list(columns)).filter(pa.array(kept))
         elsewhere = len(kept) - rows.num_rows
@@ -193,14 +193,11 @@ def count_before(source: Source, bounds: Sequence[pa.Table], split: Split) -> li
 
 
 def _in_range(source_range: SourceRange, order: pa.Table) -> Mask:
-    rows = one_batch(pa.table([_plain(column) for column in order.columns], names=order.column_names))
+    plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in order.columns]
+    rows = one_batch(pa.table(plain, names=order.column_names))
     kept: Mask = np.ones(rows.num_rows, np.bool_)
     if source_range.after is not None:
         kept &= ~sorts_before(rows, source_range.after)
     if source_range.before is not None:
         kept &= sorts_before(rows, source_range.before)
     return kept
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -30,22 +31,24 @@ from .values.types import ColumnType, Named, column_type, unify
 # Partition columns from folder names: each row below ``dt=2026-11-01/kind=a%20b/`` has columns ``dt`` and ``kind``.
 
 
-def folder_columns(
-    files: Sequence[tuple[str, Mapping[str, str | None]]], given: Mapping[str, ColumnType]
-) -> dict[str, pa.Array]:
-    """Return one array for each column, with one value for each file; null where a file has no such folder.
+def _folder_column(
+    name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], given: ColumnType | None
+) -> pa.Array:
+    """Return one value for each file; null where a file has no such folder.
 
-    ``files``: pairs of a file's path and the values of its folders. ``given``: types by column, which win over
-    inference. An inferred column is int64 if all values are whole numbers, date32 if all are ISO dates, else string.
+    ``files``: pairs of a file's path and the values of its folders. ``given``: the type, which wins over inference. An
+    inferred column is int64 if all values are whole numbers, date32 if all are ISO dates, else string.
     Raises `InputError` naming the file whose value is not of the given type.
     """
-    names = list(dict.fromkeys(name for _, values in files for name in values))
-    return {name: _typed(name, files, given.get(name)) for name in names}
-
-
-def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], given: ColumnType | None) -> pa.Array:
     texts = pa.array([values.get(name) for _, values in files], pa.string())
-    kind = given or ColumnType(_inferred(texts))
+    kind = given or ColumnType(pa.string())
+    known = texts.drop_null()
+    if given is None and len(known) and pc.all(pc.match_substring_regex(known, r"^-?\d{1,18}$")).as_py():
+        kind = ColumnType(pa.int64())
+    elif given is None and len(known):
+        with suppress(pa.ArrowInvalid):
+            pc.cast(known, pa.date32())
+            kind = ColumnType(pa.date32())
     written = texts
     if pa.types.is_timestamp(kind.type) and kind.type.tz is not None and kind.format is None:
         # Instants with a zone: Hive and Spark write none in names of folders, and wincli writes UTC.
@@ -59,17 +62,6 @@ def _typed(name: str, files: Sequence[tuple[str, Mapping[str, str | None]]], giv
             f"{files[at][0]}: folder {name}={texts[at].as_py()} is not {words}", f"check {name} in --schema"
         )
     return column.combine_chunks()
-
-
-def _inferred(texts: pa.Array) -> pa.DataType:
-    known = texts.drop_null()
-    if len(known) and pc.all(pc.match_substring_regex(known, r"^-?\d{1,18}$")).as_py():
-        return pa.int64()
-    try:
-        pc.cast(known, pa.date32())
-    except pa.ArrowInvalid:
-        return pa.string()
-    return pa.date32() if len(known) else pa.string()
 
 
 _SCANNED_HERE = 4 << 20  # bytes: this process scans so little text faster than a task starts
@@ -104,11 +96,23 @@ def open_source(
     files = order_files(listing, options.file_order)
     if not files.files:
         raise InputError(f"{paths[0]} is a result without part files", "write the result again")
-    files = _with_stdin(files, options.stdin)
+    if options.stdin is not None:  # messages and results call the file that holds what came on stdin ``stdin``
+        own = (replace(file, place=replace(file.place, shown="stdin"), below="stdin") for file in files.files)
+        files = replace(files, files=value_table(ListedFile, own))
     _check_tables(paths, listing.tables, options)
-    form = INTERMEDIATE if _is_of_tables(files.files, listing.tables) else _format(files.files, options)
-    given = {name: ColumnType(kind) for name, kind in _recorded_types(files, form).items()}
-    given |= _types_of_tables(listing.tables)
+    of_tables = {file.path for table in listing.tables for file in table.files}
+    is_of_tables = bool(listing.tables) and all(file.place.path in of_tables for file in files.files)
+    form = INTERMEDIATE if is_of_tables else _format(files.files, options)
+    # From manifests come the types that files do not have themselves: in a format without types, or of folders.
+    taken: Collection[str] = files.types
+    if FORMATS[form].keeps_types:
+        taken = {name for below in files.files.texts("below") for name in folder_values(below)}
+    given = {name: ColumnType(kind) for name, kind in files.types.items() if name in taken}
+    # Those on which all tables with a column agree; others become one as those of files do.
+    every: dict[str, set[pa.DataType]] = {}
+    for field in (field for table in listing.tables for field in table.schema):
+        every.setdefault(field.name, set()).add(field.type)
+    given |= {name: ColumnType(kinds.pop()) for name, kinds in every.items() if len(kinds) == 1}
     given |= {name: column_type(text) for name, text in options.schema}
     is_small = files.files.numbers("size").sum() <= _SCANNED_HERE
     reader, plan = _plan_input(form)(files.files, options, given, LocalExecutor() if is_small else executor)
@@ -116,8 +120,8 @@ def open_source(
     if not FORMATS[form].is_text:
         _check_counts(files.files, plan.schemas, given)
     _check_rows(files, plan)
-    own = [(table.shown, table.in_files) for table in listing.tables]
-    source = _source(files, reader, plan, given, options, own, known, named)
+    layouts = [(table.shown, table.in_files) for table in listing.tables]
+    source = _source(files, reader, plan, given, options, layouts, known, named)
     return replace(source, skipped=listing.skipped)
 
 
@@ -141,22 +145,6 @@ def open_result(folder: Located, parts: Sequence[Part], stream: StreamInfo, spli
     return _source(files, reader, plan, {}, options)
 
 
-def _recorded_types(files: Files, form: Format) -> Mapping[str, pa.DataType]:
-    """Return the types from manifests that files do not have themselves: in a format without types, or of folders."""
-    if not FORMATS[form].keeps_types:
-        return files.types
-    folders = {name for below in files.files.texts("below") for name in folder_values(below)}
-    return {name: kind for name, kind in files.types.items() if name in folders}
-
-
-def _types_of_tables(tables: Sequence[TableVersion]) -> dict[str, ColumnType]:
-    """Return the types on which all tables with a column agree; others become one as those of files do."""
-    every: dict[str, set[pa.DataType]] = {}
-    for field in (field for table in tables for field in table.schema):
-        every.setdefault(field.name, set()).add(field.type)
-    return {name: ColumnType(kinds.pop()) for name, kinds in every.items() if len(kinds) == 1}
-
-
 def _check_rows(files: Files, plan: SplitPlan) -> None:
     if not files.rows or plan.is_cut:
         return
@@ -167,14 +155,6 @@ def _check_rows(files: Files, plan: SplitPlan) -> None:
         if (recorded := files.rows.get(place.path, rows)) != rows:
             what = f"rows of {place.shown}: {rows:,}, and the manifest of that result says {recorded:,}"
             raise DamagedError(what, "write the result again")
-
-
-def _with_stdin(files: Files, stdin: str | None) -> Files:
-    """Return the files; where they hold what came on stdin, messages and results call the file ``stdin``."""
-    if stdin is None:
-        return files
-    named = (replace(file, place=replace(file.place, shown="stdin"), below="stdin") for file in files.files)
-    return replace(files, files=value_table(ListedFile, named))
 
 
 def _format(files: ValueTable[ListedFile], options: ReadOptions) -> Format:
@@ -218,11 +198,6 @@ def _check_tables(paths: Sequence[str], tables: Sequence[TableVersion], options:
         )
 
 
-def _is_of_tables(files: Sequence[ListedFile], tables: Sequence[TableVersion]) -> bool:
-    known = {file.path for table in tables for file in table.files}
-    return bool(tables) and all(file.place.path in known for file in files)
-
-
 def _plan_input(form: Format) -> PlanInput:
     plan: PlanInput = load(FORMATS[form].reader).plan_input  # numba loads only for text
     return plan
@@ -241,7 +216,9 @@ def _source(
     """Return the source. ``tables``: the columns of each table among the inputs, which its files need not all have."""
     found, places = files.files, files.files.column("place")
     shown, first = places.texts("shown"), files.files[0].place.shown
-    own = [*tables, *((shown[at], layout) for at, layout in _first_of_each(plan.schemas))]
+    codes, firsts = np.unique(plan.schemas.codes, return_index=True)
+    in_order = sorted(zip(firsts.tolist(), codes.tolist(), strict=True))
+    own = [*tables, *((shown[at], plan.schemas.distinct[code]) for at, code in in_order)]
     declared = pa.schema([(name, kind.type) for name, kind in given.items() if name in files.types])
     own.append((first, declared))  # gives an empty result its types, also in CSV and JSON Lines
     before = unify((), {}, known).schema
@@ -251,15 +228,19 @@ def _source(
     of_folders = unify([(first, folders)], fixed, known).schema
     fixed |= {name: of_folders.field(name).type for name in constants}  # a folder's value wins over a column of files
     there = dict.fromkeys([*(name for _, layout in own for name in layout.names), *folders.names])
-    _check_named([name for name, _ in options.schema], list(there), {*named, *before.names})
-    lacking = pa.schema([(name, given[name].type) for name, _ in options.schema if name not in there])
+    declared_names = [name for name, _ in options.schema if name not in there]
+    for name in declared_names if there else ():
+        if name not in named and name not in before.names:  # no file has it and nobody wants it: a typing error
+            raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, list(there)))
+    lacking = pa.schema([(name, given[name].type) for name in declared_names])
     unified = unify([*own, (first, folders), ("--schema", lacking)], fixed, known, is_text=not reader.columnar)
     schema = unified.schema
     is_bare = not any(layout.names for _, layout in own) and not found.numbers("size").sum()
     lacks = any(name not in schema.names and name.partition(".")[0] not in schema.names for name in named)
     if not schema.names or (is_bare and lacks):
+        who = f"{first} has" if len(found) == 1 else f"{first} and the {len(found) - 1} files after it have"
         raise NoColumnError(
-            f"{_all_of(found)} no column",
+            f"{who} no column",
             "is the input empty, or of another format? --schema says which columns an empty input has, as in "
             "--schema 'ts:timestamp,user:string'",
         )
@@ -270,7 +251,7 @@ def _source(
         files.stream,
         reader,
         places,
-        _layouts(plan.schemas),
+        SharedValues(tuple(tuple(schema.names) for schema in plan.schemas.distinct), plan.schemas.codes),
         constants,
         {name: kind.format for name, kind in given.items() if kind.format is not None},
         {name: split for name, split in plan.text_at.items() if name not in constants},
@@ -281,17 +262,6 @@ def _source(
     )
 
 
-def _first_of_each(schemas: SharedValues) -> Iterator[tuple[int, pa.Schema]]:
-    codes, firsts = np.unique(schemas.codes, return_index=True)
-    for at, code in sorted(zip(firsts.tolist(), codes.tolist(), strict=True)):
-        yield at, schemas.distinct[code]
-
-
-def _layouts(schemas: SharedValues) -> SharedValues:
-    """Return the names of the columns of each file; files with equal columns share one schema, and one tuple."""
-    return SharedValues(tuple(tuple(schema.names) for schema in schemas.distinct), schemas.codes)
-
-
 def _constants(files: Files, given: Mapping[str, ColumnType], before: pa.Schema) -> dict[str, pa.Array]:
     """Return, by column, one value for each file: from its folder names, or the ordinal of its result folder.
 
@@ -299,18 +269,15 @@ def _constants(files: Files, given: Mapping[str, ColumnType], before: pa.Schema)
     """
     below, shown = files.files.texts("below"), files.files.column("place").texts("shown")
     has_values = any("=" in path for path in below)
-    columns = folder_columns(list(zip(shown, map(folder_values, below), strict=True)), given) if has_values else {}
+    each = list(zip(shown, map(folder_values, below), strict=True)) if has_values else []
+    names = dict.fromkeys(name for _, values in each for name in values)
+    columns = {name: _folder_column(name, each, given.get(name)) for name in names}
     for name, column in columns.items():
         if name in before.names and column.null_count == len(column):
             columns[name] = pa.nulls(len(column), before.field(name).type)
     if files.ordinals is not None:
         columns[STREAM_COLUMN] = pa.array(files.ordinals, pa.int64())
     return columns
-
-
-def _all_of(found: Sequence[ListedFile]) -> str:
-    shown = found[0].place.shown
-    return f"{shown} has" if len(found) == 1 else f"{shown} and the {len(found) - 1} files after it have"
 
 
 def _check_counts(found: Sequence[ListedFile], layouts: Sequence[pa.Schema], given: Mapping[str, ColumnType]) -> None:
@@ -325,10 +292,3 @@ def _check_counts(found: Sequence[ListedFile], layouts: Sequence[pa.Schema], giv
                     f'say what it counts, with --schema "{name}:timestamp(unix)" for seconds since 1970, or (unix_ms), '
                     "(unix_us), (unix_ns)",
                 )
-
-
-def _check_named(declared: Sequence[str], there: Sequence[str], wanted: Set[str]) -> None:
-    """Raise `ConfigError` where the options declare a column that no file has and nobody wants: a typing error."""
-    for name in declared:
-        if there and name not in there and name not in wanted:
-            raise ConfigError(f"the schema names column {name!r}, which no file has", did_you_mean(name, there))

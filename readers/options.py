@@ -40,6 +40,7 @@ _ELSEWHERE = {
 """The names of types in other tools."""
 WITH_FORMAT = ("date", "timestamp", "timestamp_ns", "timestamptz")
 MAX_PRECISION = 38
+_QUOTED, _PLAIN = re.compile(r'\s*"((?:[^"]|"")*)"\s*:\s*'), re.compile(r"\s*([^:,]*?)\s*:\s*")
 _EXAMPLE = "for example timestamp(%d/%m/%y %H:%M), or timestamp(unix) for seconds since 1970"
 _REMEDIES = {
     "date": "put date and time into one column, and read it with one format, such as timestamp(%Y-%m-%d %H:%M:%S)",
@@ -78,22 +79,6 @@ class ReadOptions:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One ``name:type`` of a schema text.
-
-    ``name``: the column name, without quotes.
-    ``type``: the type as the user wrote it, without blanks around it.
-    ``at``: the offset in the text at which the type begins.
-    ``next``: the offset behind the type: of the comma after it, or the end of the text.
-    """
-
-    name: str
-    type: str
-    at: int
-    next: int
-
-
 def parse_schema(text: str) -> SchemaTypes:
     """Parse a schema such as ``"ts:timestamp(%d/%m/%y %H:%M), amount:decimal(10,2)"`` to names and canonical types.
 
@@ -102,29 +87,22 @@ def parse_schema(text: str) -> SchemaTypes:
     found: dict[str, str] = {}
     at = 0
     while at < len(text):
-        entry = _entry(text, at)
-        if entry.name in found:
-            raise SpecError(f"column {entry.name!r} is given twice", text, Span(at, entry.next))
-        found[entry.name] = _canonical(text, entry)
-        at = entry.next + 1
+        quoted = _QUOTED.match(text, at)
+        match = quoted or _PLAIN.match(text, at)
+        if match is None or not match[1]:
+            end = text.find(",", at)
+            span = Span(at, len(text) if end < 0 else end)
+            raise SpecError("this is not name:type", text, span, "for example ts:timestamp,amount:float")
+        name = match[1].replace('""', '"') if quoted else match[1]
+        begin = match.end()
+        stop = _type_end(text, begin)
+        if name in found:
+            raise SpecError(f"column {name!r} is given twice", text, Span(at, stop))
+        found[name] = _canonical(text, text[begin:stop].rstrip(), begin)
+        at = stop + 1
     if not found or text.rstrip().endswith(","):
         raise SpecError("a column is missing here", text, Span(len(text), len(text)), "write name:type")
     return tuple(found.items())
-
-
-def _entry(text: str, start: int) -> _Entry:
-    quoted = re.compile(r'\s*"((?:[^"]|"")*)"\s*:').match(text, start)
-    plain = re.compile(r"\s*([^:,]*?)\s*:").match(text, start)
-    match = quoted or plain
-    if match is None or not match[1]:
-        end = text.find(",", start)
-        span = Span(start, len(text) if end < 0 else end)
-        raise SpecError("this is not name:type", text, span, "for example ts:timestamp,amount:float")
-    name = match[1].replace('""', '"') if quoted else match[1]
-    at = match.end()
-    at += len(text[at:]) - len(text[at:].lstrip())
-    stop = _type_end(text, at)
-    return _Entry(name, text[at:stop].rstrip(), at, stop)
 
 
 def _type_end(text: str, at: int) -> int:
@@ -138,16 +116,17 @@ def _type_end(text: str, at: int) -> int:
     return closing.end()
 
 
-def _canonical(text: str, entry: _Entry) -> str:
-    word, paren, rest = entry.type.partition("(")
+def _canonical(text: str, written: str, begin: int) -> str:
+    """Return the canonical form of a type as it is written; ``begin``: its offset in the text."""
+    word, paren, rest = written.partition("(")
     argument = rest[:-1]
     name = TYPE_NAMES.get(word.strip().lower())
     if name is None:
-        span = Span(entry.at, max(entry.at + 1, entry.at + len(word)))
+        span = Span(begin, max(begin + 1, begin + len(word)))
         elsewhere = _ELSEWHERE.get(word.strip().lower())
         do = f"here it is called {elsewhere}" if elsewhere else did_you_mean(word, TYPE_NAMES)
         raise SpecError(f"unknown type {word.strip()!r}", text, span, do)
-    at = entry.at + len(word) + 1
+    at = begin + len(word) + 1
     if name == "decimal":
         match = re.fullmatch(r"\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?", argument)
         precision, scale = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
@@ -155,7 +134,7 @@ def _canonical(text: str, entry: _Entry) -> str:
             raise SpecError(
                 "this decimal has no right precision and scale",
                 text,
-                Span(entry.at, entry.at + len(entry.type)),
+                Span(begin, begin + len(written)),
                 "for example decimal(10,2), at most 38 digits",
             )
         return f"decimal({precision},{scale})"
@@ -165,10 +144,11 @@ def _canonical(text: str, entry: _Entry) -> str:
         raise SpecError(f"{word} takes nothing in ( )", text, Span(at - 1, at + len(argument) + 1))
     if name != "date" and (unit := argument.strip().lower()) in UNIX:
         return f"{name}({unit})"
-    return f"{name}({_checked_format(text, argument, at)})"
+    _check_format(text, argument, at)
+    return f"{name}({argument})"
 
 
-def _checked_format(text: str, layout: str, at: int) -> str:
+def _check_format(text: str, layout: str, at: int) -> None:
     try:
         lacks = missing_part(compile_format(layout))
     except FormatError as error:
@@ -178,14 +158,6 @@ def _checked_format(text: str, layout: str, at: int) -> str:
     if not layout.strip():
         raise SpecError("an empty format", text, Span(at - 1, at + 1), _EXAMPLE)
     if lacks is not None:
-        raise SpecError(
-            _lacking(*lacks),
-            text,
-            Span(at, at + len(layout)),
-            _REMEDIES.get(lacks[0], _EXAMPLE) if lacks[1] else _EXAMPLE,
-        )
-    return layout
-
-
-def _lacking(part: str, finer: str) -> str:
-    return f"this format reads a {finer} without a {part}" if finer else "this format reads no date"
+        part, finer = lacks
+        what = f"this format reads a {finer} without a {part}" if finer else "this format reads no date"
+        raise SpecError(what, text, Span(at, at + len(layout)), _REMEDIES.get(part, _EXAMPLE) if finer else _EXAMPLE)

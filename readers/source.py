@@ -140,18 +140,16 @@ class FileSource:
         sorts = _sorts(batch.rows[column])
         odd = sorts == _OTHER
         if not odd.any():
-            first = self._first_sort(split.file, column)
+            pieces = (part for own in self.splits if own.file == split.file for part in self.pieces_of(own, _HEAD))
+            found = (_sorts(self.read(part, [column]).rows[column]) for part in pieces if part.rows)
+            known = (each[each != _EMPTY] for each in found)
+            first = next((int(each[0]) for each in known if len(each)), _EMPTY)
             odd = (sorts != _EMPTY) & (sorts != first)
         if not odd.any():
             return None
         at = int(odd.argmax())
         line = int(self.line_numbers(split, batch.pos[at : at + 1])[0])
         return f"{self.files[split.file].path} has {batch.rows[column][at].as_py()!r} at line {line}"
-
-    def _first_sort(self, file: int, column: str) -> int:
-        pieces = (part for split in self.splits if split.file == file for part in self.pieces_of(split, _HEAD))
-        found = (_sorts(self.read(part, [column]).rows[column]) for part in pieces if part.rows)
-        return next((int(sorts[sorts != _EMPTY][0]) for sorts in found if (sorts != _EMPTY).any()), _EMPTY)
 
     def _is_cut(self, split: Split) -> bool:
         return self.whole is not None and split.index == self.whole.index
@@ -174,7 +172,11 @@ class FileSource:
                 column = pa.chunked_array([pa.nulls(rows, kind)])
             knows = self.columnar and name in found.table.column_names  # the reader has already decided on a dictionary
             is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
-            shaped.append(column if is_left else _encoded(column, kind))
+            if not is_left:
+                wanted = pa.dictionary(pa.int32(), kind)
+                column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+                column = (column if column.type == wanted else column.cast(wanted)).unify_dictionaries()
+            shaped.append(column)
         return pa.table(shaped, names=list(columns))
 
 
@@ -191,12 +193,3 @@ def _sorts(texts: pa.ChunkedArray) -> npt.NDArray[np.int8]:
         times, bad = convert(pc.replace_substring_regex(like, r"(\.\d{6})\d+", r"\1"), ColumnType(kind))
         sorts[np.array(times.is_valid()) if bad is None else np.array(times.is_valid()) & ~bad] = sort
     return sorts
-
-
-def _encoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    wanted = pa.dictionary(pa.int32(), kind)
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    if column.type != wanted:
-        column = column.cast(wanted)
-    return column.unify_dictionaries()

@@ -67,10 +67,15 @@ def layouts_of(text: str) -> list[str]:
     (['[%d/%b/%Y:%H:%M:%S %z]'], ['%H:%M:%S'], [])
     """
     text = _MONTH.sub("%b", _WEEKDAY.sub("%a", text.replace("%", "%%"), count=1), count=1)
-    found = [_with_clock(each) for each in _dated(text)]
-    return [
-        each for each in found if "%" in each and not _FOREIGN.search(re.sub(r" (?:UTC|GMT)(?![A-Za-z])", "", each))
-    ]
+    found = []
+    for each in _dated(text):
+        layout = _CLOCK.sub(_clock, each, count=1)
+        if "%d" in layout and "%H" not in layout:
+            layout = _CLOCK_IN_POINTS.sub(lambda m: "%H.%M.%S" + (f"{m[1][0]}%f" if m[1] else ""), layout, count=1)
+        layout = _ZONE.sub(r"\1%z", layout, count=1)
+        if "%" in layout and not _FOREIGN.search(re.sub(r" (?:UTC|GMT)(?![A-Za-z])", "", layout)):
+            found.append(layout)
+    return found
 
 
 def _dated(text: str) -> list[str]:
@@ -87,13 +92,6 @@ def _dated(text: str) -> list[str]:
         if pattern.search(text):
             return [pattern.sub(form, text, count=1) for form in forms]
     return [text]
-
-
-def _with_clock(text: str) -> str:
-    text = _CLOCK.sub(_clock, text, count=1)
-    if "%d" in text and "%H" not in text:
-        text = _CLOCK_IN_POINTS.sub(lambda m: "%H.%M.%S" + (f"{m[1][0]}%f" if m[1] else ""), text, count=1)
-    return _ZONE.sub(r"\1%z", text, count=1)
 
 
 def _clock(found: re.Match[str]) -> str:
@@ -223,19 +221,17 @@ def time_guesses(source: Source, names: Sequence[str]) -> Iterator[Guess]:
 def _sampled(column: pa.ChunkedArray) -> pa.StringArray:
     known = column.drop_null()
     at = np.unique(np.linspace(0, len(known) - 1, min(_SAMPLED, len(known))).astype(np.int64))
-    texts = _texts(known.take(pa.array(at))).combine_chunks()
+    values = known.take(pa.array(at)).combine_chunks()
+    if pa.types.is_floating(values.type):  # Arrow would write 1.7e+12
+        numbers = values.cast(pa.float64()).to_pylist()
+        texts = pa.array([np.format_float_positional(number, trim="-") for number in numbers], pa.string())
+    else:
+        texts = values.cast(pa.string())
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:  # bytes that are not UTF-8 are no time
         return texts[:0]
     return texts.filter(pc.not_equal(pc.utf8_trim_whitespace(texts), ""))
-
-
-def _texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_floating(values.type):
-        return values.cast(pa.string())
-    numbers = values.cast(pa.float64()).to_pylist()  # Arrow would write 1.7e+12
-    return pa.chunked_array([[np.format_float_positional(number, trim="-") for number in numbers]], pa.string())
 
 
 def _guess(name: str, texts: pa.StringArray) -> Guess | None:
@@ -244,7 +240,8 @@ def _guess(name: str, texts: pa.StringArray) -> Guess | None:
     naive, zoned = _read_by("timestamp_ns", texts), _read_by("timestamptz", texts)
     if naive.any() and zoned.any() and (naive | zoned).sum() >= ENOUGH * len(texts):
         return Guess(name, texts[int(naive.argmax())].as_py(), (), "zone")
-    layouts = list(dict.fromkeys(layout for text in _some(texts) for layout in layouts_of(text)))
+    some = sorted({0, len(texts) // 3, len(texts) // 2, len(texts) - 1})
+    layouts = list(dict.fromkeys(layout for at in some for layout in layouts_of(texts[at].as_py())))
     lacks = [missing_part(compile_format(layout)) for layout in layouts]
     whole = [layout for layout, lack in zip(layouts, lacks, strict=True) if lack is None and _is_sayable(layout)]
     found = _readable(texts, (("date",), ("timestamp", "timestamp_ns"), ("timestamptz",), *map(_types, whole)))
@@ -261,10 +258,6 @@ def _is_sayable(layout: str) -> bool:
         return parse_schema(f"x:timestamp({layout}), y:int")[0] == ("x", f"timestamp({layout})")
     except SpecError:
         return False
-
-
-def _some(texts: pa.StringArray) -> list[str]:
-    return [texts[at].as_py() for at in sorted({0, len(texts) // 3, len(texts) // 2, len(texts) - 1})]
 
 
 def _types(layout: str) -> tuple[str, ...]:

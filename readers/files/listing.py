@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePosixPath
@@ -25,7 +26,7 @@ from ...windowing.support.file_systems import FILE, FOLDER, LONGEST_BEGUN, file_
 from ...windowing.support.formats import SUFFIXES
 from ...windowing.support.redaction import redacted_path
 from ...windowing.support.value_table import ValueTable, text_column, value_table
-from ...windowing.tables.address import TablePath, TableVersion, folder_path, split_path, table_version
+from ...windowing.tables.address import TableVersion, folder_path, split_path, table_version
 from .file import Located, input_errors, store_errors
 from .walk import (
     LEADS_NOWHERE,
@@ -49,7 +50,14 @@ from .walk import (
 def without_begun(spots: ValueTable[Spot]) -> ValueTable[Spot]:
     """Return the files of an input but those of outputs that hold no result yet. Raises `InputError`."""
     manifests = spots.take(np.flatnonzero(are_manifests(spots)))
-    begun = tuple(spot.place.path.removesuffix(MANIFEST) for spot in manifests if _is_begun(spot))
+    begun: tuple[str, ...] = ()
+    for spot in manifests:
+        if spot.entry.size > LONGEST_BEGUN:  # only few are so short that they are read
+            continue
+        with input_errors(spot.place.shown), spot.place.open_stream() as file:
+            text = file.read()
+        with suppress(ValueError):
+            begun += (spot.place.path.removesuffix(MANIFEST),) if is_begun(read_object(text)) else ()
     if not begun:
         return spots
     paths = spots.column("place").texts("path")
@@ -62,18 +70,6 @@ def are_manifests(spots: ValueTable[Spot]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _is_begun(spot: Spot) -> bool:
-    """Whether a manifest says that there is no result yet; only few are so short that they are read."""
-    if spot.entry.size > LONGEST_BEGUN:
-        return False
-    with input_errors(spot.place.shown), spot.place.open_stream() as file:
-        text = file.read()
-    try:
-        return is_begun(read_object(text))
-    except ValueError:
-        return False
-
-
 # Tables as inputs: the files of one version, with their partitions as folders, and the manifests of results in them.
 #
 # A result of wincli in a table has files ``part-00000-TOKEN.parquet``, and ``_wincli/manifest-TOKEN.json`` in the
@@ -82,11 +78,6 @@ def _is_begun(spot: Spot) -> bool:
 
 
 _TOKEN = re.compile(r"-([0-9a-f]{12})\.parquet$")
-
-
-def is_data_file(path: str) -> bool:
-    """Whether the name of a path is that of a data file, so that it need not be looked at for a table."""
-    return PurePosixPath(path.lower()).suffix in SUFFIXES
 
 
 def files_of(path: str, table: TableVersion) -> list[ListedFile]:
@@ -101,16 +92,6 @@ def files_of(path: str, table: TableVersion) -> list[ListedFile]:
     return found
 
 
-def root_of(table: TableVersion) -> Located:
-    """Return the location of a table."""
-    return Located(table.fs, table.root, table.shown)
-
-
-def virtual_paths(tables: Iterable[TableVersion]) -> dict[str, str]:
-    """Return the path of each file of tables as it would be if each partition were a folder."""
-    return {file.path: f"{table.root}/{file.below}" for table in tables for file in table.files}
-
-
 def manifests_of(path: str, table: TableVersion) -> list[ListedFile]:
     """Return the manifests of all results in a table, relative to the path; none where a file is of no result."""
     at = split_path(path)
@@ -120,29 +101,26 @@ def manifests_of(path: str, table: TableVersion) -> list[ListedFile]:
         if found is None:
             return []
         tokens.setdefault(found[1], file.path)
-    places = {token: _places(table.root, token, path) for token, path in tokens.items()}
+    places: dict[str, list[str]] = {}
+    for token, part in tokens.items():  # in the folder of a part, or one above it
+        folders = [part.rpartition("/")[0]]
+        while folders[-1] != table.root and folders[-1].startswith(f"{table.root}/"):
+            folders.append(folders[-1].rpartition("/")[0])
+        places[token] = [f"{folder}/{MANIFEST.removesuffix('.json')}-{token}.json" for folder in folders]
     infos = table.fs.get_file_info([path for paths in places.values() for path in paths])
     there = {info.path: info for info in infos if info.type == fs.FileType.File}
     chosen = {token: next((path for path in paths if path in there), None) for token, paths in places.items()}
     if None in chosen.values():
         return []
-    return [_manifest(there[path], table, at) for path in filter(None, chosen.values())]
-
-
-def _places(root: str, token: str, part: str) -> list[str]:
-    """Return where the manifest of a result may be that has a part: in the folder of the part, or one above it."""
-    folders = [part.rpartition("/")[0]]
-    while folders[-1] != root and folders[-1].startswith(f"{root}/"):
-        folders.append(folders[-1].rpartition("/")[0])
-    return [f"{folder}/{MANIFEST.removesuffix('.json')}-{token}.json" for folder in folders]
-
-
-def _manifest(info: fs.FileInfo, table: TableVersion, at: TablePath) -> ListedFile:
-    folder = info.path.rpartition("/_wincli/")[0]
     inner = f"{table.root}/{at.below}" if at.below else table.root
-    below = f"{folder.removeprefix(inner).lstrip('/')}/{MANIFEST}".lstrip("/")
-    shown = f"{table.shown}{folder.removeprefix(table.root)}/{MANIFEST}"
-    return ListedFile(Located(table.fs, info.path, shown), info.size, iso_time(info.mtime_ns), below)
+    manifests = []
+    for info in (there[path] for path in filter(None, chosen.values())):
+        folder = info.path.rpartition("/_wincli/")[0]
+        below = f"{folder.removeprefix(inner).lstrip('/')}/{MANIFEST}".lstrip("/")
+        shown = f"{table.shown}{folder.removeprefix(table.root)}/{MANIFEST}"
+        place = Located(table.fs, info.path, shown)
+        manifests.append(ListedFile(place, info.size, iso_time(info.mtime_ns), below))
+    return manifests
 
 
 T = TypeVar("T")
@@ -182,21 +160,30 @@ def list_files(
     """
     for path in paths:
         _reach(path)
-    tables = {path: table for path in paths if not is_data_file(path) and (table := table_version(path, version))}
+    # The name of a data file need not be looked at for a table.
+    others = [path for path in paths if PurePosixPath(path.lower()).suffix not in SUFFIXES]
+    tables = {path: table for path in others if (table := table_version(path, version))}
     odd: dict[str, str] = {}
     found = (_good_spots(path, skip_unreadable, odd) for path in paths if path not in tables)
     good = value_table(Spot, chain.from_iterable(found))
     of_bases = {base: table for base in bases if (good or tables) and (table := table_version(base, version))}
-    roots = [root_of(of_bases[base]) if base in of_bases else _root(base) for base in bases]
-    virtual = virtual_paths([*tables.values(), *of_bases.values()])
+    every = (*tables.values(), *of_bases.values())
+    roots = [Located(at.fs, at.root, at.shown) if (at := of_bases.get(base)) else _root(base) for base in bases]
+    # The path of each file of a table as it would be if each partition were a folder.
+    virtual = {file.path: f"{table.root}/{file.below}" for table in every for file in table.files}
     spots = without_begun(_distinct_files(good))
     if good and not spots:
         what = f"{printable(redacted_path(paths[0]))} holds no result yet: a run writes there, or has ended on the way"
         raise NoFilesError(what, "wait for it, or run it again")
     is_manifest = are_manifests(spots)
-    files, manifests = (
-        _listed_files(spots if each.all() else spots.take(np.flatnonzero(each))) for each in (~is_manifest, is_manifest)
-    )
+    listed = []
+    for each in (~is_manifest, is_manifest):
+        some = spots if each.all() else spots.take(np.flatnonzero(each))
+        entry = some.column("entry")
+        times = text_column(map(iso_time, entry.column("mtime_ns").to_pylist()))
+        columns = (some.column("place"), entry.column("size"), times, some.column("below"))
+        listed.append(ValueTable(ListedFile, columns))
+    files, manifests = listed
     for path, table in tables.items():
         if not table.files:
             what = f"{printable(path)} has no rows in version {table.version} of the table"
@@ -207,7 +194,7 @@ def list_files(
         _relative_to_bases(_by_path(files), roots, virtual),
         tuple(_relative_to_bases(_by_path(manifests), roots, virtual)),
         (*odd.values(),),
-        (*tables.values(), *of_bases.values()),
+        every,
     )
 
 
@@ -289,7 +276,11 @@ def _distinct_files(spots: ValueTable[Spot]) -> ValueTable[Spot]:
     """
     paths = spots.column("place").column("path")
     spots = _sorted(spots, [spots.column("by_link"), pc.not_equal(paths, spots.column("real")), paths])
-    codes = _addresses(spots).dictionary_encode().indices.to_numpy()
+    addresses, systems = spots.column("real"), spots.column("place").column("fs")
+    if not all(isinstance(system, fs.LocalFileSystem) for system in systems.distinct):
+        heads = ["" if isinstance(system, fs.LocalFileSystem) else f"{system.type_name}:" for system in systems]
+        addresses = text_column(head + real for head, real in zip(heads, spots.texts("real"), strict=True))
+    codes = addresses.dictionary_encode().indices.to_numpy()
     firsts = np.unique(codes, return_index=True)[1]
     if len(firsts) < len(codes):
         for at in np.delete(np.arange(len(codes)), firsts):
@@ -299,14 +290,6 @@ def _distinct_files(spots: ValueTable[Spot]) -> ValueTable[Spot]:
         spots = spots.take(np.sort(firsts))
     _refuse_twins(spots)
     return _sorted(spots, [spots.column("place").column("path")])
-
-
-def _addresses(spots: ValueTable[Spot]) -> pa.Array:
-    systems = spots.column("place").column("fs")
-    if all(isinstance(system, fs.LocalFileSystem) for system in systems.distinct):
-        return spots.column("real")
-    heads = ["" if isinstance(system, fs.LocalFileSystem) else f"{system.type_name}:" for system in systems]
-    return text_column(head + real for head, real in zip(heads, spots.texts("real"), strict=True))
 
 
 def _refuse_twins(spots: ValueTable[Spot]) -> None:
@@ -329,17 +312,17 @@ def _refuse_twins(spots: ValueTable[Spot]) -> None:
 def _relative_to_bases(
     files: ValueTable[ListedFile], bases: Sequence[Located], virtual: Mapping[str, str]
 ) -> ValueTable[ListedFile]:
-    """Return files relative to the bases that hold them. ``virtual``: as `virtual_paths` returns them."""
-    return value_table(ListedFile, (_relative_to_base(file, bases, virtual) for file in files)) if bases else files
+    """Return files relative to the bases that hold them. ``virtual``: by path, where a file seems to be."""
 
+    def relative(found: ListedFile) -> ListedFile:
+        path = virtual.get(found.place.path, found.place.path)
+        for base in bases:
+            head = f"{base.path.rstrip('/')}/"
+            if path.startswith(head) and base.fs.equals(found.place.fs):
+                return replace(found, below=path.removeprefix(head))
+        return found
 
-def _relative_to_base(found: ListedFile, bases: Sequence[Located], virtual: Mapping[str, str]) -> ListedFile:
-    path = virtual.get(found.place.path, found.place.path)
-    for base in bases:
-        head = f"{base.path.rstrip('/')}/"
-        if path.startswith(head) and base.fs.equals(found.place.fs):
-            return replace(found, below=path.removeprefix(head))
-    return found
+    return value_table(ListedFile, map(relative, files)) if bases else files
 
 
 def _under(path: str) -> Iterator[Spot]:
@@ -374,12 +357,6 @@ def _root(path: str) -> Located:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path} is no address that can be read: {error}", "use a path, file:// or s3://") from error
     return Located(filesystem, inner.rstrip("/") or inner, redacted_path(path))
-
-
-def _listed_files(spots: ValueTable[Spot]) -> ValueTable[ListedFile]:
-    entry = spots.column("entry")
-    times = text_column(map(iso_time, entry.column("mtime_ns").to_pylist()))
-    return ValueTable(ListedFile, (spots.column("place"), entry.column("size"), times, spots.column("below")))
 
 
 def _match_glob(pattern: str) -> Iterator[Spot]:

@@ -114,14 +114,20 @@ def _result(manifest: ListedFile, listed: Mapping[str, ListedFile]) -> Result:
     """
     shown = manifest.place.shown.removesuffix(MANIFEST).rstrip("/")
     folder = manifest.folder
-    content = _content(manifest.place if manifest.place.is_local else replace(manifest.place, size=None))
+    try:
+        content = read_manifest(manifest.place if manifest.place.is_local else replace(manifest.place, size=None))
+    except ValueError as error:
+        raise _unreadable(manifest.place, str(error)) from error
     try:
         parts = [(str(part["name"]), int(part["rows"]), int(part["bytes"])) for part in content["parts"]]
         tails = {str(part["name"]): part.get(TAIL) for part in content["parts"]}
         schema = content.get("schema") or []
         known = {column["name"]: arrow_type(column["type"]) for column in schema}
         types = {name: kind for name, kind in known.items() if kind is not None}
-        stream = _stream(content["stream"])
+        stream, told = None, content["stream"]
+        if told is not None:
+            order, at, own = told["order"], told["at"], told.get("own", OWN)  # manifests of wincli 0.1 lack the last
+            stream = StreamInfo(tuple(map(str, order)), tuple(map(str, at)), tuple(map(str, own)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unreadable(manifest.place, f"{error} is missing or of another form") from error
     by_path = {path: listed[path] for name, _, _ in parts if (path := folder + name) in listed}
@@ -203,19 +209,5 @@ def read_manifest(place: Located) -> dict[str, Any]:
     return unseal(read_object(text))
 
 
-def _content(place: Located) -> dict[str, Any]:
-    try:
-        return read_manifest(place)
-    except ValueError as error:
-        raise _unreadable(place, str(error)) from error
-
-
 def _unreadable(place: Located, reason: str) -> InputError:
     return InputError(f"{place.shown} is no manifest of wincli: {reason}", "write the result again")
-
-
-def _stream(content: Any) -> StreamInfo | None:
-    if content is None:
-        return None
-    own = content.get("own", OWN)  # manifests of wincli 0.1 lack the key
-    return StreamInfo(tuple(map(str, content["order"])), tuple(map(str, content["at"])), tuple(map(str, own)))

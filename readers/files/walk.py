@@ -86,7 +86,19 @@ def entries(place: Located) -> list[Entry]:
             selector = fs.FileSelector(place.path, recursive=False, allow_not_found=True)
             found = [_of_store(info) for info in place.fs.get_file_info(selector)]
         else:
-            found = list(_scanned(place))
+            found = []
+            with os.scandir(place.path) as scan:
+                for each in scan:
+                    is_link = each.is_symlink()
+                    try:
+                        found.append(_of_stat(each.name, each.stat(), is_link=is_link))
+                    except PermissionError:
+                        found.append(Entry(each.name, NOT_ALLOWED, is_link=is_link))
+                    except OSError:
+                        if not is_link:
+                            with input_errors(f"{place.shown.rstrip('/')}/{printable(each.name)}"):
+                                raise
+                        found.append(Entry(each.name, LEADS_NOWHERE, is_link=True))
     return sorted(found, key=lambda entry: entry.name)
 
 
@@ -96,28 +108,6 @@ def all_below(place: Located) -> Iterator[tuple[str, Entry]]:
         infos = place.fs.get_file_info(fs.FileSelector(place.path, recursive=True))
     for info in infos:
         yield info.path[len(place.path) :].lstrip("/"), _of_store(info)
-
-
-def _scanned(place: Located) -> Iterator[Entry]:
-    with os.scandir(place.path) as scan:
-        for found in scan:
-            try:
-                yield _of_name(found)
-            except OSError:
-                with input_errors(f"{place.shown.rstrip('/')}/{printable(found.name)}"):
-                    raise
-
-
-def _of_name(found: os.DirEntry[str]) -> Entry:
-    is_link = found.is_symlink()
-    try:
-        return _of_stat(found.name, found.stat(), is_link=is_link)
-    except PermissionError:
-        return Entry(found.name, NOT_ALLOWED, is_link=is_link)
-    except OSError:
-        if not is_link:
-            raise
-        return Entry(found.name, LEADS_NOWHERE, is_link=True)
 
 
 def _of_stat(name: str, known: os.stat_result, *, is_link: bool) -> Entry:

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from ...windowing.errors import InputError
-from ...windowing.ports import Executor, Split
+from ...windowing.ports import Executor
 from ..files.byte_ranges import (
     MAX_RECORD,
     STEP,
@@ -27,10 +26,10 @@ from ..files.byte_ranges import (
     range_buffers,
     stream_buffers,
 )
-from ..files.file import BadContentError, Located, Stream, has_changed, input_errors
+from ..files.file import BadContentError, Located, Stream
 from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..values.casts import caster, convert
+from ..values.casts import caster
 from ..values.fields import csv_fields, warm
 from ..values.json_fields import is_utf8
 from ..values.kinds import DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, infer, join
@@ -43,10 +42,9 @@ from .split_rows import (
     SplitPlan,
     SplitRows,
     TypeErrors,
-    concatenate_buffers,
+    converted,
     drop_type_errors,
     first_detail,
-    lines_of_rows,
     text_rejects,
 )
 from .text_splits import ScannedRange, TextReader, plan_text_files
@@ -212,18 +210,19 @@ def read_typed(
     if plain is not None:
         return plain, []
     try:
-        raw = _quick(data, dialect, names, want)
+        table = _quick(data, dialect, names, want)
+        raw = {name: table[name] for name in want}
     except pa.ArrowInvalid:
-        raw = _texts(data, dialect, names, want)
-    columns, type_errors = {}, []
+        raw = {}
+        for name in want:
+            try:
+                raw[name] = parse_csv(data, dialect, names, {name: pa.string()}, [name])[name]
+            except pa.ArrowInvalid:
+                raw[name] = parse_csv(data, dialect, names, {name: pa.binary()}, [name])[name]
     for name, kind in want.items():
-        column = raw[name]
-        if pa.types.is_string(column.type) and not is_text(kind.type):
-            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-        columns[name], mask = convert(column, kind)
-        if mask is not None:
-            type_errors.append(TypeErrors(name, kind, column, mask))
-    return pa.table(columns), type_errors
+        if pa.types.is_string(raw[name].type) and not is_text(kind.type):
+            raw[name] = pc.if_else(pc.equal(raw[name], ""), pa.scalar(None, pa.string()), raw[name])
+    return converted(raw, want)
 
 
 def _plain(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table | None:
@@ -251,7 +250,9 @@ def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[st
 
     Raises `pa.ArrowInvalid` where that fails, too.
     """
-    types = {name: _parse_as(kind) for name, kind in want.items()}
+    # As text, where the parser does not know the wanted type or format.
+    as_text = {name for name, kind in want.items() if kind.format is not None or caster(kind.type) is not None}
+    types = {name: pa.string() if name in as_text else kind.type for name, kind in want.items()}
     try:
         return parse_csv(data, dialect, names, types, list(want))
     except pa.ArrowInvalid:
@@ -264,23 +265,6 @@ def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[st
             strings = parse_csv(data, dialect, names, types, texts)
             table = pa.table({name: (strings if name in texts else table)[name] for name in want})
         return table
-
-
-def _parse_as(kind: ColumnType) -> pa.DataType:
-    """Return the type that the parser gets: text where it does not know the wanted type or format."""
-    if kind.format is not None or caster(kind.type) is not None:
-        return pa.string()
-    return kind.type
-
-
-def _texts(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
-    columns = {}
-    for name in want:
-        try:
-            columns[name] = parse_csv(data, dialect, names, {name: pa.string()}, [name])[name]
-        except pa.ArrowInvalid:
-            columns[name] = parse_csv(data, dialect, names, {name: pa.binary()}, [name])[name]
-    return pa.table(columns)
 
 
 _NOTHING = Header((), 0, 0)
@@ -319,20 +303,12 @@ class CsvReader(TextReader):
         tabs = self.delimiter == "," and name.lower().endswith(".tsv")
         return Dialect("\t" if tabs else self.delimiter, self.multiline)
 
-    def scan(self, byte_range: Range) -> ScannedRange | InputError:
-        try:
-            with input_errors(byte_range.place.shown):
-                if byte_range.stop != WHOLE:
-                    return self._scan_range(byte_range)
-                dialect = self.dialect(byte_range.place)
-                with byte_range.place.open_stream() as stream:
-                    header, buffers = _body(stream, dialect)
-                    return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
-        except InputError as error:
-            return error
-
-    def _scan_range(self, byte_range: Range) -> ScannedRange:
+    def scan_range(self, byte_range: Range) -> ScannedRange:
         dialect = self.dialect(byte_range.place)
+        if byte_range.stop == WHOLE:
+            with byte_range.place.open_stream() as stream:
+                header, buffers = _body(stream, dialect)
+                return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
         with byte_range.place.open_file() as file:
             size = file.size()
             if byte_range.start == 0 and size <= byte_range.stop <= STEP:  # so a small file is read once
@@ -360,7 +336,8 @@ class CsvReader(TextReader):
             counts = Tally(counts.rows + more.rows, counts.wrong + more.wrong, counts.lines + more.lines, torn, 0)
             kinds = {name: join(kinds.get(name, NOTHING), kind) for name, kind in found.items()} or kinds
             nbytes += len(data)
-        return _scanned_range(file, place, header, nbytes, counts, kinds)
+        told = counts.rows, counts.wrong, counts.lines, header.lines, nbytes, counts.torn
+        return ScannedRange(file, *place, *told, header.names, kinds)
 
     def _survey(self, data: bytes, dialect: Dialect, names: Sequence[str]) -> tuple[Tally, dict[str, Kind]]:
         wanted = [name for name in names if name not in self.typed]
@@ -376,36 +353,37 @@ class CsvReader(TextReader):
         kinds |= infer_csv(data, dialect, names, unsure) if unsure else {}
         return counts, {name: TEXT if kinds[name] & TEXT else kinds[name] for name in wanted}
 
-    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read columns of a split; rows that do not parse, or have too many or too few fields, become rejects."""
-        if not request.types and not split.place[3]:
-            return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
-        dialect, base, line = self.dialect(place), 0, split.place[2]
-        buffers: list[tuple[int, SplitRows]] = []
-        with input_errors(place.shown):
-            for data in self._buffers(place, split):
-                split_rows, rows = _read_buffer(data, split.place[3] > 0, line, dialect, request)
-                buffers.append((base, split_rows))
-                base, line = base + rows, line + count_line_ends(data)
-        if base != split.rows:
-            raise has_changed(place.shown)
-        return concatenate_buffers(buffers, request.schema)
-
-    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
-        """Return the 1-based lines on which records of a split begin; ``offsets``: of the records, int64, ascending."""
-        dialect = self.dialect(place)
-        located = ((locate(data, dialect), count_line_ends(data)) for data in self._buffers(place, split))
-        with input_errors(place.shown):
-            return lines_of_rows(located, split.place[2], offsets)
-
-    def _buffers(self, place: Located, split: Split) -> Iterator[bytes]:
-        start, stop = split.place[:2]
+    def buffers(self, place: Located, start: int, stop: int) -> Iterator[bytes]:
         if stop == WHOLE:
             with place.open_stream() as stream:
                 yield from _body(stream, self.dialect(place))[1]
         elif stop > start:
             with place.open_file() as file:
                 yield from _range_buffers(file, start, stop, self.dialect(place))
+
+    def locate(self, place: Located, data: bytes) -> tuple[Records, int]:
+        return locate(data, self.dialect(place)), count_line_ends(data)
+
+    def read_buffer(
+        self, place: Located, data: bytes, line: int, request: ReadRequest, has_bad: bool
+    ) -> tuple[SplitRows, int, int]:
+        dialect, width, clean, details = self.dialect(place), len(request.names), data, dict[int, str]()
+        records = locate(data, dialect) if has_bad else None
+        if records is not None:
+            clean, rows = _well_formed(data, records, width)
+            for row in np.flatnonzero(records.fields != width):
+                few = f"{records.fields[row]} fields where the header has {width}"
+                details[int(row)] = few if records.fields[row] else "the record begins or ends with NUL bytes"
+        table, type_errors = read_typed(clean, dialect, request.names, request.types)
+        if records is None:
+            rows = np.arange(table.num_rows, dtype=np.int64)
+        total = table.num_rows if records is None else len(records.starts)
+        table, bad = drop_type_errors(table, type_errors)
+        if bad is not None:
+            details |= {int(rows[at]): first_detail(type_errors, int(at)) for at in np.flatnonzero(bad)}
+            rows = rows[~bad]
+        rejects = text_rejects(data, records or locate(data, dialect), line, details) if details else ()
+        return SplitRows(table, rows, rejects), total, count_line_ends(data)
 
 
 def _range_buffers(file: pa.NativeFile, start: int, stop: int, dialect: Dialect) -> Iterator[bytes]:
@@ -438,37 +416,3 @@ def _well_formed(data: bytes, records: Records, width: int) -> tuple[bytes, Int6
     """Return the text of the records with ``width`` fields, and their indices among all records, int64."""
     right = records.fields == width
     return records.without(data, np.flatnonzero(~right)), np.flatnonzero(right)
-
-
-def _read_buffer(
-    data: bytes, has_wrong: bool, line: int, dialect: Dialect, request: ReadRequest
-) -> tuple[SplitRows, int]:
-    """Read one buffer whose first line has the 1-based number ``line``; also return the number of its records.
-
-    ``has_wrong``: whether some records of the split have too many or too few fields.
-    """
-    width, clean, details = len(request.names), data, dict[int, str]()
-    records = locate(data, dialect) if has_wrong else None
-    if records is not None:
-        clean, rows = _well_formed(data, records, width)
-        for row in np.flatnonzero(records.fields != width):
-            few = f"{records.fields[row]} fields where the header has {width}"
-            details[int(row)] = few if records.fields[row] else "the record begins or ends with NUL bytes"
-    table, type_errors = read_typed(clean, dialect, request.names, request.types)
-    if records is None:
-        rows = np.arange(table.num_rows, dtype=np.int64)
-    total = table.num_rows if records is None else len(records.starts)
-    table, bad = drop_type_errors(table, type_errors)
-    if bad is not None:
-        details |= {int(rows[at]): first_detail(type_errors, int(at)) for at in np.flatnonzero(bad)}
-        rows = rows[~bad]
-    rejects = text_rejects(data, records or locate(data, dialect), line, details) if details else ()
-    return SplitRows(table, rows, rejects), total
-
-
-def _scanned_range(
-    file: int, place: tuple[int, int], header: Header, nbytes: int, counts: Tally, kinds: dict[str, Kind]
-) -> ScannedRange:
-    return ScannedRange(
-        file, *place, counts.rows, counts.wrong, counts.lines, header.lines, nbytes, counts.torn, header.names, kinds
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, ClassVar, TypeAlias
@@ -16,10 +17,9 @@ import pyarrow.compute as pc
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers, without_bom
-from ..files.file import BadContentError, Located, has_changed, input_errors
+from ..files.file import BadContentError, Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..values.casts import convert
 from ..values.fields import FALSE, NUMBER, STRING, TRUE, Fields
 from ..values.json_fields import (
     JsonLines,
@@ -34,16 +34,16 @@ from ..values.json_fields import (
 )
 from ..values.kinds import BOOL, FLOAT, INT, NOTHING, TEXT, Kind, infer, join, kind_of, kind_of_texts
 from ..values.record_bounds import locate_lines
-from ..values.types import ColumnType, Int64s
+from ..values.records import Records
+from ..values.types import ColumnType
 from ..values.value_kinds import UNSURE
 from .split_rows import (
     ReadRequest,
     SplitPlan,
     SplitRows,
     TypeErrors,
-    concatenate_buffers,
+    converted,
     first_detail,
-    lines_of_rows,
     text_rejects,
 )
 from .text_splits import ScannedRange, TextReader, plan_text_files
@@ -58,17 +58,6 @@ class Number(str):
     """The text of a number, as it is in the file."""
 
     __slots__ = ()
-
-
-def parse_object(text: str) -> dict[str, Any]:
-    """Return the object on a line, its numbers as `Number`. Raises `ValueError` where it is no JSON."""
-    row: dict[str, Any] = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
-    return row
-
-
-def kinds_of_object(row: dict[str, Any]) -> dict[str, Kind]:
-    """Return the kind of each value of an object."""
-    return {name: _kind_of_value(value) for name, value in row.items()}
 
 
 def _kind_of_value(value: Any) -> Kind:
@@ -101,13 +90,8 @@ def _plain(value: Any) -> Any:
 
 def texts_of(values: list[Any]) -> pa.ChunkedArray:
     """Return the values as texts: strings and numbers unchanged, other values as JSON."""
-    return pa.chunked_array([pa.array([_text(value) for value in values], pa.string())])
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, Number):
-        return value
-    return value if isinstance(value, str) else _dumps(value)
+    texts = [value if value is None or isinstance(value, str) else _dumps(value) for value in values]
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 # Parse many JSON lines at once to kinds, or to columns of given types.
@@ -144,23 +128,15 @@ def infer_plain(data: bytes) -> tuple[dict[str, Kind], LineKinds] | None:
     return kinds, found
 
 
-def infer_quickly(lines: JsonLines) -> dict[str, Kind] | None:
-    """Return the same from one call of the parser; None where a line is no object or a column has several kinds."""
-    if not (len(lines) and is_utf8(lines.data) and lines.are_objects().all()):
-        return None
-    try:
-        return None if _is_wide(lines, 0, len(lines)) else _infer_whole(lines, 0, len(lines))
-    except pa.ArrowInvalid:
-        return None
-
-
 def _infer_range(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
     if stop - start <= _SMALL or not _is_wide(lines, start, stop):
         try:
             return _infer_whole(lines, start, stop)
         except pa.ArrowInvalid:
             if stop - start <= _SMALL:
-                return reduce(_join_kinds, [kinds_of_object(row) for row in _objects(lines, start, stop)], {})
+                rows = _objects(lines, start, stop)
+                each = [{name: _kind_of_value(value) for name, value in row.items()} for row in rows]
+                return reduce(_join_kinds, each, {})
     half = (start + stop) // 2
     return _join_kinds(_infer_range(lines, start, half), _infer_range(lines, half, stop))
 
@@ -192,21 +168,29 @@ def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
     return {name: join(a.get(name, NOTHING), b.get(name, NOTHING)) for name in {**a, **b}}
 
 
-def read_plain(data: bytes, want: Mapping[str, ColumnType]) -> tuple[pa.Table, int] | None:
-    """Return the wanted columns of lines, and the number of line ends, where all lines are plain and all values fit."""
+def _read_plain(data: bytes, want: Mapping[str, ColumnType]) -> tuple[pa.Table, list[TypeErrors], int] | None:
+    """Read lines that are plain objects, without a parser; None where one is not, or a value is of another sort.
+
+    Also returns the number of line ends.
+    """
     fields = fields_of(data, list(want)) if want else None
-    columns = _plain_columns(fields, data, want) if fields is not None else None
-    if fields is None or columns is None:
+    if fields is None:
         return None
-    table, type_errors = _converted(columns, want)
-    return None if type_errors else (table, fields.line_ends)
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name, kind in want.items():
+        column = _plain_column(fields, data, name, kind)
+        if column is None:
+            return None
+        columns[name] = pa.chunked_array([column])
+    return *converted(columns, want), fields.line_ends
 
 
 def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
     """Parse to exactly the wanted types; also return, by row index, what is wrong with rows that do not fit."""
-    parsed = _read_plain(lines.data, want) if len(lines) and want else []
-    if parsed is None:
-        parsed = _read_range(lines, 0, len(lines), want)
+    parsed: list[_Parsed] = []
+    if len(lines) and want:
+        plain = _read_plain(lines.data, want)
+        parsed = _read_range(lines, 0, len(lines), want) if plain is None else [(0, *plain[:2])]
     bad = {
         start + int(row): first_detail(type_errors, int(row))
         for start, _, type_errors in parsed
@@ -215,23 +199,6 @@ def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Tab
     }
     empty = pa.schema([(name, kind.type) for name, kind in want.items()]).empty_table()
     return pa.concat_tables([table for _, table, _ in parsed] or [empty]), bad
-
-
-def _read_plain(data: bytes, want: Mapping[str, ColumnType]) -> list[_Parsed] | None:
-    """Read lines that are plain objects, without a parser; None where one is not, or a value is of another sort."""
-    fields = fields_of(data, list(want))
-    columns = _plain_columns(fields, data, want) if fields is not None else None
-    return None if columns is None else [(0, *_converted(columns, want))]
-
-
-def _plain_columns(fields: Fields, data: bytes, want: Mapping[str, ColumnType]) -> dict[str, pa.ChunkedArray] | None:
-    columns: dict[str, pa.ChunkedArray] = {}
-    for name, kind in want.items():
-        column = _plain_column(fields, data, name, kind)
-        if column is None:
-            return None
-        columns[name] = pa.chunked_array([column])
-    return columns
 
 
 def _plain_column(fields: Fields, data: bytes, name: str, kind: ColumnType) -> pa.Array | None:
@@ -250,35 +217,19 @@ def _plain_column(fields: Fields, data: bytes, name: str, kind: ColumnType) -> p
 
 
 def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Parsed]:
+    raw: Mapping[str, pa.ChunkedArray] | pa.Table
     try:
-        raw = _quick(lines, start, stop, want)
+        types = {name: _parse_as(kind) for name, kind in want.items()}
+        raw = parse_lines(lines.bytes_of(start, stop), types, others=False)
+        if len(raw) != stop - start:
+            raise pa.ArrowInvalid("lines that are not one object each")
     except pa.ArrowInvalid:
         if stop - start > _SMALL:
             half = (start + stop) // 2
             return _read_range(lines, start, half, want) + _read_range(lines, half, stop, want)
         rows = _objects(lines, start, stop)
         raw = {name: texts_of([row.get(name) for row in rows]) for name in want}
-    return [(start, *_converted(raw, want))]
-
-
-def _converted(
-    raw: Mapping[str, pa.ChunkedArray] | pa.Table, want: Mapping[str, ColumnType]
-) -> tuple[pa.Table, list[TypeErrors]]:
-    columns, type_errors = {}, []
-    for name, kind in want.items():
-        columns[name], mask = convert(raw[name], kind)
-        if mask is not None:
-            type_errors.append(TypeErrors(name, kind, raw[name], mask))
-    return pa.table(columns), type_errors
-
-
-def _quick(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> pa.Table:
-    table = parse_lines(
-        lines.bytes_of(start, stop), {name: _parse_as(kind) for name, kind in want.items()}, others=False
-    )
-    if len(table) != stop - start:
-        raise pa.ArrowInvalid("lines that are not one object each")
-    return table
+    return [(start, *converted(raw, want))]
 
 
 def _parse_as(kind: ColumnType) -> pa.DataType:
@@ -292,7 +243,9 @@ def _parse_as(kind: ColumnType) -> pa.DataType:
 
 
 def _objects(lines: JsonLines, start: int, stop: int) -> list[dict[str, Any]]:
-    return [parse_object(lines.bytes_of(row, row + 1).decode(errors="replace")) for row in range(start, stop)]
+    texts = (lines.bytes_of(row, row + 1).decode(errors="replace") for row in range(start, stop))
+    parse = partial(json.loads, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
+    return [parse(text) for text in texts]
 
 
 _LOOKED_AT = 1 << 16
@@ -319,18 +272,7 @@ class JsonReader(TextReader):
     def as_stream(self, place: Located) -> bool:
         return place.compression is not None
 
-    def scan(self, byte_range: Range) -> ScannedRange | InputError:
-        try:
-            with input_errors(byte_range.place.shown):
-                return _scan(byte_range)
-        except InputError as error:
-            return error
-
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read columns of a split; lines that are not one object, or do not fit the types, become rejects."""
-        torn, base, line = split.place[3], 0, split.place[2]
-        if not request.types and not torn:
-            return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         # Raise `InputError` where most lines lack most columns, so that nulls would take more memory than the lines.
         columns = sum(_leaves(kind.type) for kind in request.types.values())
         if split.rows * columns > _MOST_CELLS:
@@ -338,39 +280,72 @@ class JsonReader(TextReader):
                 f"{place.shown}: {split.rows:,} rows of {columns:,} columns are more than {_MOST_CELLS:,} values",
                 "give tasks fewer rows: --split-size; or emit aggregates in place of rows",
             )
-        buffers: list[tuple[int, SplitRows]] = []
-        with input_errors(place.shown):
-            for data in _buffers(place, *split.place[:2]):
-                split_rows, rows, line_ends = _read_buffer(data, line, request, torn > 0)
-                buffers.append((base, split_rows))
-                base, line = base + rows, line + line_ends
-        if base != split.rows:
-            raise has_changed(place.shown)
-        return concatenate_buffers(buffers, request.schema)
+        return TextReader.read(self, place, split, request)
 
-    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
-        """Return the 1-based lines of rows of a split; ``offsets``: of the rows, int64, ascending."""
-        with input_errors(place.shown):
-            return lines_of_rows(map(locate_lines, _buffers(place, *split.place[:2])), split.place[2], offsets)
+    def scan_range(self, byte_range: Range) -> ScannedRange:
+        start, stop = 0, WHOLE
+        if byte_range.stop != WHOLE:
+            with byte_range.place.open_file() as file:
+                size = file.size()
+                start, stop = (line_start(file, at, size, cr_ends=False) for at in (byte_range.start, byte_range.stop))
+        rows, bad, lines, nbytes, kinds, first = 0, 0, 0, 0, dict[str, Kind](), b""
+        for data in self.buffers(byte_range.place, start, stop):
+            count, torn, line_ends, found = _survey(data)
+            if torn and not (start or nbytes):
+                first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
+            rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
+            kinds = _join_kinds(kinds, found)
+            if sum(1 if isinstance(kind, int) else _leaves(kind) for kind in kinds.values()) > _MOST_NAMES:
+                what = f"has more than {_MOST_NAMES:,} different names in {rows:,} rows"
+                raise BadContentError(what, "are they values? Put them into a column: a list of {name, value} objects")
+        # An array that ends on its own line is the whole file only if the file has no other line.
+        if _ARRAY.match(first) and (rows == 1 or not first.endswith(b"]")):
+            what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
+            raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
+        return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
 
+    def buffers(self, place: Located, start: int, stop: int) -> Iterator[bytes]:
+        if start == stop:
+            return
+        whole = partial(last_line_end, cr_ends=False)
+        with place.open_stream() if stop == WHOLE else place.open_file() as file:
+            found = stream_buffers(file, whole) if stop == WHOLE else range_buffers(file, start, stop, whole)
+            is_first = start == 0
+            for data in found:
+                yield without_bom(data) if is_first else data
+                is_first = False
 
-def _scan(byte_range: Range) -> ScannedRange:
-    start, stop = _bounds(byte_range)
-    rows, bad, lines, nbytes, kinds, first = 0, 0, 0, 0, dict[str, Kind](), b""
-    for data in _buffers(byte_range.place, start, stop):
-        count, torn, line_ends, found = _survey(data)
-        if torn and not (start or nbytes):
-            first = data[:_LOOKED_AT].lstrip().split(b"\n", 1)[0].rstrip()
-        rows, bad, lines, nbytes = rows + count, bad + torn, lines + line_ends, nbytes + len(data)
-        kinds = {name: join(kinds.get(name, NOTHING), found.get(name, NOTHING)) for name in {**kinds, **found}}
-        if sum(1 if isinstance(kind, int) else _leaves(kind) for kind in kinds.values()) > _MOST_NAMES:
-            what = f"has more than {_MOST_NAMES:,} different names in {rows:,} rows"
-            raise BadContentError(what, "are they values? Put them into a column: a list of {name, value} objects")
-    # An array that ends on its own line is the whole file only if the file has no other line.
-    if _ARRAY.match(first) and (rows == 1 or not first.endswith(b"]")):
-        what = "is one JSON array, and is read as JSON Lines, which has one object in each line"
-        raise BadContentError(what, "convert it, or pipe it through jq -c '.[]'")
-    return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
+    def locate(self, place: Located, data: bytes) -> tuple[Records, int]:  # noqa: ARG002 - all files are alike
+        return locate_lines(data)
+
+    def read_buffer(
+        self,
+        place: Located,  # noqa: ARG002 - all files are alike
+        data: bytes,
+        line: int,
+        request: ReadRequest,
+        has_bad: bool,
+    ) -> tuple[SplitRows, int, int]:
+        plain = None if has_bad else _read_plain(data, request.types)
+        if plain is not None and not plain[1]:
+            rows = plain[0].num_rows
+            return SplitRows(plain[0], np.arange(rows, dtype=np.int64)), rows, plain[2]
+        records, line_ends = locate_lines(data)
+        total = len(records.starts)
+        lines = JsonLines(data, records)
+        all_lines, no_objects = lines, np.empty(0, np.int64)
+        if has_bad or not lines.are_objects().all():
+            lines, no_objects = good_lines(lines)
+        table, type_errors = read_typed(lines, request.types)
+        kept = np.delete(np.arange(total, dtype=np.int64), no_objects)
+        details = dict(zip(no_objects.tolist(), all_lines.why_none(no_objects), strict=True))
+        details |= {int(kept[at]): detail for at, detail in type_errors.items()}
+        rejects = text_rejects(data, records, line, details)
+        if type_errors:
+            fits = np.ones(len(kept), np.bool_)
+            fits[list(type_errors)] = False
+            table, kept = table.filter(pa.array(fits)), kept[fits]
+        return SplitRows(table, kept, rejects), total, line_ends
 
 
 def _leaves(kind: pa.DataType) -> int:
@@ -378,61 +353,14 @@ def _leaves(kind: pa.DataType) -> int:
     return sum(map(_leaves, inner)) if inner else 1
 
 
-def _bounds(byte_range: Range) -> tuple[int, int]:
-    if byte_range.stop == WHOLE:
-        return 0, WHOLE
-    with byte_range.place.open_file() as file:
-        size = file.size()
-        start, stop = (line_start(file, at, size, cr_ends=False) for at in (byte_range.start, byte_range.stop))
-    return start, stop
-
-
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     plain = infer_plain(data)
     if plain is not None:
         return plain[1].rows, 0, plain[1].line_ends, plain[0]
     records, line_ends = locate_lines(data)
-    quick = infer_quickly(JsonLines(data, records))
-    if quick is not None:
-        return len(records.starts), 0, line_ends, quick
-    lines, torn = good_lines(JsonLines(data, records))
-    return len(records.starts), len(torn), line_ends, infer_lines(lines)
-
-
-def _read_buffer(data: bytes, line: int, request: ReadRequest, torn: bool) -> tuple[SplitRows, int, int]:
-    """Return the rows of one buffer, the number of all its rows, and of its line ends.
-
-    ``line``: the 1-based number of its first line. ``torn``: whether some lines of the split are no objects.
-    """
-    plain = None if torn else read_plain(data, request.types)
-    if plain is not None:
-        rows = plain[0].num_rows
-        return SplitRows(plain[0], np.arange(rows, dtype=np.int64)), rows, plain[1]
-    records, line_ends = locate_lines(data)
-    total = len(records.starts)
     lines = JsonLines(data, records)
-    all_lines, no_objects = lines, np.empty(0, np.int64)
-    if torn or not lines.are_objects().all():
-        lines, no_objects = good_lines(lines)
-    table, type_errors = read_typed(lines, request.types)
-    kept = np.delete(np.arange(total, dtype=np.int64), no_objects)
-    details = dict(zip(no_objects.tolist(), all_lines.why_none(no_objects), strict=True))
-    details |= {int(kept[at]): detail for at, detail in type_errors.items()}
-    rejects = text_rejects(data, records, line, details)
-    if type_errors:
-        fits = np.ones(len(kept), np.bool_)
-        fits[list(type_errors)] = False
-        table, kept = table.filter(pa.array(fits)), kept[fits]
-    return SplitRows(table, kept, rejects), total, line_ends
-
-
-def _buffers(place: Located, start: int, stop: int) -> Iterator[bytes]:
-    if start == stop:
-        return
-    whole = partial(last_line_end, cr_ends=False)
-    with place.open_stream() if stop == WHOLE else place.open_file() as file:
-        buffers = stream_buffers(file, whole) if stop == WHOLE else range_buffers(file, start, stop, whole)
-        is_first = start == 0
-        for data in buffers:
-            yield without_bom(data) if is_first else data
-            is_first = False
+    if len(lines) and is_utf8(data) and lines.are_objects().all() and not _is_wide(lines, 0, len(lines)):
+        with suppress(pa.ArrowInvalid):  # a line is no object, or a column has several kinds
+            return len(lines), 0, line_ends, _infer_whole(lines, 0, len(lines))
+    good, torn = good_lines(lines)
+    return len(lines), len(torn), line_ends, infer_lines(good)

@@ -44,7 +44,12 @@ def names_in_file(file: pa.Schema, table: pa.Schema, shown: str) -> dict[str, st
     ``file``, ``table``: the columns with field ids in the metadata of fields. Raises `InputError` where the file has no
     field ids, and for a column whose inner fields are others than those of the table.
     """
-    by_id = _by_id(file, table, shown)
+    by_id = {_id(field): field for field in file if _id(field) is not None}
+    if not by_id and file.names:
+        names = json.loads((table.metadata or {}).get(NAMES, b"{}"))
+        if not names:
+            raise InputError(f"{shown} has no field ids, and its table says no ids for names", "rewrite that data file")
+        by_id = {names[field.name]: field for field in file if field.name in names}
     found = {}
     for column in table:
         own = by_id.get(_id(column))
@@ -54,16 +59,6 @@ def names_in_file(file: pa.Schema, table: pa.Schema, shown: str) -> dict[str, st
                 raise InputError(what, "rewrite the older data files of the table")
             found[column.name] = own.name
     return found
-
-
-def _by_id(file: pa.Schema, table: pa.Schema, shown: str) -> dict[int | None, pa.Field]:
-    numbered = {_id(field): field for field in file if _id(field) is not None}
-    if numbered or not file.names:
-        return numbered
-    names = json.loads((table.metadata or {}).get(NAMES, b"{}"))
-    if not names:
-        raise InputError(f"{shown} has no field ids, and its table says no ids for names", "rewrite that data file")
-    return {names[field.name]: field for field in file if field.name in names}
 
 
 def _id(field: pa.Field) -> int | None:
@@ -107,11 +102,6 @@ def plan_input(
     Raises `InputError` naming the first file that is not complete Parquet, or has two columns of one name.
     """
     return ParquetReader(), plan_footers(files, options.split_bytes, _footer, options.limit)
-
-
-def plan_parts(files: Sequence[ListedFile], split_bytes: int) -> SplitPlan:
-    """Divide Parquet files into splits. Raises as `plan_input` does."""
-    return plan_footers(files, split_bytes, _footer)
 
 
 def column_names(file: IO[bytes]) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from ...windowing.support.value_table import SharedValues, ValueTable, value_tab
 from ..files.file import Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
+from ..values.casts import convert
 from ..values.records import Records
 from ..values.types import ColumnType, Int64s, Mask
 
@@ -54,18 +56,13 @@ class TypeErrors:
 
     def detail(self, row: int) -> str:
         """Say what is wrong with the value of one row."""
-        text = _shown(self.column[row])
+        value = self.column[row]
+        text = repr(value.as_py()) if not pa.types.is_temporal(value.type) else str(value.value)
+        if pa.types.is_temporal(value.type):
+            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an unknown time zone, or an interval
+                text = str(pc.cast(value, pa.string()))
         short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
         return f"column {self.name}: {short} is not {self.want.words}"
-
-
-def _shown(value: pa.Scalar) -> str:
-    if not pa.types.is_temporal(value.type):
-        return repr(value.as_py())
-    try:
-        return str(pc.cast(value, pa.string()))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an unknown time zone, or an interval
-        return str(value.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +182,26 @@ def first_of(found: SplitRows, rows: int) -> SplitRows:
     return SplitRows(found.table.slice(0, count), found.offsets[:count], rejects)
 
 
-class PlanInput(Protocol):
-    """The entry point of a file format: the function ``plan_input`` of its module."""
+PlanInput: TypeAlias = Callable[
+    [Sequence[ListedFile], ReadOptions, Mapping[str, ColumnType], Executor], tuple[FormatReader, SplitPlan]
+]
+"""The entry point of a file format, ``plan_input`` of its module: divides files into splits and finds their types.
 
-    def __call__(
-        self, files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], executor: Executor
-    ) -> tuple[FormatReader, SplitPlan]:
-        """Divide files into splits and find the types of their columns.
+It takes the declared types by column, and what scans parts of a large input, perhaps in tasks. Raises `InputError`
+naming a file that cannot be read.
+"""
 
-        ``given``: the declared types by column. ``executor``: scans parts of a large input, perhaps in tasks.
-        Raises `InputError` naming a file that cannot be read.
-        """
-        ...
+
+def converted(
+    raw: Mapping[str, pa.ChunkedArray] | pa.Table, types: Mapping[str, ColumnType]
+) -> tuple[pa.Table, list[TypeErrors]]:
+    """Return columns in the wanted types; a value that does not fit is null in the table and a type error."""
+    columns, type_errors = {}, []
+    for name, kind in types.items():
+        columns[name], mask = convert(raw[name], kind)
+        if mask is not None:
+            type_errors.append(TypeErrors(name, kind, raw[name], mask))
+    return pa.table(columns), type_errors
 
 
 def drop_type_errors(table: pa.Table, type_errors: Sequence[TypeErrors]) -> tuple[pa.Table, Mask | None]:
@@ -222,22 +227,6 @@ def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int,
     )
 
 
-def lines_of_rows(buffers: Iterable[tuple[Records, int]], line: int, offsets: Int64s) -> Int64s:
-    """Return the 1-based lines of rows of a split of text.
-
-    ``buffers``: the records of each buffer, and the number of its line ends. ``line``: the 1-based number of the first
-    line. ``offsets``: of the rows in the split, int64, ascending.
-    """
-    base = 0
-    found: list[Int64s] = [np.empty(0, np.int64)]
-    for records, line_ends in buffers:
-        rows = len(records.lines)
-        here = offsets[(offsets >= base) & (offsets < base + rows)]
-        found.append(records.lines[here - base] + line)
-        base, line = base + rows, line + line_ends
-    return np.concatenate(found)
-
-
 def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
     """Return rejects as a table of `REJECT_FIELDS`, sorted by offset; None where there are none."""
     if not rejects:
@@ -253,11 +242,3 @@ def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:
     return pa.table(
         [pa.array(c, f.type) for c, f in zip(columns, REJECT_FIELDS, strict=True)], pa.schema(REJECT_FIELDS)
     )
-
-
-def concatenate_buffers(buffers: Sequence[tuple[int, SplitRows]], empty: pa.Schema) -> SplitRows:
-    """Concatenate the rows of buffers; each comes with the offset of its first row in the split."""
-    tables = [p.table for _, p in buffers] or [empty.empty_table()]
-    offsets = [p.offsets + base for base, p in buffers] or [np.empty(0, np.int64)]
-    rejects = tuple(Reject(r.offset + base, r.line, r.detail, r.text) for base, p in buffers for r in p.rejects)
-    return SplitRows(pa.concat_tables(tables), np.concatenate(offsets), rejects)

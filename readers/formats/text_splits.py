@@ -7,20 +7,22 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
 from ...windowing.support.value_table import share, value_table
 from ..files.byte_ranges import WHOLE, Range, cut_files
-from ..files.file import Located
+from ..files.file import Located, has_changed, input_errors
 from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values import timestamps
 from ..values.kinds import NOTHING, Kind, join, type_of
 from ..values.record_bounds import warm
-from ..values.types import ColumnType
-from .split_rows import FormatReader, SplitPlan, cut_plan
+from ..values.records import Records
+from ..values.types import ColumnType, Int64s
+from .split_rows import FormatReader, ReadRequest, Reject, SplitPlan, SplitRows, cut_plan
 
 _TORN = ("a quoted field runs over the end of the line", "--multiline reads such files")
 _LOOKS = 4  # ranges of a split that are read for a sample
@@ -66,9 +68,65 @@ class TextReader(FormatReader, Protocol):
         """Whether a file is one split that is read from start to end."""
         ...
 
-    def scan(self, byte_range: Range) -> ScannedRange | InputError:
-        """Count the records of a range and find the kinds of its columns. Errors are returned, not raised."""
+    def scan_range(self, byte_range: Range) -> ScannedRange:
+        """Count the records of a range and find the kinds of its columns. Raises what `input_errors` turns."""
         ...
+
+    def buffers(self, place: Located, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the bytes of a scanned range in buffers, each of which ends where a record ends."""
+        ...
+
+    def locate(self, place: Located, data: bytes) -> tuple[Records, int]:
+        """Return the records of a buffer, and the number of its line ends."""
+        ...
+
+    def read_buffer(
+        self, place: Located, data: bytes, line: int, request: ReadRequest, has_bad: bool
+    ) -> tuple[SplitRows, int, int]:
+        """Return the rows of a buffer, the number of all its records, and of its line ends.
+
+        ``line``: the 1-based number of its first line. ``has_bad``: whether some records of the split cannot be read.
+        """
+        ...
+
+    def scan(self, byte_range: Range) -> ScannedRange | InputError:
+        """Scan a range. Errors are returned, not raised."""
+        try:
+            with input_errors(byte_range.place.shown):
+                return self.scan_range(byte_range)
+        except InputError as error:
+            return error
+
+    def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
+        """Read columns of a split; records that cannot be read, or do not fit the types, become rejects."""
+        start, stop, line, bad = split.place
+        if not request.types and not bad:
+            return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
+        tables, offsets, rejects = [request.schema.empty_table()], [np.empty(0, np.int64)], list[Reject]()
+        base = 0
+        with input_errors(place.shown):
+            for data in self.buffers(place, start, stop):
+                found, rows, line_ends = self.read_buffer(place, data, line, request, bad > 0)
+                tables.append(found.table)
+                offsets.append(found.offsets + base)
+                rejects += (replace(each, offset=each.offset + base) for each in found.rejects)
+                base, line = base + rows, line + line_ends
+        if base != split.rows:
+            raise has_changed(place.shown)
+        return SplitRows(pa.concat_tables(tables[1:] or tables), np.concatenate(offsets), tuple(rejects))
+
+    def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:
+        start, stop, line, _ = split.place
+        base = 0
+        found: list[Int64s] = [np.empty(0, np.int64)]
+        with input_errors(place.shown):
+            for data in self.buffers(place, start, stop):
+                records, line_ends = self.locate(place, data)
+                rows = len(records.lines)
+                here = offsets[(offsets >= base) & (offsets < base + rows)]
+                found.append(records.lines[here - base] + line)
+                base, line = base + rows, line + line_ends
+        return np.concatenate(found)
 
     def pieces_of(self, place: Located, split: Split, nbytes: int) -> Iterator[Split]:
         """Yield splits of about ``nbytes`` bytes that a split is made of, in order, each scanned when it is asked for.

@@ -62,6 +62,7 @@ class Fields:
 
 @njit(cache=True)
 def _ends_of(token: npt.NDArray[np.uint8], start: Int64s, stop: Int64s, ends: npt.NDArray[np.int32]) -> int:
+    # Invariant: ends[: row + 1] are right, and end is the sum of the sizes of the texts and numbers before the row.
     nulls, end = 0, 0
     ends[0] = 0
     for row in range(token.size):
@@ -80,6 +81,7 @@ def _gather(
     """Copy the bytes of each value behind those of the value before it; ``ends``: as `_ends_of` writes them."""
     for row in range(start.size):
         at, size = start[row], ends[row + 1] - ends[row]
+        # Invariant: values[: ends[row]] are right. A null has no bytes: its end is that of the value before it.
         for i in range(size):
             values[ends[row] + i] = data[at + i]
 

@@ -80,8 +80,12 @@ def kinds_of_lines(data: bytes) -> LineKinds | None:
             return LineKinds(tuple(names), kinds, rows, lines)
         if why != _NEW:
             return None
-        more = _keys_of(data[at:].partition(b"\n")[0])
-        if more is None:
+        line = data[at:].partition(b"\n")[0]
+        if b"\\" in line:
+            return None
+        try:
+            more = list(json.loads(line))
+        except (ValueError, RecursionError):
             return None
         names = list(dict.fromkeys([*names, *more]))
         kinds = np.concatenate([kinds, np.zeros(len(names) - len(kinds), np.int64)])
@@ -100,13 +104,6 @@ def warm() -> None:
     fields = fields_of(data, ["a"])
     assert fields is not None, "the line is plain"
     fields.texts(data, "a")
-
-
-def _keys_of(line: bytes) -> list[str] | None:
-    try:
-        return None if b"\\" in line else list(json.loads(line))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _no_rows(names: Sequence[str]) -> Int64s:

@@ -152,18 +152,13 @@ def infer(parse: Parse) -> dict[str, Kind]:
     try:
         guess = _settle_types(_first_look(parse({}, head=True), ()), parse, head=True)
         texts = [name for name, kind in guess.items() if kind == TEXT]
-        hints = {name: hint for name, kind in guess.items() if (hint := _hint(kind)) is not None}
+        # Times are parsed as text: the parser knows fewer formats. What is nested, or nothing, is inferred again.
+        settled = {name: kind for name, kind in guess.items() if isinstance(kind, int) and kind not in (NOTHING, TEXT)}
+        hints = {n: type_of(kind) if kind in (INT, FLOAT, BOOL) else pa.string() for n, kind in settled.items()}
         look = _first_look(parse(hints, drop=texts), [name for name in hints if hints[name] == pa.string()])
         return {**guess, **_settle_types({**look, **dict.fromkeys(texts, TEXT)}, parse, head=False)}
     except pa.ArrowInvalid:
         return _settle_types(_first_look(parse({}), ()), parse, head=False)
-
-
-def _hint(kind: Kind) -> pa.DataType | None:
-    """Return the type to parse with, or None to infer it; times are parsed as text: the parser knows fewer formats."""
-    if kind in (INT, FLOAT, BOOL):
-        return type_of(kind)
-    return pa.string() if isinstance(kind, int) and kind not in (0, TEXT) else None
 
 
 def _first_look(table: pa.Table, texts: Collection[str]) -> dict[str, Kind | None]:

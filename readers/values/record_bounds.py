@@ -203,6 +203,7 @@ def _lines(data: npt.NDArray[np.uint8], ends: Int64s, starts: Int64s, stops: Int
 
     ``ends``: int64 (L,), the offsets of all LF, ascending. ``starts``, ``stops``, ``numbers``: int64 (L + 1,), output.
     """
+    # Invariant: start is the first byte of the line, and rows lines before it are not blank.
     rows, start = 0, 0
     for line in range(ends.size + 1):  # the last line may have no line end
         stop = ends[line] if line < ends.size else data.size
@@ -243,6 +244,7 @@ def _is_deep(line: npt.NDArray[np.uint8], deepest: int) -> bool:
     # A line of fewer brackets cannot nest so deeply. That is so for nearly all lines, and `_brackets` has no branches.
     if line.size <= deepest or _brackets(line) <= deepest:
         return False
+    # Invariant: depth brackets are open before i, which is inside a text if quoted, and is no escaped byte.
     depth, quoted, i = 0, False, 0
     while i < line.size:
         c = line[i]

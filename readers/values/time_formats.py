@@ -80,7 +80,15 @@ def compile_format(text: str) -> Program:
     at, half_day = 0, None
     while at < len(text):
         if text[at] == "%":
-            program.extend(_directive(text, at))
+            letter = text[at + 1 : at + 2]
+            if letter == "%":
+                program.extend(_literal("%"))
+            elif letter in SHORTHANDS:
+                program.extend(compile_format(SHORTHANDS[letter]))
+            elif letter in DIRECTIVES:
+                program.append((DIRECTIVES[letter], 0))
+            else:
+                raise FormatError(f"%{letter}", at)
             half_day = at if program[-1][0] == HOUR12 else half_day
             at += 2
         else:
@@ -114,17 +122,6 @@ def missing_part(program: Program) -> tuple[str, str] | None:
 def has_zone(text: str) -> bool:
     """Whether the format reads an offset from UTC."""
     return any(op == ZONE for op, _ in compile_format(text))
-
-
-def _directive(text: str, at: int) -> Program:
-    letter = text[at + 1 : at + 2]
-    if letter == "%":
-        return _literal("%")
-    if letter in SHORTHANDS:
-        return compile_format(SHORTHANDS[letter])
-    if letter not in DIRECTIVES:
-        raise FormatError(f"%{letter}", at)
-    return ((DIRECTIVES[letter], 0),)
 
 
 def _literal(character: str) -> Program:

@@ -108,13 +108,9 @@ def arrow_type(text: str) -> pa.DataType | None:
         return make(int(match[2]), int(match[3]))
     if match := re.fullmatch(r"list<[^:]+: (.+)>", text):
         item = arrow_type(match[1])
-        return None if item is None or _is_read_as_column_only(item) else pa.list_(item)
+        column_only = (pa.types.is_date, pa.types.is_time, pa.types.is_duration, pa.types.is_binary)
+        return None if item is None or any(matches(item) for matches in column_only) else pa.list_(item)
     return None
-
-
-def _is_read_as_column_only(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_date(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_binary(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -161,21 +157,17 @@ def unify(
         seen.add(id(schema))
         for column in schema:
             before, own = types.get(column.name), given.get(column.name)
-            joined = (own, "--schema") if own is not None else _join(column, place, before)
-            if joined is None:
-                assert before is not None
+            if own is not None:
+                types[column.name] = own, "--schema"
+            elif before is None:
+                types[column.name] = column.type, place
+            elif (wide := common_type(before[0], column.type)) is not None:
+                types[column.name] = wide, before[1] if wide == before[0] else place
+            else:
                 raise _clash(column, place, before, known, is_text)
-            types[column.name] = joined
     order = dict.fromkeys(name for _, schema in (*schemas, *known) for name in schema.names)
     schema = pa.schema([(name, types[name][0]) for name in order])
     return Unified(schema, {name: types[name][1] for name in order})
-
-
-def _join(column: pa.Field, place: str, before: tuple[pa.DataType, str] | None) -> tuple[pa.DataType, str] | None:
-    if before is None:
-        return column.type, place
-    wide = common_type(before[0], column.type)
-    return None if wide is None else (wide, before[1] if wide == before[0] else place)
 
 
 def _clash(

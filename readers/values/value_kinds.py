@@ -48,6 +48,7 @@ def digits_end(data: Bytes, i: int, n: int) -> int:
 @inline
 def field_end(data: Bytes, i: int, n: int, delimiter: int) -> int:
     """Return where the first ``delimiter``, LF or CR stands at or behind ``i``; ``n`` where there is none."""
+    # Invariant: none of the three stands from where the search began up to i; nor in the loops of the functions beside.
     delimiters = _ONES * np.uint64(delimiter)
     while i + _WORD <= n:
         word = word_at(data, i)
@@ -148,6 +149,7 @@ def _is_word(data: Bytes, lo: int, small: bytes, capital: bytes) -> bool:
 @inline
 def kind_of_number(data: Bytes, lo: int, hi: int) -> int:
     """Return `INT` or `FLOAT` for digits with a minus, a point or a short exponent, else `UNSURE`."""
+    # Invariant: data[lo:i] is the beginning of a number by the grammar of JSON, but for zeros in front.
     i = lo + 1 if lo < hi and data[lo] == _MINUS else lo
     start, i = i, _digits_end(data, i, hi)
     digits = i - start
