@@ -52,15 +52,14 @@ def run(
     from .arguments import with_variables  # noqa: PLC0415 - only a run needs it
     from .launch import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
+    def confirmed(request: JobRequest, context: RunContext) -> None:
+        from .inspection.effect import confirm  # noqa: PLC0415 - few runs ask for it
+
+        confirm(request, context)
+
     return run_command(
-        {"paths": paths, "var": var, **with_variables(given, os.environ)}, -1 if quiet else verbose, _confirm
+        {"paths": paths, "var": var, **with_variables(given, os.environ)}, -1 if quiet else verbose, confirmed
     )
-
-
-def _confirm(request: JobRequest, context: RunContext) -> None:
-    from .inspection.effect import confirm  # noqa: PLC0415 - few runs ask for it
-
-    confirm(request, context)
 
 
 # ``wincli plan``: what a run would do, before it.
@@ -160,11 +159,8 @@ def show(
     forms = [form for form, is_given in given if is_given]
     if len(forms) > 1:
         raise ConfigError("--json, --csv and --draw are three forms of one answer", "say one of them")
-    names = tuple(name.strip() for text in columns or () for name in text.split(",") if name.strip())
-    print_rows(
-        ShowRequest(path, unit, stage, rejects, head, where, tuple(only or ()), names, *forms[:1]),
-        Messages(),
-    )
+    own = tuple(only or ()), _names(columns)
+    print_rows(ShowRequest(path, unit, stage, rejects, head, where, *own, *forms[:1]), Messages())
 
 
 # ``wincli status``: what a state, a backfill or a result holds.
@@ -302,7 +298,7 @@ def init(
     from ..readers.options import ReadOptions  # noqa: PLC0415
     from .inspection.proposal.command import init_job  # noqa: PLC0415 - loads pyarrow and numba
 
-    columns = None if key is None else [name.strip() for name in key.split(",") if name.strip()]
+    columns = None if key is None else list(_names([key]))
     return init_job(paths, ReadOptions(input_format, delimiter=delimiter), output, time, columns, force)
 
 

@@ -100,19 +100,12 @@ def windows(ctx: Context, incomplete: str) -> list[str]:
     """Complete the next word of a window spec, or the column that a policy takes."""
     head, last = _split(incomplete)
     inside = head.rpartition("(")[2]
-    if "(" in head and ")" not in inside:
-        return _shown(_matching(_inside(ctx, head, inside), head, last))
-    return _shown(_matching(_next_words(head.strip().lower()), head, last))
-
-
-def _inside(ctx: Context, head: str, inside: str) -> Iterable[str]:
+    if "(" not in head or ")" in inside:
+        return _shown(_matching(_next_words(head.strip().lower()), head, last))
     word = re.findall(r"\w+(?=\()", head)[-1:]
-    if inside.strip() or not word:
-        return ()
-    rule = POLICIES.get(word[0].lower())
-    if rule is None:
-        return ()
-    return _columns(ctx) if rule.form.column else rule.form.words
+    rule = POLICIES.get(word[0].lower()) if word and not inside.strip() else None
+    words = () if rule is None else _columns(ctx) if rule.form.column else rule.form.words
+    return _shown(_matching(words, head, last))
 
 
 def _next_words(head: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import errno
 import gc
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -58,12 +58,8 @@ def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: F
     if job.limit is not None:  # if so many rows turn out to be large, Spark starts then
         return True
     runs = 1 if job.start is None or job.end is None else len(units(job.start, job.end, job.unit))
-    return _are_below(request.inputs, MOST_BYTES * runs)
-
-
-def _are_below(paths: Sequence[str], most: int) -> bool:
-    files = 0
-    for path in paths:
+    files, most = 0, MOST_BYTES * runs
+    for path in request.inputs:
         # The folder of a path before its first wildcard or placeholder; a path without them unchanged.
         parts = Path(path).parts
         first = next((at for at, part in enumerate(parts) if any(sign in part for sign in _SIGNS)), len(parts))
@@ -276,15 +272,13 @@ def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
     if _forks(request):
         prepare(settings)
     java = messages.java if verbose else None
-    spark = boot(job.master, job.spark_conf, settings, java, environ, _pack(request, environ, messages))
+
+    def pack(folder: Path) -> Path:
+        from ..windowing.spark.environment_archive import pack_environment  # noqa: PLC0415 - 20 ms
+
+        return pack_environment(folder, environ, request.runs_user_code, messages.note)
+
+    spark = boot(job.master, job.spark_conf, settings, java, environ, pack if job.ship_environment else None)
     for note in spark.notes:
         messages.note(note)
     return spark
-
-
-def _pack(request: JobRequest, environ: Mapping[str, str], messages: Messages) -> Callable[[Path], Path] | None:
-    if not request.job.ship_environment:
-        return None
-    from ..windowing.spark.environment_archive import pack_environment  # noqa: PLC0415 - 20 ms
-
-    return lambda folder: pack_environment(folder, environ, request.runs_user_code, messages.note)

@@ -194,7 +194,10 @@ def _told(error: Any, arguments: list[str]) -> ConfigError:
     kind, context, parameter = type(error).__name__, getattr(error, "ctx", None), getattr(error, "param", None)
     if kind == "MissingParameter" and context is not None and parameter is not None:
         name = parameter.metavar or parameter.opts[0]
-        usage = " ".join([context.command_path, *_usage_words(context)])
+        named = [each for each in context.command.params if each.param_type_name == "argument"]
+        words = [(each.metavar or each.name.upper()).strip("[]") for each in named]
+        words = [word if each.required else f"[{word}]" for each, word in zip(named, words, strict=True)]
+        usage = " ".join([context.command_path, "[OPTIONS]", *words])
         return ConfigError(f"{context.command_path} needs {name}, and it is not there", f"write {usage}")
     if kind == "BadParameter" and parameter is not None and (number := _NUMBER_FAULT.search(error.format_message())):
         given = [after for flag, after in pairwise(arguments) if flag in parameter.opts]
@@ -212,13 +215,6 @@ def _told(error: Any, arguments: list[str]) -> ConfigError:
     if needs := re.match(r"Option '([^']*)' requires an argument", text):
         return ConfigError(f"{needs[1]} stands last, and needs a value", f"write the value behind {needs[1]}")
     return ConfigError(short(text[:1].lower() + text[1:], _LONGEST), _hint(error, arguments))
-
-
-def _usage_words(context: Any) -> list[str]:
-    """Return the words behind a command in its usage line; what need not be given stands in brackets."""
-    named = [each for each in context.command.params if each.param_type_name == "argument"]
-    words = [(each.metavar or each.name.upper()).strip("[]") for each in named]
-    return ["[OPTIONS]", *(word if each.required else f"[{word}]" for each, word in zip(named, words, strict=True))]
 
 
 def _hint(error: Any, arguments: list[str]) -> str:

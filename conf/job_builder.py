@@ -41,7 +41,11 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
         if stage.get("at_end") == "hold" and not job.get("state"):
             what = "hold keeps open windows in a state, and there is none"
             yield _problem(("stages", index, "at_end"), what, "name a state, or say flush or drop")
-    yield from _names([stage.get("name") for stage in job["stages"]])
+    first: dict[str, int] = {}
+    for index, name in enumerate(stage.get("name") for stage in job["stages"]):
+        if isinstance(name, str) and first.setdefault(name, index) != index:
+            what = f"{name!r} is the name of stages[{first[name]}], too"
+            yield _problem(("stages", index, "name"), what, "name each stage apart")
     yield from _outputs(in_file)
     yield from _range(job)
     yield from _paths(job, in_file)
@@ -68,14 +72,6 @@ def check_together(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
 
 def _problem(at: Location, what: str, do: str) -> Problem:
     return Problem(at, None, ConfigError(what, do))
-
-
-def _names(names: Sequence[Any]) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if isinstance(name, str) and first.setdefault(name, index) != index:
-            at = ("stages", index, "name")
-            yield _problem(at, f"{name!r} is the name of stages[{first[name]}], too", "name each stage apart")
 
 
 def _outputs(in_file: Sequence[Values]) -> Iterator[Problem]:
@@ -107,19 +103,16 @@ def _paths(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
         if path and has_date(path) and not (job.get("start") or job.get("end")):
             what = f"{path} is a template for units of a range, and there is no range"
             yield _problem(at, what, "say start and end, or write the date itself")
-        if path == PIPE:
-            yield from _pipe(at, job, len(inputs))
-
-
-def _pipe(at: Location, job: Values, inputs: int) -> Iterator[Problem]:
-    name = "stdin" if at == ("input",) else "stdout"
-    if at[0] == "stages":
-        yield _problem(at, "- is stdout, which only the output of the job can be", "name a folder")
-    elif at == ("input",) and inputs > 1:
-        yield _problem(at, "- is stdin, which is read alone", "name files only, or pipe all in: cat FILES |")
-    elif job.get("state") or job.get("start"):
-        other = "state" if job.get("state") else "range"
-        yield _problem(at, f"- is {name}, which is there once and does not go with a {other}", "name files and folders")
+        if path != PIPE:
+            continue
+        if at[0] == "stages":
+            yield _problem(at, "- is stdout, which only the output of the job can be", "name a folder")
+        elif at == ("input",) and len(inputs) > 1:
+            yield _problem(at, "- is stdin, which is read alone", "name files only, or pipe all in: cat FILES |")
+        elif job.get("state") or job.get("start"):
+            name, other = "stdin" if at == ("input",) else "stdout", "state" if job.get("state") else "range"
+            what = f"- is {name}, which is there once and does not go with a {other}"
+            yield _problem(at, what, "name files and folders")
 
 
 def _master(master: Any) -> Iterator[Problem]:
@@ -179,7 +172,17 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     given = {name: value for name, value in flags.items() if value not in (None, [], {})}
     in_file: dict[str, Any] = dict(file.values) if file else {}
     options = layered(given, in_file)
-    found = [*_no_utf8(options), *_beside_stages(given, in_file)]
+    found: list[Problem] = []
+    for name, value in options.items():
+        for at, text in _texts((name,), value):
+            if text != (shown := printable(text)):
+                do = "rename it, or name the folder that it is in" if name == "input" else "write it in UTF-8"
+                found.append(Problem(at, None, ConfigError(f"{shown} is no UTF-8", do)))
+    for key in SINGLE_KEYS if "stages" in in_file else ():
+        if key in given and key not in SHARED_KEYS:
+            do = f"leave it out (and WINCLI_{key.upper()}), or change the file"
+            error = ConfigError("is of a single window, and the job file has stages", do)
+            found.append(Problem((key,), None, error))
     job: Job | None = None
     try:
         job = Job.model_validate(options)
@@ -214,14 +217,6 @@ def pairs(texts: Iterable[str]) -> dict[str, str]:
     return settings
 
 
-def _no_utf8(options: Mapping[str, Any]) -> Iterator[Problem]:
-    for name, value in options.items():
-        for at, text in _texts((name,), value):
-            if text != (shown := printable(text)):
-                do = "rename it, or name the folder that it is in" if name == "input" else "write it in UTF-8"
-                yield Problem(at, None, ConfigError(f"{shown} is no UTF-8", do))
-
-
 def _texts(at: Location, value: Any) -> Iterator[tuple[Location, str]]:
     if isinstance(value, str):
         yield at, value
@@ -250,31 +245,19 @@ def _error(found: Mapping[str, Any]) -> tuple[WincliError, bool]:
     return ConfigError(f"cannot be {shown}", found["msg"][:1].lower() + found["msg"][1:]), True
 
 
-def _beside_stages(flags: Mapping[str, Any], in_file: Mapping[str, Any]) -> Iterator[Problem]:
-    for key in SINGLE_KEYS if "stages" in in_file else ():
-        if key in flags and key not in SHARED_KEYS:
-            do = f"leave it out (and WINCLI_{key.upper()}), or change the file"
-            yield Problem((key,), None, ConfigError("is of a single window, and the job file has stages", do))
-
-
 # Places
 
 
 def _with_lines(found: Iterable[Problem], flags: Mapping[str, Any], file: JobFile | None) -> Iterator[Problem]:
+    lines, in_file = (file.lines, file.values) if file else ({}, {})
     for problem in found:
-        at = _location_in_file(problem.at, flags, file)
+        at = problem.at
+        if at[0] == "stages" and len(at) > 2:  # at the top, if the file has no stages or if these do not set the key
+            is_shared = at[2] in SHARED_KEYS and at[:3] not in lines and at[2:3] in lines
+            at = at[2:] if "stages" not in in_file or at[2] in flags or is_shared else at
         key = at[2] if at[0] == "stages" and len(at) > 2 else at[0]
         line = file.line(at) if file and key not in flags else None
         yield Problem(at, line, *_shown(problem, at, is_flag=line is None))
-
-
-def _location_in_file(at: Location, flags: Mapping[str, Any], file: JobFile | None) -> Location:
-    """Return where the user gave a value: at the top, if the file has no stages or if these do not set the key."""
-    if at[0] != "stages" or len(at) < 3:
-        return at
-    lines = file.lines if file else {}
-    is_shared = at[2] in SHARED_KEYS and at[:3] not in lines and at[2:3] in lines
-    return at[2:] if "stages" not in (file.values if file else {}) or at[2] in flags or is_shared else at
 
 
 def _shown(problem: Problem, at: Location, is_flag: bool) -> tuple[WincliError, bool]:

@@ -72,19 +72,17 @@ class Variables:
         self.used.add(name)
         value = self.given.get(name, os.environ.get(name))
         if value is None:
-            raise ConfigError(f"names ${{{name}}}, and no such variable is set", self._advice(name))
+            do = f"set it, say --var {name}=VALUE, or write $${{ for these characters themselves"
+            if near := nearest(name, [*self.given, *os.environ]):
+                do = f"did you mean ${{{near}}}?"
+            elif not _NAME.fullmatch(name):
+                do = "a name has letters, digits and _; write $${ for these characters themselves"
+            raise ConfigError(f"names ${{{name}}}, and no such variable is set", do)
         is_door_key = _DOOR_KEY.search(name) is not None
         if not may_be_secret and (is_door_key or is_secret(re.sub("key", "", name, flags=re.IGNORECASE))):
             what = f"names ${{{name}}}, whose name says that it is secret, and results record this value as it is"
             raise ConfigError(what, "use secrets in paths and settings of Spark, or call it by another name")
         return value
-
-    def _advice(self, name: str) -> str:
-        if near := nearest(name, [*self.given, *os.environ]):
-            return f"did you mean ${{{near}}}?"
-        if not _NAME.fullmatch(name):
-            return "a name has letters, digits and _; write $${ for these characters themselves"
-        return f"set it, say --var {name}=VALUE, or write $${{ for these characters themselves"
 
 
 def given_variables(texts: Iterable[str]) -> dict[str, str]:
@@ -237,7 +235,11 @@ def read_keys(path: str, root: yaml.MappingNode, given: Mapping[str, str] | None
             file.values[key] = _stages(node, schema["$defs"]["stage"]["properties"], file)
         else:
             _put(file.values, (key,), node, keys[key], file)
-    _check_beside(file)
+    for key in SINGLE_KEYS if "stages" in file.values else ():
+        if (key,) in file.lines and key not in SHARED_KEYS:  # it belongs into a stage
+            file.values.pop(key, None)
+            error = ConfigError(f"key {key!r} is of a single window, and there are stages", "say it in a stage")
+            file.problems.append(Problem((key,), file.lines[(key,)], error, named=False))
     return file
 
 
@@ -279,28 +281,18 @@ def _stages(node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> list[dic
         what = "is empty" if isinstance(node, yaml.SequenceNode) else f"must be a list of windows, not {describe(node)}"
         _wrong(("stages",), node, file, what, "write each as - window: SPEC")
         return []
-    return [_stage(("stages", index), each, keys, file) for index, each in enumerate(node.value)]
-
-
-def _stage(at: Location, node: yaml.Node, keys: Mapping[str, Any], file: JobFile) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    file.lines[at] = node.start_mark.line + 1
-    if not isinstance(node, yaml.MappingNode):
-        _wrong(at, node, file, f"must be keys and values, not {describe(node)}", "write it as - window: SPEC")
-        return values
-    for key, value in _keys(node, at, keys, file):
-        file.lines[(*at, key)] = value.start_mark.line + 1
-        _put(values, (*at, key), value, keys[key], file)
-    return values
-
-
-def _check_beside(file: JobFile) -> None:
-    """Report keys of a single window beside ``stages``: they belong into a stage."""
-    for key in SINGLE_KEYS if "stages" in file.values else ():
-        if (key,) in file.lines and key not in SHARED_KEYS:
-            file.values.pop(key, None)
-            error = ConfigError(f"key {key!r} is of a single window, and there are stages", "say it in a stage")
-            file.problems.append(Problem((key,), file.lines[(key,)], error, named=False))
+    stages: list[dict[str, Any]] = []
+    for index, each in enumerate(node.value):
+        at = ("stages", index)
+        file.lines[at] = each.start_mark.line + 1
+        stages.append({})
+        if not isinstance(each, yaml.MappingNode):
+            _wrong(at, each, file, f"must be keys and values, not {describe(each)}", "write it as - window: SPEC")
+            continue
+        for key, value in _keys(each, at, keys, file):
+            file.lines[(*at, key)] = value.start_mark.line + 1
+            _put(stages[-1], (*at, key), value, keys[key], file)
+    return stages
 
 
 # Values
@@ -349,7 +341,14 @@ def _expectation(at: Location, node: yaml.Node, types: tuple[str, ...], file: Jo
 def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> Any:
     key = next(step for step in at if isinstance(step, str) and step != "stages")
     try:
-        node = _expanded(key, at, node, types, file)
+        # With its variables expanded, and in a path ``~``; its type is that of the text which results.
+        value = node.value
+        if key in _PATHS:
+            value = file.variables.expand_path(value) if kind_of(node) == "string" else value
+        elif "$" in value:
+            is_masked = key in _REDACTED or (key == "spark_conf" and is_secret(str(at[-1])))
+            value = file.variables.expand(value, may_be_secret=is_masked)
+        node = retyped(node, value, is_text="string" in types)
     except ConfigError as error:
         _wrong(at, node, file, error.what, error.do)
         return None
@@ -370,21 +369,6 @@ def _scalar(at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: J
             at, node, file, f"must be a whole number, not {short(node.value)}", "write it in at most 18 plain digits"
         )
     return None
-
-
-def _expanded(key: str, at: Location, node: yaml.ScalarNode, types: tuple[str, ...], file: JobFile) -> yaml.ScalarNode:
-    """Return a value with its variables expanded, and in a path ``~``; its type is that of the text which results.
-
-    Raises `ConfigError` as `Variables.expand` does.
-    """
-    if key in _PATHS:
-        value = file.variables.expand_path(node.value) if kind_of(node) == "string" else node.value
-    elif "$" not in node.value:
-        return node
-    else:
-        is_masked = key in _REDACTED or (key == "spark_conf" and is_secret(str(at[-1])))
-        value = file.variables.expand(node.value, may_be_secret=is_masked)
-    return retyped(node, value, is_text="string" in types)
 
 
 def _quotes(types: tuple[str, ...]) -> str | None:
@@ -439,21 +423,15 @@ def layered(flags: Values, in_file: Values) -> dict[str, Any]:
     job = {key: value for key, value in options.items() if key not in SINGLE_KEYS and key != "stages"}
     if "stages" not in in_file:
         return {**job, "stages": [{"name": ONLY, **_window(options)}]}
-    return {**job, "stages": _stages_of(flags, in_file, _window(base), _window(last))}
+    # A flag overrides a stage's own key, which overrides a key beside ``stages``.
+    made, end = [], len(in_file["stages"]) - 1
+    for index, own in enumerate(in_file["stages"]):
+        shared = [key for key in SHARED_KEYS if key == "at_end" or index == end]
+        beside, above = ({key: layer[key] for key in shared if key in layer} for layer in (in_file, flags))
+        default = _window(last if index == end else base)
+        made.append({**default, **beside, "name": f"stage-{index + 1}", **own, **above})
+    return {**job, "stages": made}
 
 
 def _window(options: Values) -> dict[str, Any]:
     return {key: options[key] for key in SINGLE_KEYS if key in options}
-
-
-def _stages_of(flags: Values, in_file: Values, base: Values, base_of_last: Values) -> list[dict[str, Any]]:
-    """Return the values of all stages: a flag overrides a stage's own key, which overrides a key beside ``stages``."""
-    last = len(in_file["stages"]) - 1
-    made = []
-    for index, own in enumerate(in_file["stages"]):
-        shared = [key for key in SHARED_KEYS if key == "at_end" or index == last]
-        beside, above = ({key: layer[key] for key in shared if key in layer} for layer in (in_file, flags))
-        made.append(
-            {**(base_of_last if index == last else base), **beside, "name": f"stage-{index + 1}", **own, **above}
-        )
-    return made

@@ -32,18 +32,6 @@ _NAMED = re.compile(r'\s*(?:([^\W\d]\w*)|"((?:[^"]|"")+)")\s*=(?!=)(.*)', re.DOT
 _QUOTED_NAME = re.compile(r'"((?:[^"]|"")+)"')
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionColumn:
-    """One column whose values name folders.
-
-    ``name``: its name.
-    ``expression``: its value over the columns of the result; None for the column of that name.
-    """
-
-    name: str
-    expression: AnyExpression | None
-
-
 def entries(value: Any) -> tuple[str, ...]:
     """Split ``a,day=cast(ts as date)``, or each text of a list, at the commas that no quote or bracket encloses.
 
@@ -56,13 +44,15 @@ def entries(value: Any) -> tuple[str, ...]:
     return found
 
 
-def partition_column(entry: str) -> PartitionColumn:
-    """Parse one entry: ``COL``, ``"odd name"`` or ``NAME=EXPR``. Raises as `entries` does."""
+def partition_column(entry: str) -> tuple[str, AnyExpression | None]:
+    """Parse one entry: ``COL``, ``"odd name"`` or ``NAME=EXPR``; return name and expression. Raises as `entries` does.
+
+    The expression is None for the column of that name.
+    """
     if named := _NAMED.fullmatch(entry):
-        name = named[1] or named[2].replace('""', '"')
-        return PartitionColumn(name, parse_expression(named[3].strip()))
+        return named[1] or named[2].replace('""', '"'), parse_expression(named[3].strip())
     quoted = _QUOTED_NAME.fullmatch(entry)
-    return PartitionColumn(quoted[1].replace('""', '"') if quoted else entry, None)
+    return quoted[1].replace('""', '"') if quoted else entry, None
 
 
 def _split(text: str) -> Iterator[str]:
@@ -145,17 +135,8 @@ def _parsed(text: str, begin: int, stop: int) -> AnyExpression:
 
 
 def _closing(text: str, begin: int) -> int:
-    """Return the place of the parenthesis that closes one before ``begin``; -1 where none does."""
-    depth = 1
-    for place, letter in _outside_quotes(text, begin):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return place
-    return -1
-
-
-def _outside_quotes(text: str, begin: int) -> Iterator[tuple[int, str]]:
-    quote = ""
+    """Return the place of the parenthesis that closes one before ``begin``, outside quotes; -1 where none does."""
+    depth, quote = 1, ""
     for place in range(begin, len(text)):
         letter = text[place]
         if quote:
@@ -163,7 +144,10 @@ def _outside_quotes(text: str, begin: int) -> Iterator[tuple[int, str]]:
         elif letter in "'\"":
             quote = letter
         else:
-            yield place, letter
+            depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return place
+    return -1
 
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -179,17 +163,16 @@ def names(value: Any) -> Any:
     Raises `ConfigError` where a quote is not closed.
     """
     texts = [value] if isinstance(value, str) else list(value)
-    return tuple(name for text in texts for name in _names_of(text) if name)
-
-
-def _names_of(text: str) -> Iterator[str]:
-    at, more = 0, True
-    while more:
-        found = _QUOTED.match(text, at) or _PLAIN.match(text, at)
-        if found is None:
-            raise ConfigError(f"{short(text)!r} has a quote that is not closed", 'write "a,b" for a column a,b')
-        yield (found[1].replace('""', '"') + found[2] if found.re is _QUOTED else found[1]).strip()
-        at, more = found.end(), found[0].endswith(",")
+    found = []
+    for text in texts:
+        at, more = 0, True
+        while more:
+            part = _QUOTED.match(text, at) or _PLAIN.match(text, at)
+            if part is None:
+                raise ConfigError(f"{short(text)!r} has a quote that is not closed", 'write "a,b" for a column a,b')
+            found.append((part[1].replace('""', '"') + part[2] if part.re is _QUOTED else part[1]).strip())
+            at, more = part.end(), part[0].endswith(",")
+    return tuple(filter(None, found))
 
 
 def size(value: Any) -> int:
@@ -274,67 +257,52 @@ def _json_type(*types: str) -> WithJsonSchema:
     return WithJsonSchema({"type": types[0] if len(types) == 1 else list(types), **more})
 
 
-Expectations = Annotated[
-    tuple[Annotated[str, AfterValidator(checked_by(parse_expectation))], ...],
-    BeforeValidator(_texts),
-    WithJsonSchema(
-        {
-            "type": ["string", "array"],
-            "items": {
-                "type": ["string", "object"],
-                "properties": {"expr": {"type": "string"}, "on_fail": {"enum": ["fail", "warn"]}},
-                "required": ["expr"],
-                "additionalProperties": False,
-            },
-        }
-    ),
-]
-Condition = Annotated[str, AfterValidator(checked_by(parse_expression))]
-Let = Annotated[str, AfterValidator(checked_by(parse_let))]
-Lets = Annotated[tuple[Let, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
-Window = Annotated[str, AfterValidator(checked_by(parse_window))]
-Call = Annotated[str, AfterValidator(checked_by(parse_aggregate))]
-Calls = Annotated[tuple[Call, ...], BeforeValidator(_texts), _json_type("string", "array", "object")]
-Enrichments = Annotated[
-    tuple[Annotated[str, AfterValidator(checked_by(parse_enrichment))], ...],
-    BeforeValidator(_texts),
-    _json_type("string", "array", "object"),
-]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts), _json_type("string", "array"), Field(min_length=1)]
-Names = Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _json_type("string", "array")]
-Partitions = Annotated[tuple[str, ...], BeforeValidator(converted_by(entries)), _json_type("string", "array")]
-Origin = Annotated[str, AfterValidator(checked_by(origin_seconds)), _json_type("string", "number")]
-Seconds = Annotated[str, AfterValidator(checked_by(_duration)), _json_type("string", "number")]
-Size = Annotated[int, BeforeValidator(converted_by(size)), _json_type("string", "integer")]
-StageName = Annotated[
-    str, AfterValidator(checked_by(_name)), WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})
-]
-Types = Annotated[str, _json_type("string", "object")]
-Settings = Annotated[
-    dict[str, str],
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
-]
 
+
+def _text(read: Callable[[Any], object], *json: WithJsonSchema) -> Any:
+    return Annotated[(str, AfterValidator(checked_by(read)), *json)]
+
+
+def _parsed_texts(read: Callable[[Any], object]) -> Any:
+    """Return the type of texts that each are read; a job file may write them as a mapping, too."""
+    each: Any = tuple[_text(read), ...]  # type: ignore[misc]  # the type is made here
+    return Annotated[each, BeforeValidator(_texts), _json_type("string", "array", "object")]
+
+
+_EXPECTATION = {
+    "type": ["string", "object"],
+    "properties": {"expr": {"type": "string"}, "on_fail": {"enum": ["fail", "warn"]}},
+    "required": ["expr"],
+    "additionalProperties": False,
+}
 _MODEL_TYPES: Mapping[Kind, Any] = {
-    "calls": Calls,
+    "calls": _parsed_texts(parse_aggregate),
     "character": Annotated[str, BeforeValidator(converted_by(_character)), Field(min_length=1, max_length=1)],
-    "duration": Seconds,
-    "enrichments": Enrichments,
-    "expectations": Expectations,
-    "expression": Condition,
-    "lets": Lets,
-    "names": Names,
+    "duration": _text(_duration, _json_type("string", "number")),
+    "enrichments": _parsed_texts(parse_enrichment),
+    "expectations": Annotated[
+        tuple[_text(parse_expectation), ...],  # type: ignore[misc]
+        BeforeValidator(_texts),
+        WithJsonSchema({"type": ["string", "array"], "items": _EXPECTATION}),
+    ],
+    "expression": _text(parse_expression),
+    "lets": _parsed_texts(parse_let),
+    "names": Annotated[tuple[str, ...], BeforeValidator(converted_by(names)), _json_type("string", "array")],
     "number": int,
-    "origin": Origin,
-    "partitions": Partitions,
+    "origin": _text(origin_seconds, _json_type("string", "number")),
+    "partitions": Annotated[tuple[str, ...], BeforeValidator(converted_by(entries)), _json_type("string", "array")],
     "path": str,
-    "settings": Settings,
-    "size": Size,
-    "stage_name": StageName,
+    "settings": Annotated[
+        dict[str, str],
+        WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
+    ],
+    "size": Annotated[int, BeforeValidator(converted_by(size)), _json_type("string", "integer")],
+    "stage_name": _text(_name, WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})),
     "switch": bool,
     "text": str,
-    "types": Types,
-    "window": Window,
+    "types": Annotated[str, _json_type("string", "object")],
+    "window": _text(parse_window),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -135,7 +135,7 @@ def instant_of(text: str) -> dt.datetime | None:
 _DATE = re.compile(r"\{date(?::([^{}]+))?\}")
 
 
-_ALIKE_FOR = dt.timedelta(days=10227)  # 28 years, after which weekdays and dates come together again
+_ALIKE_FOR = dt.timedelta(days=10227)  # 28 years
 _PROBES = 10_000
 
 
@@ -165,17 +165,13 @@ def before_date(path: str) -> str:
 def check_template(path: str, first: Unit, kind: Kind) -> None:
     """Raise `ConfigError` where two units, from ``first`` on, would have the same path."""
     there = fill(path, first)
-    for other in _others(first, kind):
+    # The next units, and the one 28 years later, after which weekdays and dates come together again.
+    alike = first.ordinal + _ALIKE_FOR // STEPS[kind]
+    for ordinal in (*range(first.ordinal + 1, min(alike, first.ordinal + _PROBES)), alike):
+        other = unit_at(ordinal, kind)
         if fill(path, other) == there:
             what = f"{path} is {there} for {first.label} and for {other.label}"
             raise ConfigError(what, "write {date}, or a layout that is different for every " + kind)
-
-
-def _others(first: Unit, kind: Kind) -> Iterator[Unit]:
-    """Yield units whose path may be that of the first: the next ones, and the one 28 years later."""
-    alike = first.ordinal + _ALIKE_FOR // STEPS[kind]
-    yield from (unit_at(ordinal, kind) for ordinal in range(first.ordinal + 1, min(alike, first.ordinal + _PROBES)))
-    yield unit_at(alike, kind)
 
 
 def output_of(path: str, unit: Unit, name: str) -> str:

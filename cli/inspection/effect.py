@@ -28,10 +28,10 @@ from ..planning.request import JobRequest
 from ..run.context import RunContext, owner
 from ..run.incremental_backfill import IncrementalBackfill
 from ..run.pipeline import PlainRun, run_job
-from ..run.plain_backfill import PlainBackfill, ResultRecord, earlier_jobs, finished_records, result_record
+from ..run.plain_backfill import PlainBackfill, earlier_jobs, finished_records, result_record
 from ..run.range_run import BackfillOutcome, run_backfill
 from ..run.unit_paths import UnitInput, find_input, find_input_paths, outputs_of, unit_job
-from ..run.units import NoChain, RerunReason
+from ..run.units import RerunReason, ResultRecord
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
 
@@ -178,8 +178,8 @@ class _ScratchBackfill:
     scratch: JobRequest
 
     @property
-    def chain(self) -> NoChain:
-        return self.published.chain
+    def chain(self) -> None:
+        """None: every unit begins from nothing."""
 
     def find(self, unit: Unit) -> UnitInput | None:
         return self.published.find(unit)

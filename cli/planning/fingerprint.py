@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from ...conf.job import as_recorded, default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
@@ -15,54 +15,12 @@ from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
 from ...windowing.support.option import option_text
 from ...windowing.support.redaction import redacted_path
+from ...writers.state.unit_record import UnitRecord
 
 _RESULT_DEFINING = tuple(each.name for each in JOB_OPTIONS if each.decides_result)
 _LATER: Mapping[str, Any] = {"enrich": []}  # what older versions did not know
 _LOCATION_KEY = "output"
 AT_END = "at_end"
-
-
-class StageSummary(Protocol):
-    """The outcome of one stage of a unit.
-
-    ``name``: the name of the stage.
-    ``counts``: the row counts as manifests hold them, and ``carried``.
-    ``windows``: how many windows came out.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def counts(self) -> Mapping[str, Any]: ...
-    @property
-    def windows(self) -> int: ...
-
-
-class UnitSummary(Protocol):
-    """A finished unit.
-
-    ``label``, ``ordinal``: those of the unit.
-    ``inputs``: the files that it read.
-    ``previous``: the label of the unit whose state it began from; None without one.
-    ``stages``: the outcome of each stage, in order.
-    ``enrich``: the files of each enrich table, by the name of the enrichment.
-    """
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def ordinal(self) -> int: ...
-    @property
-    def inputs(self) -> Sequence[InputFile]: ...
-    @property
-    def previous(self) -> str | None: ...
-    @property
-    def stages(self) -> Sequence[StageSummary]: ...
-    @property
-    def enrich(self) -> Mapping[str, Sequence[InputFile]]: ...
-
-
-R = TypeVar("R", bound=UnitSummary)
 
 
 def same_inputs(one: Iterable[InputFile], other: Iterable[InputFile]) -> bool:
@@ -133,7 +91,9 @@ def new_end(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, b
     return old, new, all(old == "hold" for old, _ in pairs)
 
 
-def already_done(records: Sequence[R], files: Sequence[InputFile], is_same: Callable[[R], bool]) -> R | None:
+def already_done(
+    records: Sequence[UnitRecord], files: Sequence[InputFile], is_same: Callable[[UnitRecord], bool]
+) -> UnitRecord | None:
     """Return the newest record of a state if a plain run would repeat it, None if the run has something to do.
 
     ``records``: those of the state, ascending. ``is_same``: whether a record is of this job, with these outputs.

@@ -67,7 +67,7 @@ def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
     options = stage.request.stage
     columns = [partition_column(entry) for entry in options.partition_by]
-    partitioning = bind_partitions([(column.name, column.expression) for column in columns], stage.result, most_open)
+    partitioning = bind_partitions(columns, stage.result, most_open)
     sink = own.result_sink(file_format(options.output_format), stage.result, rejects, partitioning)
     is_read_on = options.output_format == INTERMEDIATE and not options.plain and partitioning is None
     if own is job_output or (is_read_on and sink.table is None):
@@ -104,7 +104,18 @@ class BoundExpectation:
 
 def bind_expectations(texts: Sequence[str], stages: Sequence[StagePlan]) -> tuple[BoundExpectation, ...]:
     """Bind the expectations of a job. Raises `SpecError` for unknown columns, and types that do not go together."""
-    return tuple(_bound(parse_expectation(text), text, stages) for text in texts)
+    bound = []
+    for text, expectation in ((each, parse_expectation(each)) for each in texts):
+        schema = number_schema(stages[0])
+        if expectation.scope != "numbers":
+            schema = pa.schema([field for field in stages[-1].plan.schema if field.name != MARK])
+        try:
+            bound.append(BoundExpectation(expectation, bind_condition(expectation.expression, schema)))
+        except SpecError as error:
+            calls = expectation.expression.calls & {"all", "any"}
+            do = f"{min(calls)}(..) stands alone: give two expectations" if calls else error.do
+            raise SpecError(f"--expect: {error.what}", text, error.span, do) from None
+    return tuple(bound)
 
 
 def conditions_of(expectations: Sequence[BoundExpectation]) -> tuple[BoundExpression, ...]:
@@ -118,18 +129,6 @@ def number_schema(first: StagePlan) -> pa.Schema:
     at = pa.null() if name is None else first.plan.projection.schema.field(name).type
     fields = [(name, pa.int64()) for name in COUNTS] + [(FIRST_AT, at), (LAST_AT, at)]
     return pa.schema([*fields, *((name, pa.float64()) for name in (SINCE, *SHARES))])
-
-
-def _bound(expectation: Expectation, text: str, stages: Sequence[StagePlan]) -> BoundExpectation:
-    schema = number_schema(stages[0])
-    if expectation.scope != "numbers":
-        schema = pa.schema([field for field in stages[-1].plan.schema if field.name != MARK])
-    try:
-        return BoundExpectation(expectation, bind_condition(expectation.expression, schema))
-    except SpecError as error:
-        calls = expectation.expression.calls & {"all", "any"}
-        do = f"{min(calls)}(..) stands alone: give two expectations" if calls else error.do
-        raise SpecError(f"--expect: {error.what}", text, error.span, do) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -224,19 +223,13 @@ def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor,
     reading = replace(
         request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False, version=None, limit=None
     )
-    with _naming(enrichment):
+    try:
         table = open_source([enrichment.path], reading, executor, known)
         texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
         given = [(name, text) for name, text in request.reading.schema if name in texts]
         if not given:
             return table
         return open_source([enrichment.path], replace(reading, schema=tuple(given)), executor, known)
-
-
-@contextmanager
-def _naming(enrichment: Enrichment) -> Iterator[None]:
-    try:
-        yield
     except WincliError as error:
         error.what = f"--enrich {enrichment.name}: {error.what}"
         raise

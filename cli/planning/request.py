@@ -152,8 +152,13 @@ def request_of(job: Job) -> JobRequest:
         version=job.table_version,
         limit=job.limit,
     )
-    stages = tuple(_stage(stage, job.max_rows_out) for stage in job.stages)
-    return JobRequest(job, stages, reading, tuple(map(parse_enrichment, job.enrich)))
+    stages = []
+    for stage in job.stages:
+        calls = tuple(map(parse_aggregate, stage.agg)) or None
+        values = {each.attribute: window_value(each, getattr(stage, each.attribute)) for each in WINDOW_OPTIONS}
+        spec, options = parse_window(stage.window), Options(**values, plain=stage.plain, max_rows=job.max_rows_out)
+        stages.append(StageRequest(stage, spec, calls, options))
+    return JobRequest(job, tuple(stages), reading, tuple(map(parse_enrichment, job.enrich)))
 
 
 def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
@@ -174,14 +179,6 @@ def _arguments(paths: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
 
 def _is_job_file(path: str) -> bool:
     return path.lower().endswith((".yaml", ".yml"))
-
-
-def _stage(stage: Stage, max_rows: int) -> StageRequest:
-    calls = tuple(parse_aggregate(text) for text in stage.agg) or None
-    values = {each.attribute: window_value(each, getattr(stage, each.attribute)) for each in WINDOW_OPTIONS}
-    return StageRequest(
-        stage, parse_window(stage.window), calls, Options(**values, plain=stage.plain, max_rows=max_rows)
-    )
 
 
 # Names of stages in messages, where a job has several stages.

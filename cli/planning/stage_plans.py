@@ -74,21 +74,21 @@ class _Input:
 
     ``schema``: its columns.
     ``stream``: how it is read as a stream; None for plain data.
+    ``is_stage``: whether it is the result of the stage before, of which the rest says nothing.
     ``explain``: column to the reason for its type, None where there is none to give.
     ``advise``: column to the advice where it lacks a clock, None where there is none to give.
     ``look``: column to what its values look like.
     ``delimit``: the advice where a text file has another delimiter than it is read with; None where it has not.
-    ``is_stage``: whether it is the result of the stage before.
     ``of_folders``: the columns whose values are in names of folders.
     """
 
     schema: pa.Schema
     stream: StreamInfo | None
-    explain: Callable[[str], str | None]
-    advise: Callable[[str | None], str | None]
-    look: Look
-    delimit: Callable[[], str | None]
     is_stage: bool
+    explain: Callable[[str], str | None] = lambda _: None
+    advise: Callable[[str | None], str | None] = lambda _: None
+    look: Look = no_look
+    delimit: Callable[[], str | None] = lambda: None
     of_folders: frozenset[str] = frozenset()
 
 
@@ -101,7 +101,7 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
     advise, delimit, look = _adviser(request, read), partial(_other_delimiter, read), _looker(request, read)
     dates = columns_of_folders(read)
-    stage_input = _Input(source.schema, source.stream, source.explain_type, advise, look, delimit, False, dates)
+    stage_input = _Input(source.schema, source.stream, False, source.explain_type, advise, look, delimit, dates)
     planned: list[StagePlan] = []
     for stage in request.stages:
         with naming_stage(request, stage.stage.name):
@@ -109,15 +109,7 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                 planned.append(_plan_stage(stage, stage_input, is_last=stage is request.stages[-1]))
             if len(planned) < len(request.stages):
                 plan = planned[-1].plan
-                stage_input = _Input(
-                    schema_after_parquet(plan.schema),
-                    stream_of(plan),
-                    lambda _: None,
-                    lambda _: None,
-                    no_look,
-                    lambda: None,
-                    is_stage=True,
-                )
+                stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan), is_stage=True)
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
     found: Mapping[str, str] = getattr(read, "type_places", {})
     first = replace(planned[0], enrichments=texts, places=found)

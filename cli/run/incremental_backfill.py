@@ -12,7 +12,7 @@ from ...windowing.errors import InputError
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..planning.request import JobRequest
-from .context import RunContext
+from .context import RunContext, StagedJob
 from .incremental_run import IncrementalRun
 from .late_rows import (
     LateBackfill,
@@ -22,7 +22,7 @@ from .late_rows import (
     rows_on_time,
     starts_from,
 )
-from .pipeline import CommittedJob, run_job
+from .pipeline import run_job
 from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
 from .unit_paths import InputPaths, UnitInput, find_input, unit_job
 from .units import RerunReason, StateChain, UnitRecords, note_of_unit, recording_failure, report_unit
@@ -30,7 +30,7 @@ from .units import RerunReason, StateChain, UnitRecords, note_of_unit, recording
 
 def run_unit(
     late: LateBackfill, request: JobRequest, own: JobRequest, unit: Unit, previous: str | None
-) -> Iterator[CommittedJob[UnitRecord]]:
+) -> Iterator[tuple[StagedJob, UnitRecord]]:
     """Run and commit a unit, after the units before it that its late rows belong to; yield each, the unit itself last.
 
     ``request``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
@@ -128,9 +128,9 @@ class IncrementalBackfill:
         """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
         request = unit_job(self.request, self.input_paths, unit, found)
         late = LateBackfill(self.state, self.context, self.keep, self._job_of)
-        for job in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
-            report_unit(job.record, self.context.messages)
-            yield job.record
+        for _, record in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
+            report_unit(record, self.context.messages)
+            yield record
 
     def why_rerun(self, record: UnitRecord) -> RerunReason | None:
         return self.range.why_rerun(record)

@@ -19,7 +19,6 @@ from ...windowing.engine.enrich import TableState
 from ...windowing.engine.snapshot import restore
 from ...windowing.engine.task import TaskContext
 from ...windowing.errors import ConfigError
-from ...windowing.language.enrichment import Enrichment
 from ...windowing.planning.identity import (
     check_goes_on,
     check_types,
@@ -46,7 +45,7 @@ from ..planning.job_plan import JobPlan, table_files
 from ..planning.open_input import NOTHING_KNOWN, KnownColumns, open_input
 from ..planning.request import JobRequest
 from ..planning.stage_plans import StagePlan
-from .context import RunContext, StagedJob, StageRun, now
+from .context import RunContext, StagedJob, now
 from .mostly_late import EarlierUnits
 
 # Which numbers of a window state decide the results of a job: most jobs only write the numbers of windows down.
@@ -69,24 +68,21 @@ def deciding_numbers(plan: JobPlan) -> tuple[DecidingNumbers, ...]:
         asked[at] |= _sort_keys(stage.plan, [each.plan for each in plan.stages[at + 1 :]])
         ties = {numbered("_tie", i): carried[at][name] for i, name in enumerate(stage.plan.ties) if name in carried[at]}
         carried.append({WINDOW: at, **ties})
-    return tuple(
-        _deciding(stage.plan, asked[at], frozenset(name for name, of in carried[at].items() if not asked[of]))
-        for at, stage in enumerate(plan.stages)
-    )
-
-
-def _deciding(plan: Plan, windows: bool, carried: frozenset[str]) -> DecidingNumbers:
-    every, held = (min(number, _MOST) for number in plan.kind.counted_rows)
-    ranks = any(bound.call.function == "product" for bound in plan.aggregates)  # all others are exact, or know no ranks
-    return DecidingNumbers(windows, ranks, every, held, carried)
+    found = []
+    for at, each in enumerate(stage.plan for stage in plan.stages):
+        every, held = (min(number, _MOST) for number in each.kind.counted_rows)
+        ranks = any(bound.call.function == "product" for bound in each.aggregates)  # others are exact, or know no ranks
+        only_carried = frozenset(name for name, of in carried[at].items() if not asked[of])
+        found.append(DecidingNumbers(asked[at], ranks, every, held, only_carried))
+    return tuple(found)
 
 
 def _asks_itself(stage: StagePlan, plan: JobPlan) -> bool:
     if stage.plan.options.operator is not None:
         return True
     named = set(stage.plan.having.value.columns) if stage.plan.having is not None else set()
-    for entry in map(partition_column, stage.request.stage.partition_by):
-        named.update((entry.name,) if entry.expression is None else entry.expression.columns)
+    for name, expression in map(partition_column, stage.request.stage.partition_by):
+        named.update((name,) if expression is None else expression.columns)
     if stage is plan.stages[-1]:
         rows = [each for each in plan.expectations if each.expectation.scope != "numbers"]
         named.update(name for each in rows for name in each.condition.columns)
@@ -151,26 +147,21 @@ def known_by(record: UnitRecord | None, shown: str, request: JobRequest) -> Know
         return NOTHING_KNOWN
     identity = record.stages[0].identity
     computed = [name for name, _ in request.stages[0].options.let]
-    computed += [name for each in request.enrichments for name in _enriched(each, identity)]
+    for each in request.enrichments:
+        taken = {one.name for one in each.take or ()}
+        held = identity.get("columns") or {}
+        computed += [name for name in held if name in taken or name.startswith(f"{each.name}_")]
     place = place_of(record, shown)
-    tables = {name: (place, _schema(types)) for name, types in (identity.get("tables") or {}).items()}
-    return KnownColumns(((place, known_columns(identity, computed)),), {name: (each,) for name, each in tables.items()})
+    tables = {}
+    for name, types in (identity.get("tables") or {}).items():
+        found = {column: type_of_text(kind) for column, kind in types.items()}
+        tables[name] = ((place, pa.schema([(column, kind) for column, kind in found.items() if kind is not None])),)
+    return KnownColumns(((place, known_columns(identity, computed)),), tables)
 
 
 def place_of(record: UnitRecord, shown: str) -> str:
     """Return what messages call the state that a unit has left."""
     return f"the state {shown} at {record.label}"
-
-
-def _enriched(enrichment: Enrichment, identity: Mapping[str, Any]) -> list[str]:
-    taken = {each.name for each in enrichment.take or ()}
-    held = identity.get("columns") or {}
-    return [name for name in held if name in taken or name.startswith(f"{enrichment.name}_")]
-
-
-def _schema(types: Mapping[str, str]) -> pa.Schema:
-    found = {name: type_of_text(kind) for name, kind in types.items()}
-    return pa.schema([(name, kind) for name, kind in found.items() if kind is not None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +295,16 @@ class UnitRun:
 
     def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
         """Commit outputs and state atomically; return the record of the unit."""
-        first, *others = map(_stage_record, job.stage_runs)
-        stages = (replace(first, parts=(*first.parts, *job.plan.table_parts)), *others)
+        records: list[StageRecord] = []
+        for run in job.stage_runs:
+            outcome, snapshot = run.outcome, run.outcome.snapshot
+            assert snapshot is not None
+            parts = snapshot.parts if records else (*snapshot.parts, *job.plan.table_parts)
+            still_open = OpenWindows(snapshot.windows, snapshot.keys, snapshot.oldest)
+            identity, counts = state_identity(run.stage), asdict(outcome.counts)
+            told = identity, snapshot.registers, counts, outcome.windows, parts, still_open
+            records.append(StageRecord(run.stage.name, *told))
+        stages = tuple(records)
         former, record = self.mode.state.record(self.mode.unit.label), self._record(job, stages)
         if former is not None:
             same = self._sameness(former, stages, deciding_numbers(job.plan), executor)
@@ -376,17 +375,3 @@ def from_root(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
 
 def _same_stage(both: tuple[ParquetStateFiles, ParquetStateFiles, DecidingNumbers]) -> Sameness:
     return same_tables(*both)
-
-
-def _stage_record(stage_run: StageRun) -> StageRecord:
-    snapshot = stage_run.outcome.snapshot
-    assert snapshot is not None
-    return StageRecord(
-        stage_run.stage.name,
-        state_identity(stage_run.stage),
-        snapshot.registers,
-        asdict(stage_run.outcome.counts),
-        stage_run.outcome.windows,
-        snapshot.parts,
-        OpenWindows(snapshot.windows, snapshot.keys, snapshot.oldest),
-    )

@@ -30,9 +30,9 @@ from ..console.amounts import count_of
 from ..planning.open_input import enriched_input, open_input, row_expressions
 from ..planning.request import JobRequest
 from ..planning.stage_plans import plan_stages
-from .context import RunContext
+from .context import RunContext, StagedJob
 from .incremental_run import IncrementalRun, UnitInputRows, from_root, known_by
-from .pipeline import CommittedJob, run_job
+from .pipeline import run_job
 from .units import STALE, UnitRecords, missing_unit_error, note_of_unit
 
 
@@ -82,7 +82,7 @@ def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit, previous
     return LateRows(unit, request, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
 
 
-def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[CommittedJob[UnitRecord]]:
+def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tuple[StagedJob, UnitRecord]]:
     """Reprocess units whose late rows have changed, and units after those, up to the unit of ``found``.
 
     Yields each when it is committed. The late rows of a unit change when rows of ``found`` belong to

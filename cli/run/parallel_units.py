@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 from ...conf.job import is_table
 from ...conf.ranges import Unit
 from ...windowing.spark.boot import Progress
 from ...windowing.spark.session import Background
 from ..console.progress import Show
-from ..planning.fingerprint import R
 from ..planning.request import JobRequest
 from .context import Boot, RunContext, Session
 from .unit_paths import UnitInput
+from .units import R
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.
 #
@@ -31,45 +31,12 @@ RunUnit = Callable[[Unit, UnitInput, str | None], R]
 """Runs and commits a unit, and those before it that its late rows belong to; returns the record of the unit."""
 
 
-class UnitRunner(Protocol[R]):
-    """Runs units in the order in which it is given them. Used as a context, it waits at the end for all of them."""
-
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
-        """Run a unit; return its record, or None where it may still be running. Raises what a unit raised."""
-        ...
-
-    def __enter__(self) -> UnitRunner[R]: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class OneByOne(Generic[R]):
-    """Runs one unit after the other, in this thread.
-
-    ``run_unit``: runs a unit.
-    """
-
-    run_unit: RunUnit[R]
-
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
-        return self.run_unit(unit, found, previous)
-
-    def __enter__(self) -> OneByOne[R]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Wait for nothing."""
-
-
 @dataclass(slots=True)
-class Together(Generic[R]):
-    """Runs up to ``jobs`` units at the same time, each in a thread of its own.
+class UnitRunner(Generic[R]):
+    """Runs units in the order in which it is given them. Used as a context, it waits at the end for all of them.
 
     ``run_unit``: runs a unit.
-    ``jobs``: how many run at the same time.
+    ``jobs``: how many run at the same time, each in a thread of its own; None: one after the other, in this thread.
     ``first_alone``: whether the first runs alone, since it makes what the others write to.
     ``begin``: is called before each unit starts.
     ``is_failing``: whether a unit has failed, though it may still wait for others.
@@ -77,16 +44,21 @@ class Together(Generic[R]):
     """
 
     run_unit: RunUnit[R]
-    jobs: int
-    first_alone: bool
-    begin: Callable[[], None]
-    is_failing: Callable[[], bool]
-    stop: Callable[[], None]
+    jobs: int | None = None
+    first_alone: bool = False
+    begin: Callable[[], None] = lambda: None
+    is_failing: Callable[[], bool] = lambda: False
+    stop: Callable[[], None] = lambda: None
     _running: list[Background[R]] = field(default_factory=list)
     _errors: dict[int, BaseException] = field(default_factory=dict)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
-        """Start a unit, once fewer than ``jobs`` run. Raises what the oldest unit that failed raised."""
+        """Run a unit and return its record; or start it, once fewer than ``jobs`` run, and return None.
+
+        Raises what the unit raised, or the oldest unit that failed before.
+        """
+        if self.jobs is None:
+            return self.run_unit(unit, found, previous)
         self._wait(self.jobs - 1)
         self._raise()
         self.begin()
@@ -96,7 +68,7 @@ class Together(Generic[R]):
             self._wait(0)
         return None
 
-    def __enter__(self) -> Together[R]:
+    def __enter__(self) -> UnitRunner[R]:
         return self
 
     def __exit__(
@@ -235,11 +207,9 @@ class SharedContext:
     def runner(self, run_unit: RunUnit[R]) -> UnitRunner[R]:
         """Return what runs the units. ``run_unit``: runs one, in this context."""
         if self.jobs == 1:
-            return OneByOne(run_unit)
-        boot = self.boot
-        return Together(
-            partial(self._run, run_unit), self.jobs, self.first_alone, boot.begin, boot.is_failing, boot.stop
-        )
+            return UnitRunner(run_unit)
+        boot, run = self.boot, partial(self._run, run_unit)
+        return UnitRunner(run, self.jobs, self.first_alone, boot.begin, boot.is_failing, boot.stop)
 
     def _run(self, run_unit: RunUnit[R], unit: Unit, found: UnitInput, previous: str | None) -> R:
         try:

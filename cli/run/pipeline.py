@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ...conf.job import Job
 from ...readers.files.file import Located
@@ -150,7 +150,13 @@ def run_stages(
     stage_runs: list[StageRun] = []
     for stage, stage_output in zip(plan.stages, plan.stage_outputs, strict=True):
         with naming_stage(plan.request, stage.name):
-            stage_input = _stream(stage_runs[-1], plan.request.job.split_size) if stage_runs else plan.source
+            stage_input: Source = plan.source
+            if stage_runs:  # the parts of the stage before, as a stream
+                before, sink = stage_runs[-1], stage_runs[-1].stage_output.sink
+                shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
+                folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
+                stream = stream_of(before.stage.plan)
+                stage_input = open_result(folder, before.outcome.parts, stream, plan.request.job.split_size)
             rows = sum(split.rows for split in stage_input.splits)
             own = executor.named(stage_prefix(plan.request, stage.name), rows)
             task = run.restore(stage, task_of(plan, stage, stage_input, stage_output))
@@ -174,13 +180,6 @@ def task_of(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: 
 def sizes_of(job: Job) -> Sizes:
     """Return the bounds on the input of a task that a job asks for."""
     return Sizes(min(Sizes().small, job.slice_size), job.split_size, job.slice_size)
-
-
-def _stream(before: StageRun, split_size: int) -> Source:
-    sink = before.stage_output.sink
-    shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
-    folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
-    return open_result(folder, before.outcome.parts, stream_of(before.stage.plan), split_size)
 
 
 def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> tuple[Part, ...]:
@@ -228,22 +227,8 @@ def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Itera
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedJob(Generic[R]):
-    """A job that has run and is committed.
-
-    ``stage_runs``: its stages, in the order of the job.
-    ``record``: what the commit has left: the record of the unit on a state, else None.
-    ``cut_at``: how many rows of the input were read, where it has more than the limit of the job; else None.
-    """
-
-    stage_runs: Sequence[StageRun]
-    record: R
-    cut_at: int | None = None
-
-
-def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> CommittedJob[R]:
-    """Run a job once and commit its results, as ``mode`` says.
+def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> tuple[StagedJob, R]:
+    """Run a job once and commit its results, as ``mode`` says; return the job, and what the commit has left.
 
     If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
@@ -272,7 +257,7 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> Commi
         record = run.commit(job, context.spark.session())
         committed(job)
         announce_late(job, run.units_before, run.label, context.spark.session, context.messages)
-        return CommittedJob(stage_runs, record, plan.cut_at)
+        return job, record
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -20,42 +20,9 @@ from .context import RunContext, owner
 from .pipeline import PlainRun, run_job
 from .rerun import replacing
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
-from .units import NoChain, RerunReason, note_of_unit, report_unit
+from .units import RerunReason, ResultRecord, ResultStage, note_of_unit, report_unit
 
 # Results of earlier runs without a state: their manifests say which units are done.
-
-
-@dataclass(frozen=True, slots=True)
-class ResultStage:
-    """The outcome of one stage of a result, as `cli.planning.fingerprint.StageSummary` has it.
-
-    ``name``: the name of the stage.
-    ``counts``: its row counts.
-    ``windows``: the rows of the result, for manifests do not count windows.
-    """
-
-    name: str
-    counts: Mapping[str, Any]
-    windows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResultRecord:
-    """A unit that was finished without a state, as `cli.planning.fingerprint.UnitSummary` has it.
-
-    ``label``, ``ordinal``: those of the unit.
-    ``inputs``: the files that it read.
-    ``stages``: the outcome of each stage, in order.
-    ``previous``: None, for it began from no state.
-    ``enrich``: the files of each enrich table, by the name of the enrichment.
-    """
-
-    label: str
-    ordinal: int
-    inputs: tuple[InputFile, ...]
-    stages: tuple[ResultStage, ...]
-    previous: None = None
-    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
 
 
 def read_result(output: str) -> dict[str, Any] | None:
@@ -131,9 +98,8 @@ class PlainBackfill:
     input_paths: InputPaths
 
     @property
-    def chain(self) -> NoChain:
-        """No chain: every unit begins from nothing."""
-        return NoChain()
+    def chain(self) -> None:
+        """None: every unit begins from nothing."""
 
     def records(self, units: Sequence[Unit]) -> list[ResultRecord]:
         """Return the records of units that this job has finished; what kills left beside their outputs is removed."""

@@ -14,25 +14,25 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Generic, Protocol
 
-from ...conf.ranges import Kind, Unit, compact, kind_of, unit_at
+from ...conf.ranges import Kind, Unit, check_kind, compact, kind_of, unit_at
 from ...windowing.errors import InputError, WincliError
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of, reason_counts, sum_rejected
 from ..console.messages import Messages, Stopped
-from ..planning.fingerprint import R, UnitSummary, same_inputs
+from ..planning.fingerprint import same_inputs
 from .late_rows import unit_of
-from .parallel_units import OneByOne, RunUnit, UnitRunner
+from .parallel_units import RunUnit, UnitRunner
 from .unit_paths import UnitInput
-from .units import REDO, STALE, RerunReason, UnitChain
+from .units import REDO, STALE, R, RerunReason, StateChain
 
 
 class BackfillMode(Protocol[R]):
     """A way to run the units of a range: on a state (`IncrementalBackfill`), or each by itself (`PlainBackfill`)."""
 
     @property
-    def chain(self) -> UnitChain[R]:
-        """How the units depend on each other."""
+    def chain(self) -> StateChain[R] | None:
+        """How the units depend on each other; None: not at all."""
         ...
 
     def find(self, unit: Unit) -> UnitInput | None:
@@ -85,7 +85,7 @@ def run_backfill(
     records: Sequence[R],
     mode: BackfillMode[R],
     redo: bool = False,
-    together: Callable[[RunUnit[R]], UnitRunner[R]] = OneByOne,
+    together: Callable[[RunUnit[R]], UnitRunner[R]] = UnitRunner,
 ) -> BackfillOutcome[R]:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
@@ -96,7 +96,9 @@ def run_backfill(
     `ConfigError` where the state that a unit begins from is no longer kept, or where the units done before are of
     another kind.
     """
-    mode.chain.check(records, kind)
+    chain = mode.chain
+    if chain is not None:
+        check_kind([(record.label, record.ordinal) for record in records], kind)
     in_range = {unit.ordinal for unit in units}
     known = {record.ordinal: record for record in records}
     labels = {record.label for record in records}
@@ -107,11 +109,11 @@ def run_backfill(
         with together(partial(_run, mode, new_records)) as runner:
             for ordinal in sorted({*in_range, *known}):
                 unit, record = unit_at(ordinal, kind), known.get(ordinal)
-                if record is not None:
-                    mode.chain.check_before(record, labels)
+                if record is not None and chain is not None:
+                    chain.check_before(record, labels)
                 found = _input_to_run(unit, record, before, mode, ordinal in in_range, redo)
                 if found:
-                    previous = mode.chain.begin(unit, before, records, kind)
+                    previous = None if chain is None else chain.begin(unit, before, records, kind)
                     record = runner.run(unit, found, previous) or record
                     labels.add(unit.label)
                 elif record is None:
@@ -128,26 +130,24 @@ def run_backfill(
     return _outcome(in_range, known, new_records, gaps, kind)
 
 
-def _is_same(found: UnitInput, record: UnitSummary) -> bool:
-    tables = [(files, record.enrich.get(name, ())) for name, files in found.tables.items()]
-    return all(same_inputs(*pair) for pair in [(found.files, record.inputs), *tables])
-
-
 def _input_to_run(
     unit: Unit, record: R | None, before: R | None, mode: BackfillMode[R], is_in_range: bool, redo: bool
 ) -> UnitInput | None:
     """Return the input of a unit that has to run, or None where it does not have to, or has no input."""
     if record is None:
         return _find(unit, mode)
-    stale = mode.chain.is_stale(before, record)
+    chain = mode.chain
+    stale = chain is not None and chain.is_stale(before, record)
     if not stale and not is_in_range:
         return None
     found = _find(unit, mode)
+    files = [] if found is None else [(found.files, record.inputs)]
+    files += [] if found is None else [(own, record.enrich.get(name, ())) for name, own in found.tables.items()]
     if stale:
         why = STALE
     elif redo:
         why = REDO
-    elif found is not None and not _is_same(found, record):
+    elif not all(same_inputs(*pair) for pair in files):
         why = "its input is not what it was"
     elif reason := mode.why_rerun(record):
         stays = None
@@ -155,7 +155,7 @@ def _input_to_run(
             stays = "; --redo runs it again and replaces that"
         elif found is None:
             stays = ", and its input is gone"
-        elif not mode.chain.is_kept(before):
+        elif chain is not None and not chain.is_kept(before):
             stays = ", and the state before it is no longer kept"
         if stays:
             why = f"{reason.text}{stays}"
@@ -293,20 +293,14 @@ def report_kept(before: Kept, state: State, messages: Messages) -> None:
         )
     for one, other in pairwise(state.records):
         if one.label in ran and other.label not in ran and not other.counts_on(one):
-            how = _renumbering(other, state.records)
+            # Where a later unit has lent late rows to a unit before, a redo takes them back first, and then moves them
+            # again: it does not give new numbers.
+            earlier = {record.label for record in state.records if record.ordinal < other.ordinal}
+            later = [record for record in state.records if record.ordinal >= other.ordinal]
+            is_lent = any(not earlier.isdisjoint(record.lent) for record in later)
+            is_mended = other.start and not is_lent
+            how = f"; --start {other.label} --end {_after(later[-1])} --redo numbers them anew" if is_mended else ""
             messages.note(f"windows of {other.label} and later keep their numbers{how}", unit=other.label)
-
-
-def _renumbering(first: UnitRecord, records: Sequence[UnitRecord]) -> str:
-    """Say how the windows of a unit and those after it get new numbers; nothing where a redo does not give them.
-
-    Where a later unit has lent late rows to a unit before, a redo takes them back first, and then moves them again.
-    """
-    earlier = {record.label for record in records if record.ordinal < first.ordinal}
-    is_lent = any(not earlier.isdisjoint(record.lent) for record in records if record.ordinal >= first.ordinal)
-    if is_lent or not first.start:
-        return ""
-    return f"; --start {first.label} --end {_after(records[-1])} --redo numbers them anew"
 
 
 def report_rejected(records: Sequence[UnitRecord], in_range: Sequence[Unit], messages: Messages) -> None:

@@ -16,12 +16,12 @@ from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.errors import DataError, few
 from ...windowing.language.tokens import column_text
-from ...windowing.ports import Counts, RowCheck
+from ...windowing.ports import Counts
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
 from ..console.amounts import WORDS, count_of, reason_counts, size
 from ..console.messages import Messages
-from ..planning.job_plan import BoundExpectation, JobPlan, number_schema, table_files
+from ..planning.job_plan import JobPlan, number_schema, table_files
 from ..planning.request import JobRequest, stage_prefix, with_stage_keys
 from ..planning.stage_plans import StagePlan
 from .context import ExpectationOutcome, RunContext, StageRun
@@ -219,31 +219,25 @@ def _outcomes(plan: JobPlan, stage_runs: Sequence[StageRun]) -> Iterator[Expecta
     checks = iter(stage_runs[-1].outcome.checks)
     numbers = numbers_of(stage_runs, time.time()) if plan.expectations else None
     for bound in plan.expectations:
+        saw: dict[str, Any]
         if bound.expectation.scope == "numbers":
             assert numbers is not None
             evaluated = bound.condition.evaluate(numbers)
-            saw: dict[str, Any] = {name: _plain(numbers[name]) for name in bound.condition.columns}
+            saw = {name: _plain(numbers[name]) for name in bound.condition.columns}
             words = ", ".join(f"{name} is {_shown(value)}" for name, value in saw.items())
             if evaluated.failures is not None:
                 words = ", ".join(filter(None, [words, f"it fails: {evaluated.details[0].as_py()}"]))
             holds = evaluated.values[0].as_py() is True
-            yield ExpectationOutcome(str(bound.expectation), bound.expectation.on_fail, holds, saw, words)
         else:
-            yield _of_rows(bound, next(checks))
-
-
-def _of_rows(bound: BoundExpectation, check: RowCheck) -> ExpectationOutcome:
-    is_all, failing = bound.expectation.scope == "all", check.rows - check.true
-    saw: dict[str, Any] = {"rows": check.rows, "true": check.true}
-    if is_all:
-        verb = "is" if failing == 1 else "are"
-        words = f"{failing:,} of {count_of(check.rows, 'row')} {verb} not so"
-        words += f", the first: {check.example}" if check.example else ""
-    else:
-        words = f"none of {count_of(check.rows, 'row')} is so"
-    return ExpectationOutcome(
-        str(bound.expectation), bound.expectation.on_fail, failing == 0 if is_all else check.true > 0, saw, words
-    )
+            check = next(checks)
+            saw, failing = {"rows": check.rows, "true": check.true}, check.rows - check.true
+            if bound.expectation.scope == "all":
+                holds, verb = failing == 0, "is" if failing == 1 else "are"
+                words = f"{failing:,} of {count_of(check.rows, 'row')} {verb} not so"
+                words += f", the first: {check.example}" if check.example else ""
+            else:
+                holds, words = check.true > 0, f"none of {count_of(check.rows, 'row')} is so"
+        yield ExpectationOutcome(str(bound.expectation), bound.expectation.on_fail, holds, saw, words)
 
 
 def _words(outcome: ExpectationOutcome) -> str:
@@ -335,18 +329,16 @@ def _manifest(
         ],
         seconds={**outcome.seconds, **seconds},
         stream=stage.stream,
-        stages=[_entry(each) for each in before],
+        stages=[
+            stage_entry(
+                name=each.stage.name,
+                spec=str(each.stage.plan.spec),
+                order=each.stage.plan.order.columns,
+                order_why=each.stage.plan.order.why,
+                counts=each.outcome.counts,
+                output=each.stage_output.output.place.shown if each.stage_output.is_own else None,
+            )
+            for each in before
+        ],
         expectations=[each.as_json() for each in expectations],
-    )
-
-
-def _entry(stage_run: StageRun) -> dict[str, Any]:
-    plan = stage_run.stage.plan
-    return stage_entry(
-        name=stage_run.stage.name,
-        spec=str(plan.spec),
-        order=plan.order.columns,
-        order_why=plan.order.why,
-        counts=stage_run.outcome.counts,
-        output=stage_run.stage_output.output.place.shown if stage_run.stage_output.is_own else None,
     )

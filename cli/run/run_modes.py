@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ...conf.job import paths_of, plain_path, recorded
-from ...conf.ranges import Kind, Unit, check_kind, partitions, unit_of_plain_run, units
+from ...conf.ranges import Kind, Partitions, Unit, check_kind, partitions, unit_of_plain_run, units
 from ...readers.files.listing import list_folders
 from ...windowing.errors import ConfigError, WincliError
 from ...windowing.local_executor import LocalExecutor
@@ -81,22 +81,16 @@ def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
     those of the state.
     """
     check_kind([(record.label, record.ordinal) for record in records], None)
+    dated: tuple[Kind, Partitions] | None = None
     for path in request.job.input if not records else ():
-        found = _dated_folder(path, request)
-        if found is not None:
-            what = f"{path} holds folders of {found[0]}s such as {found[1]}, and on a state these are units of a range"
+        with suppress(WincliError):  # a glob or a file has no folders, and what is missing is told where it is read
+            folders = list_folders(path, skip_unreadable=True, version=request.job.table_version)
+            kinds = dict.fromkeys((request.job.unit, *_PARTITIONS))
+            dated = next(((kind, there) for kind in kinds if (there := partitions(folders, kind, path))), None)
+        if dated is not None:
+            first = min(name for names in dated[1].folders.values() for name in names)
+            what = f"{path} holds folders of {dated[0]}s such as {first}, and on a state these are units of a range"
             raise ConfigError(f"{what}; nothing was written", f"say --start and --end, or for one run say {path}/*")
-
-
-def _dated_folder(path: str, request: JobRequest) -> tuple[Kind, str] | None:
-    """Return the kind of the partitions below a path and the first of them; None where there are none."""
-    with suppress(WincliError):  # a glob or a file has no folders, and what is missing is told where it is read
-        folders = list_folders(path, skip_unreadable=True, version=request.job.table_version)
-        for kind in dict.fromkeys((request.job.unit, *_PARTITIONS)):
-            found = partitions(folders, kind, path)
-            if found is not None:
-                return kind, min(name for names in found.folders.values() for name in names)
-    return None
 
 
 def find_next_run(request: JobRequest, state: State) -> NextRun:
@@ -169,8 +163,8 @@ def _run_alone(request: JobRequest, context: RunContext) -> Finish:
         return partial(
             _nothing_to_do, request, context, f"{request.shown_output} holds the result of this job and input"
         )
-    done = run_job(request, PlainRun(context.started), context)
-    return partial(_report_run, request, done.stage_runs, context, done.cut_at)
+    job, _ = run_job(request, PlainRun(context.started), context)
+    return partial(_report_run, request, job.stage_runs, context, job.plan.cut_at)
 
 
 def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
@@ -191,14 +185,15 @@ def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
         late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(found.request.job)))
         again: list[str] = []
         try:
-            for job in run_unit(late, found.request, found.request, unit, found.before.label if found.before else None):
-                if job.record.label != unit.label:  # the summary at the end is about the unit itself
-                    again.append(job.record.label)
-                    report_unit(job.record, context.messages)
+            previous = found.before.label if found.before else None
+            for job, record in run_unit(late, found.request, found.request, unit, previous):
+                stage_runs = job.stage_runs
+                if record.label != unit.label:  # the summary at the end is about the unit itself
+                    again.append(record.label)
+                    report_unit(record, context.messages)
         except Stopped as error:
             error.kept = ", ".join(again) or None
             raise
-        stage_runs = job.stage_runs
         report_kept(before, state, context.messages)
     return partial(_report_run, found.request, stage_runs, context)
 

@@ -94,8 +94,11 @@ class Pipes:
                     first += more
                 if not first.strip():
                     raise InputError("stdin is empty", "pipe something into it, or name a file")
-                form = _form(first) if requested == "auto" else file_format(requested)
+                form = file_format(requested) if requested != "auto" else format_of_bytes(first)
                 if requested == "auto":
+                    for mark, name in _MARKS:
+                        if first.startswith(mark):
+                            raise InputError(f"stdin is compressed with {name}", f"pipe it through {_TOOLS[name]}")
                     note(f"stdin is read as {form}, by its first bytes; --input-format says otherwise")
                 self._spool = _Spool(form, self.folder / f"stdin.{form}")
                 self._spool.take(first, most)
@@ -172,11 +175,3 @@ def _reserve_stdout() -> Iterator[int]:
             sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
-
-
-def _form(first: bytes) -> Format:
-    """Detect the format of stdin from its first bytes. Raises `InputError` where they are compressed."""
-    for mark, name in _MARKS:
-        if first.startswith(mark):
-            raise InputError(f"stdin is compressed with {name}", f"pipe it through {_TOOLS[name]}")
-    return format_of_bytes(first)

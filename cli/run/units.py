@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Container, Iterator, Sequence, Set
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from ...conf.ranges import Kind, Unit, check_kind, unit_at
+from ...conf.ranges import Kind, Unit, unit_at
 from ...windowing.errors import ConfigError, DamagedError, WincliError
+from ...windowing.ports import InputFile
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
 from ...writers.commit.tables import table_of
@@ -18,7 +19,6 @@ from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..console.amounts import WORDS, count_of, sum_rejected
 from ..console.messages import Messages
-from ..planning.fingerprint import R, UnitSummary
 from .context import RunContext, now
 
 # Lost outputs: outputs of finished units that were deleted, whole or in part, or replaced.
@@ -41,7 +41,16 @@ def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
 
     Compares manifests, and names and sizes of files.
     """
-    return next((loss for output in outputs if (loss := _loss(output, run, outputs))), None)
+    for output in outputs:
+        its = f"its output {output.shown}"
+        try:
+            loss = _loss_at(table_of(output.path), its, run, outputs)
+        except (OSError, WincliError) as error:
+            why = reason(error) if isinstance(error, OSError) else error.what
+            loss = RerunReason(f"{its} cannot be looked at ({why})", is_free=False)
+        if loss is not None:
+            return loss
+    return None
 
 
 def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
@@ -53,15 +62,6 @@ def missing_unit_error(label: str, previous: str) -> DamagedError:
     """Return the error for a unit that began from a unit of which the state has no record any more."""
     what = f"{label} began from {previous}, which is no longer in the state"
     return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
-
-
-def _loss(output: WrittenOutput, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
-    its = f"its output {output.shown}"
-    try:
-        return _loss_at(table_of(output.path), its, run, outputs)
-    except (OSError, WincliError) as error:
-        why = reason(error) if isinstance(error, OSError) else error.what
-        return RerunReason(f"{its} cannot be looked at ({why})", is_free=False)
 
 
 def _loss_at(table: Table, its: str, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
@@ -80,36 +80,6 @@ def _loss_at(table: Table, its: str, run: str, outputs: Sequence[WrittenOutput])
         return RerunReason(f"{its} holds another result", is_free=False)
     missing = table.missing(manifest)
     return RerunReason(f"{its} {missing}", is_free=True) if missing else None
-
-
-R_contra = TypeVar("R_contra", bound=UnitSummary, contravariant=True)
-
-
-class UnitChain(Protocol[R_contra]):
-    """The questions that a backfill has about units and those before them."""
-
-    def check(self, records: Sequence[R_contra], kind: Kind) -> None:
-        """Raise `ConfigError` where the units done before are of another kind."""
-        ...
-
-    def check_before(self, record: R_contra, labels: Set[str]) -> None:
-        """Raise `DamagedError` where a unit began from one that is not among ``labels``: rows would be lost."""
-        ...
-
-    def is_stale(self, before: R_contra | None, record: R_contra) -> bool:
-        """Whether a unit began from another state than the unit before it has now."""
-        ...
-
-    def is_kept(self, before: R_contra | None) -> bool:
-        """Whether a unit can begin from the state of the unit before it."""
-        ...
-
-    def begin(self, unit: Unit, before: R_contra | None, records: Sequence[R_contra], kind: Kind) -> str | None:
-        """Return the label of the unit whose state a unit begins from; None where it begins from nothing.
-
-        Raises `ConfigError` where that state is no longer kept.
-        """
-        ...
 
 
 class UnitRecords(Protocol):
@@ -134,8 +104,45 @@ class UnitRecords(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ResultStage:
+    """The outcome of one stage of a result, as `StageRecord` has it.
+
+    ``name``: the name of the stage.
+    ``counts``: its row counts.
+    ``windows``: the rows of the result, for manifests do not count windows.
+    """
+
+    name: str
+    counts: Mapping[str, Any]
+    windows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRecord:
+    """A unit that was finished without a state, with what a `UnitRecord` has of it, too.
+
+    ``label``, ``ordinal``: those of the unit.
+    ``inputs``: the files that it read.
+    ``stages``: the outcome of each stage, in order.
+    ``previous``: None, for it began from no state.
+    ``enrich``: the files of each enrich table, by the name of the enrichment.
+    """
+
+    label: str
+    ordinal: int
+    inputs: tuple[InputFile, ...]
+    stages: tuple[ResultStage, ...]
+    previous: None = None
+    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
+
+
+R = TypeVar("R", bound="UnitRecord | ResultRecord")
+"""A finished unit: on a state, or by itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class StateChain(Generic[R]):
-    """The chain of units on a state: a `UnitChain`.
+    """The chain of units on a state: what a backfill asks about units and those before them.
 
     ``has_data``: label to whether the state that the unit left is still kept.
     ``starts_from``: label and record to whether the unit of the record began from the state that unit ``label`` has
@@ -148,17 +155,17 @@ class StateChain(Generic[R]):
     starts_from: Callable[[str | None, R], bool]
     forgotten: Callable[[], Container[str]] = tuple
 
-    def check(self, records: Sequence[R], kind: Kind) -> None:
-        check_kind([(record.label, record.ordinal) for record in records], kind)
-
     def check_before(self, record: R, labels: Set[str]) -> None:
+        """Raise `DamagedError` where a unit began from one that is not among ``labels``: rows would be lost."""
         if record.previous is not None and record.previous not in labels and record.previous not in self.forgotten():
             raise missing_unit_error(record.label, record.previous)
 
     def is_stale(self, before: R | None, record: R) -> bool:
+        """Whether a unit began from another state than the unit before it has now."""
         return not self.starts_from(before.label if before else None, record)
 
     def is_kept(self, before: R | None) -> bool:
+        """Whether a unit can begin from the state of the unit before it."""
         return before is None or self.has_data(before.label)
 
     def begin(self, unit: Unit, before: R | None, records: Sequence[R], kind: Kind) -> str | None:
@@ -166,43 +173,12 @@ class StateChain(Generic[R]):
         if before is None:
             return None
         if not self.has_data(before.label):
-            raise self._not_kept(unit, before.label, records, kind)
+            kept = next((record.ordinal for record in records if self.has_data(record.label)), None)
+            later = f"start with {unit_at(kept + 1, kind).label} or later, or " if kept is not None else ""
+            what = f"{unit.label} begins from the state of {before.label}, which is no longer kept"
+            do = f"redo all from the first unit, {records[0].label}, on; a higher --keep keeps more states"
+            raise ConfigError(f"{what}; nothing was written for it", later + do)
         return before.label
-
-    def _not_kept(self, unit: Unit, previous: str, records: Sequence[R], kind: Kind) -> ConfigError:
-        kept = next((record.ordinal for record in records if self.has_data(record.label)), None)
-        later = f"start with {unit_at(kept + 1, kind).label} or later, or " if kept is not None else ""
-        return ConfigError(
-            f"{unit.label} begins from the state of {previous}, which is no longer kept; nothing was written for it",
-            f"{later}redo all from the first unit, {records[0].label}, on; a higher --keep keeps more states",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class NoChain:
-    """Units without a state: a `UnitChain` in which no unit depends on another."""
-
-    def check(self, records: Sequence[UnitSummary], kind: Kind) -> None:
-        """Accept units of every kind."""
-
-    def check_before(self, record: UnitSummary, labels: Set[str]) -> None:
-        """Accept every unit: it began from none."""
-
-    def is_stale(self, before: UnitSummary | None, record: UnitSummary) -> bool:  # noqa: ARG002 - see `UnitChain`
-        return False
-
-    def is_kept(self, before: UnitSummary | None) -> bool:  # noqa: ARG002 - see `UnitChain`
-        """Return True: a unit needs no state."""
-        return True
-
-    def begin(
-        self,
-        unit: Unit,  # noqa: ARG002 - see `UnitChain`
-        before: UnitSummary | None,  # noqa: ARG002
-        records: Sequence[UnitSummary],  # noqa: ARG002
-        kind: Kind,  # noqa: ARG002
-    ) -> str | None:
-        return None
 
 
 # What is written about single units: the note that one is done, and in the state why one has failed.
@@ -214,7 +190,7 @@ REDO = "redo was requested"
 _REASON = "why the unit before runs again"
 
 
-def report_unit(record: UnitSummary, messages: Messages) -> None:
+def report_unit(record: UnitRecord | ResultRecord, messages: Messages) -> None:
     """Write the note that one unit is done: its rows, windows, rejects and held rows."""
     rows, windows = record.stages[0].counts["rows_in"], record.stages[-1].windows
     rejected = sum_rejected([stage.counts["rejected"] for stage in record.stages])

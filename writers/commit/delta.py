@@ -143,10 +143,11 @@ class DeltaResult(RunResult):
         if table is not None:
             fit_columns(columns, schema_of(table), evolve=True, shown=self.place.shown)
         head = f"{self.at.below}/" if self.at.below else ""
-        files = [
-            AddedFile(f"{head}{name}", size, (*values, *_values_of(name, columns)), statistics)
-            for name, size, statistics in description["files"]
-        ]
+        files = []
+        for name, size, statistics in description["files"]:
+            own = TablePath("", name.rpartition("/")[0]).values
+            logged = [(column, _logged(value, columns.field(column).type)) for column, value in own]
+            files.append(AddedFile(f"{head}{name}", size, (*values, *logged), statistics))
         properties = {"wincli.run": description["run"], "wincli.token": self.token, "wincli.spec": description["spec"]}
         return Replacement(
             self.at.root,
@@ -174,11 +175,6 @@ def _columns_in(description: Mapping[str, Any]) -> pa.Schema:
 
 def _partitions(values: Values, description: Mapping[str, Any]) -> list[str]:
     return [*(name for name, _ in values), *description["divided"]]
-
-
-def _values_of(name: str, columns: pa.Schema) -> Values:
-    below = TablePath("", name.rpartition("/")[0])
-    return tuple((column, _logged(value, columns.field(column).type)) for column, value in below.values)
 
 
 def _logged(value: str | None, kind: pa.DataType) -> str | None:
@@ -252,7 +248,9 @@ class DeltaTable(VersionTable):
             return Content.NO_FOLDER
         table = self._table()
         if table is None:
-            return Content.OTHER if self._is_used() else Content.VACANT
+            names = [path.rpartition("/")[2] for path in list_files(self.place.fs, self.place.path)]
+            is_used = any(not name.startswith(".") and not re.search(r"-[0-9a-f]{12}\.", name) for name in names)
+            return Content.OTHER if is_used else Content.VACANT
         check_writable(table, self.place.shown)
         self._check_partitions(table)
         live = self._live(table)
@@ -265,7 +263,8 @@ class DeltaTable(VersionTable):
 
     def missing(self, manifest: Mapping[str, Any]) -> str | None:
         table = self._table()
-        live = {} if table is None else {self._name(file): int(file["size_bytes"]) for file in self._live(table)}
+        head = f"{self.path.below}/" if self.path.below else ""
+        live = {unquote(str(file["path"])).removeprefix(head) for file in self._live(table)} if table else set[str]()
         if (files := recorded_files(manifest)) is None:
             return "has a damaged manifest"
         parts, rejects = files
@@ -295,10 +294,6 @@ class DeltaTable(VersionTable):
 
     def _live(self, table: Library) -> list[dict[str, Any]]:
         return live_files(table, values_in(table, self.path, self.place.shown))
-
-    def _name(self, file: Mapping[str, Any]) -> str:
-        head = f"{self.path.below}/" if self.path.below else ""
-        return unquote(str(file["path"])).removeprefix(head)
 
     def _check_partitions(self, table: Library, is_whole: bool = False) -> None:
         """Raise `ConfigError` where the result names other partition columns than the table has.
@@ -340,10 +335,6 @@ class DeltaTable(VersionTable):
         found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
         is_same = found is not None and found.get("rows_out") == sum(file["num_records"] or 0 for file in live)
         return found if is_same and only_rewritten(self.path.root, table, values) else None
-
-    def _is_used(self) -> bool:
-        names = [path.rpartition("/")[2] for path in list_files(self.place.fs, self.place.path)]
-        return any(not name.startswith(".") and not re.search(r"-[0-9a-f]{12}\.", name) for name in names)
 
     def _delete(self, paths: Sequence[str]) -> None:
         if is_local(self.place.fs):

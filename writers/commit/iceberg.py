@@ -236,16 +236,17 @@ class IcebergTable(VersionTable):
             return read_sealed(self.place, manifest_path(self.place, token))
         with catalog_errors(self.partition, OutputError):
             files = files_of(table, self.partition, table.current_snapshot())
-        live, tokens = files.data, {_token_of(file) for file in files.data}
+        live = files.data
+        tokens = {found[1] if (found := _TOKEN.search(file.file_path)) else None for file in live}  # None: of others
         if files.deletes:  # of rows that others have deleted
             return None
         if len(tokens) == 1 and (only := tokens.pop()) is not None:
             return read_sealed(self.place, manifest_path(self.place, only))
         last = published(table.metadata, self.partition)
-        found = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
-        is_same = found is not None and found.get("rows_out") == sum(file.record_count for file in live)
+        told = None if last is None or not live else read_sealed(self.place, manifest_path(self.place, last))
+        is_same = told is not None and told.get("rows_out") == sum(file.record_count for file in live)
         with catalog_errors(self.partition, OutputError):
-            return found if is_same and only_rewritten(table, self.partition) else None
+            return told if is_same and only_rewritten(table, self.partition) else None
 
     def _store(self) -> ConditionalStore:
         return open_store(self.uri.rpartition("/")[0])
@@ -269,9 +270,3 @@ class IcebergTable(VersionTable):
         path, system = self.place.path, self.place.fs
         if system.get_file_info(path).type == fs.FileType.Directory and not list_files(system, path):
             system.delete_dir(path)
-
-
-def _token_of(file: DataFile) -> str | None:
-    """Return the id of the run that has written a file; None for a file of another program."""
-    found = _TOKEN.search(file.file_path)
-    return None if found is None else found[1]

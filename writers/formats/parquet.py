@@ -248,7 +248,7 @@ def with_used_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
 
 @kernel
 def _mark(codes: npt.NDArray[Any], used: Mask) -> None:
-    """Mark codes; to assign by an array of indices takes numpy ten times as long."""
+    """Mark codes; to assign by an array of indices takes numpy ten times as long. Each code is below ``used.size``."""
     for code in codes:
         used[code] = True
 

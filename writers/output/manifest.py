@@ -47,6 +47,8 @@ def build_manifest(
     None. ``tables``: the files of each enrich table. ``stages``: the stages between the inputs and
     this result, as `stage_entry` returns them. ``expectations``: what the job demanded, and whether it was so.
     """
+    digests = [RowDigest.parse(_digest_of(part)) for part in parts]
+    known = [digest for digest in digests if digest is not None]  # of all rows there is none where a part has none
     told = None if stream is None else {"order": [*stream.order], "at": [*stream.at], "own": [*stream.own]}
     return {
         "format": FORMAT,
@@ -63,7 +65,7 @@ def build_manifest(
         "counts": asdict(counts),
         "expectations": [dict(each) for each in expectations],
         "rows_out": sum(part.rows for part in parts),
-        "digest": _digest(parts),
+        "digest": str(sum(known, RowDigest())) if len(known) == len(parts) else None,
         "parts": [_part(part) for part in parts],
         "rejects": [_part(part) for part in rejects],
         "seconds": {phase: round(float(spent), 3) for phase, spent in seconds.items()},
@@ -99,13 +101,6 @@ def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, ResultPart) and part.statistics is not None:
         described[STATISTICS] = part.statistics
     return described
-
-
-def _digest(parts: Sequence[Part]) -> str | None:
-    """Return the digest of all rows; None where a part has none."""
-    digests = [RowDigest.parse(_digest_of(part)) for part in parts]
-    found = [each for each in digests if each is not None]
-    return str(sum(found, RowDigest())) if len(found) == len(digests) else None
 
 
 def _digest_of(part: Part) -> str | None:

@@ -7,7 +7,7 @@ import fnmatch
 import glob
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -118,19 +118,14 @@ def globbed(pattern: str) -> Iterator[str]:
         return
     at = names.index("**")
     rest = names[at + 1 :] or ["*"]
-    for folder in _folders(globbed("/".join(names[:at]) or "/")):
-        yield from globbed("/".join((glob.escape(folder), *rest)))
-
-
-def _folders(starts: Iterable[str]) -> Iterator[str]:
-    todo, seen = deque(starts), set[str]()
+    todo, seen = deque(globbed("/".join(names[:at]) or "/")), set[str]()
     while todo:
         folder = todo.popleft()
         real = os.path.realpath(folder)
         if real in seen or not Path(real).is_dir():
             continue
         seen.add(real)
-        yield folder
+        yield from globbed("/".join((glob.escape(folder), *rest)))
         with suppress(OSError), os.scandir(folder) as found:
             todo.extend(entry.path for entry in found if not entry.name.startswith("."))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from typing import Any
 
@@ -214,19 +215,15 @@ def _publish(staging: StateStaging, outputs: Sequence[Output]) -> None:
         try:
             target.publish()
         except WincliError as error:
-            if index == 0 and not _is_published(target, staging.token):
+            is_published = True  # as long as nobody says that it is not
+            with suppress(OSError, WincliError):
+                is_published = index > 0 or target.table_commit.progress(staging.token) is Progress.PUBLISHED
+            if not is_published:
                 _take_back(staging, outputs)
                 raise
             why = reason(error.__cause__) if isinstance(error.__cause__, OSError) else error.what
             what = f"unit {staging.label} is computed, but cannot be put in place in {target.shown}: {why}"
             raise OutputError(what, "fix that and run again: what is missing is put in place first") from error
-
-
-def _is_published(target: Output | StateStaging, run: str) -> bool:
-    try:
-        return target.table_commit.progress(run) is Progress.PUBLISHED
-    except (OSError, WincliError):
-        return True
 
 
 # Rebuild a damaged journal from its sources: the staged unit, and the staging folders beside its outputs.

@@ -1,4 +1,4 @@
-"""The layout of a state: one folder for each unit, hidden names for work in progress, and small documents.
+"""The layout of a state: one folder for each unit, hidden names for work in progress, and small storage.
 
 ``LABEL/unit.json`` is the record of a finished unit and stays forever. ``LABEL/STAGE/`` holds the window state of the
 stage at the end of the unit. ``.wincli-state`` marks the folder as a state, ``.wincli-lock`` is its lock,
@@ -14,13 +14,14 @@ import os
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import STORES, file_system_of, reach, scheme_of
 from ..places.atomic_files import is_file
 from ..places.os_errors import reason
+from .storage import StateStorage
 from .unit_record import WrittenOutput
 
 FORMAT = 1
@@ -47,38 +48,19 @@ def is_state(path: str) -> bool:
         return False
 
 
-class Documents(Protocol):
-    """The small files of a state, each of which is read and replaced as a whole. Its methods raise `OSError`."""
-
-    def path_of(self, name: str) -> str:
-        """Return the whole path of a document, for messages."""
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a document, None where it does not exist.
-
-        Raises `NotADirectoryError` where a folder of its path is a file.
-        """
-
-    def put(self, name: str, text: str) -> None:
-        """Write a document atomically and durably."""
-
-    def delete(self, name: str) -> None:
-        """Delete a document, if it exists."""
-
-
-def put_json(documents: Documents, name: str, value: Mapping[str, Any]) -> None:
+def put_json(storage: StateStorage, name: str, value: Mapping[str, Any]) -> None:
     """Write a value as indented JSON with its checksum. Raises `OSError`."""
-    documents.put(name, json.dumps(seal(value), indent=2, ensure_ascii=False) + "\n")
+    storage.put(name, json.dumps(seal(value), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_json(documents: Documents, name: str, keys: Set[str], do: str) -> dict[str, Any] | None:
+def read_json(storage: StateStorage, name: str, keys: Set[str], do: str) -> dict[str, Any] | None:
     """Return the value that `put_json` has written, None where the document does not exist.
 
     Raises `DamagedError` where the content is not what was written, or its keys are not ``keys``, and
     `NotADirectoryError` where a folder of the path is a file. ``do``: what the user can do about damage.
     """
     try:
-        content = documents.read(name)
+        content = storage.read(name)
         if content is None:
             return None
         value = unseal(read_object(content))
@@ -87,15 +69,15 @@ def read_json(documents: Documents, name: str, keys: Set[str], do: str) -> dict[
     except NotADirectoryError:  # a folder above the state is a file: there is no state that could be damaged
         raise
     except OSError as error:
-        raise DamagedError(f"cannot read {documents.path_of(name)}: {reason(error)}", do) from error
+        raise DamagedError(f"cannot read {storage.path_of(name)}: {reason(error)}", do) from error
     except ValueError as error:
-        raise not_as_written(documents, name, do) from error
+        raise not_as_written(storage, name, do) from error
     return value
 
 
-def not_as_written(documents: Documents, name: str, do: str) -> DamagedError:
+def not_as_written(storage: StateStorage, name: str, do: str) -> DamagedError:
     """Return the error for a document whose content is not what was written; ``do``: what the user can do."""
-    return DamagedError(f"{documents.path_of(name)} is damaged: it is not what was written there", do)
+    return DamagedError(f"{storage.path_of(name)} is damaged: it is not what was written there", do)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +92,13 @@ class Running:
     outputs: tuple[WrittenOutput, ...]
 
 
-def read_running(documents: Documents) -> Running | None:
+def read_running(storage: StateStorage) -> Running | None:
     """Return the unit that is under way or was killed; None where there is none.
 
     Raises `DamagedError`, which loses nothing but the knowledge of where a killed run left staging folders.
     """
     do = "the next run to the same outputs removes what is left beside them"
-    value = read_json(documents, RUNNING, {"unit", "outputs"}, do)
+    value = read_json(storage, RUNNING, {"unit", "outputs"}, do)
     if value is None:
         return None
     try:
@@ -124,22 +106,22 @@ def read_running(documents: Documents) -> Running | None:
         if not all(isinstance(output.path, str) for output in outputs):
             raise TypeError("a path is no text")
     except (TypeError, ValueError) as error:
-        raise not_as_written(documents, RUNNING, do) from error
+        raise not_as_written(storage, RUNNING, do) from error
     return Running(str(value["unit"]), outputs)
 
 
-def read_last_error(documents: Documents) -> dict[str, Any] | None:
+def read_last_error(storage: StateStorage) -> dict[str, Any] | None:
     """Return ``when``, ``unit`` and ``message`` of the last failure, or None. Raises `DamagedError`."""
-    return read_json(documents, LAST_ERROR, {"when", "unit", "message"}, "the next run that fails writes it anew")
+    return read_json(storage, LAST_ERROR, {"when", "unit", "message"}, "the next run that fails writes it anew")
 
 
-def read_forgotten(documents: Documents) -> dict[str, str]:
+def read_forgotten(storage: StateStorage) -> dict[str, str]:
     """Return the units that were taken out of a state: label to the id of the run that was forgotten.
 
     A unit that has been run again since then has another run. Raises `DamagedError`.
     """
     do = "delete it: then a unit that was being forgotten when the command was killed is in the state again"
-    found = read_json(documents, FORGOTTEN, {"units"}, do)
+    found = read_json(storage, FORGOTTEN, {"units"}, do)
     return {} if found is None else dict(found["units"])
 
 

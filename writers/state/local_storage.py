@@ -26,7 +26,7 @@ from ..places.lock import Lock, Owner, hold_lock, read_owner
 from ..places.os_errors import make_folders, output_errors, reason
 from ..places.place import Place, new_token
 from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
-from .stage_files import ParquetStateFiles, is_part
+from .stage_files import LocalStage, ParquetStateFiles, is_part
 from .storage import UnitCommit, with_forgotten
 from .unit_record import UnitRecord
 
@@ -59,7 +59,7 @@ class UnitSwap(UnitCommit):
         folder, shown = Path(self.staging, name), f"{self.shown}/{self.label}/{name}"
         with output_errors(shown):
             folder.mkdir(exist_ok=True)
-        return ParquetStateFiles(str(folder), shown)
+        return ParquetStateFiles(LocalStage(str(folder)), shown)
 
     def prepare(self, record: UnitRecord) -> None:
         """Check the parts against the record, write the record, and sync everything to disk.
@@ -203,7 +203,8 @@ class LocalFolder:
 
     def files(self, record: UnitRecord, stage: str) -> ParquetStateFiles:
         below = f"{record.label}/{stage}"
-        return ParquetStateFiles(f"{self.root}/{below}", f"{self.shown}/{below}", record.parts_of(stage))
+        folder = LocalStage(f"{self.root}/{below}")
+        return ParquetStateFiles(folder, f"{self.shown}/{below}", record.parts_of(stage))
 
     def delete_data(self, record: UnitRecord) -> None:
         for stage in record.stages:

@@ -123,12 +123,12 @@ class ParquetStateFiles:
     columns. Writing raises `OutputError` naming the file. Reading raises `DamagedError`, also where a file is gone or
     differs from the record, and `InputError` where a store refuses.
 
-    ``folder``: the folder, or the path of a local one.
+    ``folder``: the folder.
     ``shown``: the folder as the user knows it, for messages.
     ``recorded``: the files in the record of the unit; None for a unit that is being written.
     """
 
-    folder: str | StageFolder
+    folder: StageFolder
     shown: str
     recorded: tuple[Part, ...] | None = None
 
@@ -156,7 +156,7 @@ class ParquetStateFiles:
     def read_part(self, part: Part) -> pa.Table:
         shown = f"{self.shown}/{part.name}"
         with _reading(shown):
-            data = self._at.read(part.name)
+            data = self.folder.read(part.name)
             if data.size != part.nbytes:
                 raise damaged(shown, f"it has {data.size:,} bytes, not the {part.nbytes:,} of its record")
             if part.checksum is not None and (found := checksum(data)) != part.checksum:
@@ -187,21 +187,17 @@ class ParquetStateFiles:
         found = []
         for name in self._there():
             with _reading(f"{self.shown}/{name}"):
-                data = self._at.read(name)
+                data = self.folder.read(name)
                 found.append(Part(name, parquet.read_metadata(pa.BufferReader(data)).num_rows, data.size))
         return tuple(found)
 
     def _there(self) -> dict[str, int]:
         with _reading(self.shown):
-            return self._at.sizes()
-
-    @property
-    def _at(self) -> StageFolder:
-        return LocalStage(self.folder) if isinstance(self.folder, str) else self.folder
+            return self.folder.sizes()
 
     def _write(self, name: str, table: pa.Table) -> Part:
         with output_errors(f"{self.shown}/{name}"):
-            with self._at.write(name) as file:
+            with self.folder.write(name) as file:
                 checked = Checked(file)
                 types = pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
                 parquet.write_table(_in_types(table, types), checked, compression=_COMPRESSION)

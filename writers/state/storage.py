@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from ..commit.contract import TableCommit
 from ..places.lock import Owner
 from ..places.place import Place
-from .layout import Documents
 from .stage_files import ParquetStateFiles
 from .unit_record import UnitRecord
 
@@ -35,8 +34,26 @@ class UnitCommit(TableCommit[UnitRecord], Protocol):
         """Delete what a publication has left of the former unit and of the staging. Raises `OSError`."""
 
 
-class StateStorage(Documents, Protocol):
-    """The place where one state is kept; `places.storage_of` makes it. Methods that say no other raise `OSError`."""
+class StateStorage(Protocol):
+    """The place where one state is kept; `storage_of` makes it. Methods that say no other raise `OSError`.
+
+    Documents are small files, each of which is read and replaced as a whole.
+    """
+
+    def path_of(self, name: str) -> str:
+        """Return the whole path of a document, for messages."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a document, None where it does not exist.
+
+        Raises `NotADirectoryError` where a folder of its path is a file.
+        """
+
+    def put(self, name: str, text: str) -> None:
+        """Write a document atomically and durably."""
+
+    def delete(self, name: str) -> None:
+        """Delete a document, if it exists."""
 
     @property
     def shown(self) -> str:

@@ -181,28 +181,8 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
             counts = asdict(Counts(held=held_count, carried=held_count))
             told = {"clock": registers.clock, "watermark": registers.watermark}
             kept = int(np.count_nonzero(_counts(keys, rows, key)))
-            windows = OpenWindows(kept, kept, None)
-            own = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), windows)
-            asked = {"name": stage, "at_end": "hold"}
-            record = UnitRecord(
-                label=_LABEL,
-                ordinal=0,
-                start=None,
-                end=None,
-                previous=None,
-                inputs=(),
-                outputs=(),
-                stages=(own,),
-                run=staging.token,
-                started=began,
-                finished=_now(),
-                seconds={},
-                versions=versions(),
-                state=staging.token,
-                began=None,
-                job={"input": [], "output": "", "stages": [asked], "state": folder, "keep": 1},
-            )
-            commit_together(staging, record, [], 1)
+            record = StageRecord(stage, dict(identity), told, counts, 0, tuple(parts), OpenWindows(kept, kept, None))
+            commit_together(staging, _unit_record(staging.token, record, began, folder), [], 1)
 
 
 def _write_parts(files: ParquetStateFiles, keys: pa.Table, rows: pa.Table, key: list[str]) -> list[Part]:
@@ -244,6 +224,28 @@ def _numbered(rows: pa.Table, advances: pa.Table | None) -> tuple[pa.Table, pa.T
 
 def _cast(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
     return table.cast(pa.schema([field.with_type(types.get(field.name, field.type)) for field in table.schema]))
+
+
+def _unit_record(run: str, stage: StageRecord, began: str, folder: str) -> UnitRecord:
+    job = {"input": [], "output": "", "stages": [{"name": stage.name, "at_end": "hold"}], "state": folder, "keep": 1}
+    return UnitRecord(
+        label=_LABEL,
+        ordinal=0,
+        start=None,
+        end=None,
+        previous=None,
+        inputs=(),
+        outputs=(),
+        stages=(stage,),
+        run=run,
+        started=began,
+        finished=_now(),
+        seconds={},
+        versions=versions(),
+        state=run,
+        began=None,
+        job=job,
+    )
 
 
 def _now() -> str:

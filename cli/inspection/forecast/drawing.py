@@ -22,7 +22,7 @@ from ....windowing.enrichment.source import EnrichedSource
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.ports import Source, Split
-from ....writers.state.stage_files import ParquetStateFiles
+from ....writers.state.stage_files import LocalStage, ParquetStateFiles
 from ...console.amounts import count_of
 from ...planning.open_input import AnySource, columns_of_call
 from ...planning.stage_plans import StagePlan
@@ -64,7 +64,7 @@ def sample_job(job: OpenJob) -> tuple[AnySource | None, Values | None]:
     stage = plan.stages[0]
     work = task_of(plan, stage, source, plan.stage_outputs[0])
     if mode is not None:
-        folder = f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}"
+        folder = LocalStage(f"{mode.state.storage.path_of(mode.unit.label)}/{stage.name}")
         work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
     work, sample, strategy = prepare_window(work, driver, sizes_of(options))
     slices: int | None = None

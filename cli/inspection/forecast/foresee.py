@@ -21,18 +21,18 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import State, read_state, state_without_lock
 from ....writers.state.unit_record import UnitRecord
 from ...console.progress import Show
-from ...planning.fingerprint import R, same_job
+from ...planning.fingerprint import same_job
 from ...planning.job_plan import refuse_overlaps, refuse_state_overlap
 from ...planning.request import JobRequest
 from ...run.incremental_backfill import RangeOnState
 from ...run.incremental_run import IncrementalRun, from_root
 from ...run.parallel_units import why_one_by_one
-from ...run.plain_backfill import ResultRecord, earlier_jobs, finished_records, own_request, read_result
+from ...run.plain_backfill import earlier_jobs, finished_records, own_request, read_result
 from ...run.range_run import run_backfill
 from ...run.rerun import differences_of
 from ...run.run_modes import check_undated, files_of, find_next_run, result_is_done
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
-from ...run.units import NoChain, RerunReason, UnitChain
+from ...run.units import R, RerunReason, ResultRecord, StateChain
 from .forecast import Forecast, UnitForecast
 from .stages import OpenJob, input_of, open_job, output_name, stage_of
 
@@ -256,7 +256,7 @@ class SupposedRange(Generic[R]):
     ``problem``: why the loop stopped; None: it did not.
     """
 
-    chain: UnitChain[R]
+    chain: StateChain[R] | None
     why_rerun: Callable[[R], RerunReason | None]
     find: Find
     suppose: Callable[[SupposedRun], R]
@@ -368,7 +368,7 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
     if state is None:  # no unit depends on another
         done = finished_records(request, input_paths, in_range)
         sure = maybe = SupposedRange(
-            NoChain(),
+            None,
             lambda _: None,
             find,
             lambda run: ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ()),

@@ -14,7 +14,7 @@ from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.console.messages import INTERRUPTED, Stopped
 from wincli.cli.run.range_run import BackfillOutcome, run_backfill
 from wincli.cli.run.unit_paths import UnitInput
-from wincli.cli.run.units import NoChain, StateChain, UnitChain
+from wincli.cli.run.units import StateChain
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile
@@ -48,8 +48,8 @@ class Model:
         return InputFile(f"in/{unit.label}/{text}", len(text), None)
 
     @property
-    def chain(self) -> UnitChain[FakeRecord]:
-        return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else NoChain()
+    def chain(self) -> StateChain[FakeRecord] | None:
+        return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else None
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[FakeRecord]:
         yield self.run_unit(unit, found, previous)

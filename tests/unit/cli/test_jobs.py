@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, tree
-from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, Together
+from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, UnitRunner
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import DataError
 from wincli.windowing.spark.boot import Progress
@@ -153,8 +153,8 @@ def units(count: int) -> list[Unit]:
     return [unit_at(ordinal, "day") for ordinal in range(20_000, 20_000 + count)]
 
 
-def together(jobs: int, call: Callable[[Unit], Any], stop: Callable[[], None] = nothing) -> Together[Any]:
-    return Together(lambda unit, found, previous: call(unit), jobs, False, nothing, lambda: False, stop)
+def together(jobs: int, call: Callable[[Unit], Any], stop: Callable[[], None] = nothing) -> UnitRunner[Any]:
+    return UnitRunner(lambda unit, found, previous: call(unit), jobs, False, nothing, lambda: False, stop)
 
 
 @given(st.integers(1, 4), st.integers(0, 9))

@@ -104,7 +104,7 @@ def watched(folder: Path, fails_at: str = "") -> tuple[Log, Any]:
     flags = {"window": "delta(ts, 5)", "order_by": ("ts",), "paths": (str(folder / "in.parquet"), str(out))}
     context = RunContext(Boot(log), lambda _: None, Messages(-1, False), time.perf_counter())  # type: ignore[arg-type]
     try:
-        return log, run_job(parse_request(flags), WatchedRun(log, out), context).record
+        return log, run_job(parse_request(flags), WatchedRun(log, out), context)[1]
     except InputError as error:
         return log, error.what
 

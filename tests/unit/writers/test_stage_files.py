@@ -26,7 +26,7 @@ from wincli.windowing.errors import DamagedError, OutputError
 from wincli.windowing.ports import Part
 from wincli.windowing.state.state_tables import DecidingNumbers
 from wincli.windowing.support.checksum import Checked
-from wincli.writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
+from wincli.writers.state.stage_files import LocalStage, ParquetStateFiles, Sameness, same_tables
 
 TYPES: list[tuple[pa.DataType, object]] = [
     (pa.null(), None),
@@ -59,7 +59,7 @@ TYPES: list[tuple[pa.DataType, object]] = [
 
 
 def files(folder: Path) -> ParquetStateFiles:
-    return ParquetStateFiles(str(folder), "state/d1/s")
+    return ParquetStateFiles(LocalStage(str(folder)), "state/d1/s")
 
 
 @pytest.mark.parametrize(("kind", "value"), TYPES, ids=lambda told: str(told) if isinstance(told, pa.DataType) else "")
