@@ -91,12 +91,12 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     known = {**_pane_columns(plan, resolve), **values}
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
     event_time = [plan.options.event_time] if plan.options.event_time else []
-    clock = [plan.clock] if plan.clock and plan.kind.causes != "rows" else []
+    clock = [plan.clock] if plan.clock and plan.kind.needs.causes != "rows" else []
     uses: dict[Indirect, Iterable[str]] = {
         "FILTER": projection.where.value.columns if projection.where is not None else (),
         "GROUP_BY": (*plan.key, *plan.options.group_by),
         "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
-        "WINDOW": (*plan.kind.attributes, *event_time, *clock, *marks),
+        "WINDOW": (*plan.kind.needs.attributes, *event_time, *clock, *marks),
     }
     rows: dict[str, set[Indirect]] = {}
     for use, names in uses.items():

@@ -111,8 +111,8 @@ class _Lacking:
         named = {name for name in named_columns(request) if name.partition(".")[0] not in schema.names}
         named |= {name for name in named_columns(request) if name in schema.names}
         untyped = {name for name in named if name in schema.names and pa.types.is_null(schema.field(name).type)}
-        needs_clock = kind_of(one.spec).needs_clock and one.stage.order_by is None
-        needs_clock |= kind_of(one.spec).has_watermark and one.options.event_time is None
+        needs_clock = kind_of(one.spec).needs.clock and one.stage.order_by is None
+        needs_clock |= kind_of(one.spec).needs.watermark and one.options.event_time is None
         has_instant = any(is_instant(field.type) for field in schema)
         return cls(named - {*schema.names}, untyped, needs_clock and not has_instant, source is None)
 
@@ -168,14 +168,14 @@ def named_columns(request: JobRequest) -> frozenset[str]:
 def _named(one: StageRequest) -> Iterator[str]:
     options, kind, stage = one.options, kind_of(one.spec), one.stage
     order = () if stage.order_by == ("arrival",) else stage.order_by or ()
-    yield from (*stage.key, *order, *kind.attributes, *options.group_by)
+    yield from (*stage.key, *order, *kind.needs.attributes, *options.group_by)
     yield from (sort_key(text, ()).name for text in options.sort_by)
     if options.event_time is not None:
         yield options.event_time
     if stage.marks not in _MARKS:
         yield stage.marks
     yield from (name for _, each in options.let for name in each.columns)
-    yield from (name for each in kind.expressions.values() for name in each.columns)
+    yield from (name for each in kind.needs.expressions.values() for name in each.columns)
     yield from options.where.columns if options.where is not None else ()
     for item in one.calls or ():
         for call in item.calls:

@@ -70,7 +70,7 @@ def deciding_numbers(plan: JobPlan) -> tuple[DecidingNumbers, ...]:
         carried.append({WINDOW: at, **ties})
     found = []
     for at, each in enumerate(stage.plan for stage in plan.stages):
-        every, held = (min(number, _MOST) for number in each.kind.counted_rows)
+        every, held = (min(number, _MOST) for number in each.kind.needs.counted_rows)
         ranks = any(bound.call.function == "product" for bound in each.aggregates)  # others are exact, or know no ranks
         only_carried = frozenset(name for name, of in carried[at].items() if not asked[of])
         found.append(DecidingNumbers(asked[at], ranks, every, held, only_carried))
@@ -92,7 +92,7 @@ def _asks_itself(stage: StagePlan, plan: JobPlan) -> bool:
 def _read(stage: StagePlan) -> frozenset[str]:
     """Return the columns of its input that a stage asks for; what only sorts rows as they were emitted is not asked."""
     plan, options = stage.plan, stage.plan.options
-    names = [*plan.key, *plan.order.columns, *plan.kind.attributes, *options.group_by, *plan.rows, *plan.carried]
+    names = [*plan.key, *plan.order.columns, *plan.kind.needs.attributes, *options.group_by, *plan.rows, *plan.carried]
     names += [name for name in (options.event_time, plan.weight, stage.marks.removeprefix("column:")) if name]
     names += [key.name for key in plan.sort_rows] + [name for bound in plan.aggregates for name in bound.columns]
     names += [bound.filter for bound in plan.aggregates if bound.filter is not None]
@@ -112,7 +112,7 @@ def _sort_keys(plan: Plan, later: Sequence[Plan]) -> bool:
 
 def _joins_keys(plan: Plan) -> bool:
     """Whether rows of one key decide about windows of others: by marks, by a watermark, or by keys that are evicted."""
-    return plan.takes_marks or plan.kind.has_watermark or plan.kind.eviction is not None
+    return plan.takes_marks or plan.kind.needs.watermark or plan.kind.needs.eviction is not None
 
 
 # The identity of the stages of a job, which all runs on a state must share, and the types that a state knows.

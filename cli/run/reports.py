@@ -151,7 +151,7 @@ def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messag
 
 def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
     plan = stage.plan
-    zones = [zone for zone in plan.kind.zones if zone not in _UTC]
+    zones = [zone for zone in plan.kind.needs.zones if zone not in _UTC]
     kind = plan.projection.schema.field(plan.clock).type if zones and plan.clock is not None else pa.null()
     if not is_instant(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None):
         return

@@ -138,4 +138,4 @@ def unit_of(kind: pa.DataType) -> Fraction:
 
 
 def order_of(window: Evicting) -> tuple[str, ...]:
-    return ("at",) if kind_of(window).needs_clock else ()
+    return ("at",) if kind_of(window).needs.clock else ()

@@ -154,7 +154,7 @@ def cell(name: str, value: Any) -> Any:
 
 def order_of(case: Case) -> list[str]:
     """Event-time panes look at rows in arrival order."""
-    return ["at"] if kind_of(case.spec).needs_clock and not isinstance(case.spec, spec.TimeInterval) else []
+    return ["at"] if kind_of(case.spec).needs.clock and not isinstance(case.spec, spec.TimeInterval) else []
 
 
 def pair_of(eviction: spec.PartitionEviction | None) -> reference_eviction.Eviction | None:

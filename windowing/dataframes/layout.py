@@ -152,7 +152,7 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     types = {name: plan.projection.schema.field(name).type for name in (*order, *ties)}
     ties = tuple(name for name in ties if _is_decisive(name, types[name], arrival))
     coarse = by_key and is_coarse(types[order[0]]) and all(is_sortable(types[name]) for name in ties)
-    clock = plan.order.columns[0] if by_key and plan.kind.needs_clock else None
+    clock = plan.order.columns[0] if by_key and plan.kind.needs.clock else None
     return Layout(by_key, why, key, order, ties, coarse, clock, prepare, columns)
 
 
@@ -183,9 +183,9 @@ def _coupling(plan: Plan) -> str:
         return "there is no key"
     if plan.takes_marks:
         return "marks end the windows of all keys"
-    if plan.kind.has_watermark:
+    if plan.kind.needs.watermark:
         return "there is one watermark for all keys"
-    if plan.kind.eviction is not None:
+    if plan.kind.needs.eviction is not None:
         return "the eviction of a key depends on the others"
     if plan.options.empty == "mark":
         return "a tick without a window is one for all keys"

@@ -218,7 +218,7 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
     told: list[tuple[str, list[str]]] = []
     if _bounds_type(plan) is not None:
         told.append(("", _bounds(found)))
-    if plan.kind.overlaps and "_at" in found.column_names:
+    if plan.kind.needs.overlaps and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
         told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
     if plan.options.event_time:
@@ -298,7 +298,7 @@ def make_picture(
 def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
     """Return the grid of a window of the clock as far as its panes show it: bounds, or instants where panes overlap."""
     panes = [pane for lane in lanes for pane in lane.panes]
-    found = [each for pane in panes for each in ([pane.tick] if plan.kind.overlaps else [pane.start, pane.end])]
+    found = [each for pane in panes for each in ([pane.tick] if plan.kind.needs.overlaps else [pane.start, pane.end])]
     return tuple(sorted({each for each in found if each is not None}))
 
 

@@ -287,7 +287,7 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
     pane, groups, contents, code = np.arange(len(panes)), [], panes.membership, None
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
-        touched = plan.kind.emits_changes_of_groups
+        touched = plan.kind.needs.changes_of_groups
         found = grouped(panes.membership, codes.astype(np.int64), touched)
         pane, code, contents = found.pane, found.group, found.membership
         groups = [combined(column).take(pa.array(code)) for column in values.columns]
@@ -300,7 +300,7 @@ def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
 def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None:
     if sequences.rank is not None:
         return sequences.rank
-    begin_anew = plan.kind.eviction is not None
+    begin_anew = plan.kind.needs.eviction is not None
     if isinstance(contents, Ranges) and (contents.disjoint or (contents.row is None and not begin_anew)):
         return None
     return np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
@@ -365,7 +365,7 @@ def _aggregate(
         ) from None
     except PaneFailed as failed:
         raise DataError(f"{failed.call} failed in {where.text(first + failed.pane)}: {failed.reason}") from failed
-    nothing = plan.kind.sum_of_nothing
+    nothing = plan.kind.needs.sum_of_nothing
     if nothing is not None and bound.call.function == "sum":
         return values.fill_null(
             pa.scalar(nothing, pa.int64()).cast(values.type)

@@ -352,9 +352,9 @@ class _Window:
     def _asked(self, event: int) -> tuple[int, Head]:
         """Evict the key because its operator asked for it; return the first row of the next window, and its head."""
         scene, name = self.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
-        if (spec := scene.plan.kind.eviction) is not None:
+        if (spec := scene.plan.kind.needs.eviction) is not None:
             raise DataError(f"{name}: {spec} decides for all keys together", "leave one of them out")
-        if scene.panes.marks_only is not None and scene.plan.kind.causes != "rows":
+        if scene.panes.marks_only is not None and scene.plan.kind.needs.causes != "rows":
             raise DataError(
                 f"{name}: --partial tells each tick at which the window is empty", "say --key, or leave it out"
             )

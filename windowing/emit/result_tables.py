@@ -142,7 +142,7 @@ def continued_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns:
 
 def may_multiply(plan: Plan) -> bool:
     """Return whether the result may contain a row several times."""
-    return plan.options.emit == "rows" and plan.kind.overlaps
+    return plan.options.emit == "rows" and plan.kind.needs.overlaps
 
 
 def rows_out(plan: Plan, rows: int) -> int | None:

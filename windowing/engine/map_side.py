@@ -268,7 +268,7 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
     read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
     sequences = sequences_of(work, read.rows, read.pos, read.reasons)
     marks = (
-        assess(work.plan, None, read.rows, read.pos).watermarks.marks if work.plan.kind.has_watermark else read.marks
+        assess(work.plan, None, read.rows, read.pos).watermarks.marks if work.plan.kind.needs.watermark else read.marks
     )
     return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences, marks)))
 
@@ -342,7 +342,7 @@ def read_assessed(work: TaskContext, chunk: Chunk) -> tuple[ChunkRows, Ints]:
     The signals stand in `ChunkRows.marks`: window marks, or the advances of the watermark.
     """
     read = read_rows(work, chunk)
-    if not work.plan.kind.has_watermark:
+    if not work.plan.kind.needs.watermark:
         return read, np.zeros(len(read.marks), np.int64)
     lateness = _assess_lateness(work, chunk, read.rows, read.pos)
     advances = lateness.watermarks

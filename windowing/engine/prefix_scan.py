@@ -95,7 +95,7 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
     """Scan a segment from its entry state, and write its part of the result."""
     found = source.rows(task)
     before = _before(work, source, task, found)
-    if task.since_then and work.plan.kind.overlaps:
+    if task.since_then and work.plan.kind.needs.overlaps:
         shown = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
         before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(shown)))
     extent = RunExtent(task.clock)
@@ -131,7 +131,7 @@ def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: 
     if sends_partials(work.plan, work.source.schema):
         of_window = [_part(work, source, task, earlier, first) for earlier, first, _ in task.before]
         return continued_before(work.plan, of_window, task.entry.value, found.rows)
-    if not work.plan.kind.overlaps:
+    if not work.plan.kind.needs.overlaps:
         return open_before([source.earlier_rows(earlier, first) for earlier, first, _ in task.before], found.rows)
     parts, ranks = [], [np.empty(0, np.int64)]
     for earlier, _, rows in task.before:
@@ -142,7 +142,7 @@ def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: 
     if task.baseline is None:
         return before
     earlier, row = task.baseline
-    column = combined(source.earlier_rows(earlier, 0).rows.column(str(work.plan.kind.baseline_attribute)))
+    column = combined(source.earlier_rows(earlier, 0).rows.column(str(work.plan.kind.needs.baseline)))
     return replace(before, baseline=column.slice(row, 1))
 
 
@@ -192,13 +192,13 @@ def scan_staged_segments(
     by_key = segments_by_key(cuts, [segment for report in reports for segment in report.segments])
     clock = latest_clock(report.clock for report in reports)
     passages: list[list[Passage]] = [[] for _ in by_key]
-    if work.plan.kind.runs_through and by_key:
+    if work.plan.kind.needs.run_through and by_key:
         segments = [[segment for segment, _ in of_key] for of_key in by_key]
         passages = executor.map("follow", partial(_pass_through, work), segments)
     tasks_by_key = [
         plan_segments(work.plan, cuts, of_key, through, clock) for of_key, through in zip(by_key, passages, strict=True)
     ]
-    if work.plan.kind.overlaps:
+    if work.plan.kind.needs.overlaps:
         counted = [task for tasks in tasks_by_key for task in tasks[:-1]]
         windows = iter(executor.map("count", partial(_count, work, source), counted))
         tasks_by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in tasks_by_key]
@@ -220,7 +220,7 @@ class StagedSegments:
     def rows(self, task: SegmentTask) -> SegmentRows:
         plan = self.work.plan
         rows = read_segment(self.work, task.segment)  # they stay on disk until they are used
-        if plan.takes_marks or plan.kind.has_watermark:
+        if plan.takes_marks or plan.kind.needs.watermark:
             return SegmentRows(rows, read_signals(self.work, not plan.takes_marks, task.marks))
         return SegmentRows(rows, no_signals(self.work))
 

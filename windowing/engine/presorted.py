@@ -52,7 +52,7 @@ def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut
         return KEYED
     if not may_cut_keys:
         return "the window cannot be scanned in segments"
-    if plan.takes_marks or plan.kind.overlaps:
+    if plan.takes_marks or plan.kind.needs.overlaps:
         return "windows end at marks" if plan.takes_marks else "windows may show rows of several chunks"
     if not _is_ascending(work, samples):
         return OUT_OF_ORDER
@@ -253,7 +253,7 @@ def _handoff_after(
         if before.ends is not None and not follows(ends, before.ends):
             return None
         kind, through = plan.kind, None
-        if kind.runs_through:
+        if kind.needs.run_through:
             through = kind.pass_through(rows, before.position.value, plan.context)
         position = kind.advance(before.position, index, summary, through, plan.context)
         after = Handoff(position, ends)

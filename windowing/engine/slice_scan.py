@@ -86,7 +86,7 @@ def run_global_pass(
     if _needs_order(plan):
         (decisions,) = executor.map("ordered pass", partial(_decide, work), [chunks])
         return replace(work, decisions=executor.broadcast(decisions), watermark=decisions.watermark), chunks
-    if plan.kind.has_watermark and not is_ordered_by_time(plan):
+    if plan.kind.needs.watermark and not is_ordered_by_time(plan):
         watermark = None if work.restore_point is None else work.restore_point.watermark
         highest_readings = executor.map("watermark", partial(chunk_reading, work), chunks)
         readings: list[ClockValue | None] = [*accumulate([watermark, *highest_readings], after)]
@@ -97,14 +97,14 @@ def run_global_pass(
 
 def _needs_order(plan: Plan) -> bool:
     """Whether a window couples its keys, so that rows must be read in order by one task."""
-    if plan.kind.has_watermark:
+    if plan.kind.needs.watermark:
         return not is_read_in_order(plan) and not is_ordered_by_time(plan)
-    return plan.kind.eviction is not None
+    return plan.kind.needs.eviction is not None
 
 
 def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     plan = work.plan
-    if plan.kind.eviction is not None:
+    if plan.kind.needs.eviction is not None:
         needed = plan if plan.lag_columns else panes_only(plan)  # any column with lag may reject rows
         return GlobalDecisions(evictions=_evictions(replace(work, plan=needed), chunks))
     watermark = None if work.restore_point is None else work.restore_point.watermark
@@ -193,7 +193,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
 def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     """Read, merge and scan a small input in one task."""
     state = load_window_state(work)
-    if work.plan.kind.has_watermark:
+    if work.plan.kind.needs.watermark:
         work, chunks = run_global_pass(work, chunks, LocalExecutor())
     reads = [read_chunk(work, chunk) for chunk in chunks]
     clocks = [read.clock for read in reads if read.clock is not None]
@@ -300,7 +300,7 @@ def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tu
 def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
     """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
     plan = work.plan
-    if plan.kind.has_watermark:
+    if plan.kind.needs.watermark:
         earlier_advances = (
             [work.restore_point.advances]
             if work.restore_point is not None and work.restore_point.advances is not None

@@ -47,7 +47,7 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         one = _first_rows(merged, 1)  # a segment that may come after itself: its first row is not before its last
         summary, _ = summarise(plan, one, _signals(plan, one))
         passages: list[Passage] = []
-        if plan.kind.runs_through:
+        if plan.kind.needs.run_through:
             passages.append(plan.kind.pass_through(one, None, plan.context))
             passages.append(plan.kind.pass_through(one, passages[0].value, plan.context))
         _, entry = plan.kind.entry_states([summary] * 2, passages, plan.context)
@@ -56,9 +56,9 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
             own = _without_user_functions(plan)
             before = continued_before(own, [window_part(own, one, 0)], entry.value, one)
             deque(scan_segment(own, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
-    extent = RunExtent(1 if plan.kind.needs_clock else None)
+    extent = RunExtent(1 if plan.kind.needs.clock else None)
     deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
-    warm_aggregates(plan.aggregates, schema, plan.kind.overlaps)
+    warm_aggregates(plan.aggregates, schema, plan.kind.needs.overlaps)
     if can_preaggregate(plan, schema):
         scan_plan = merging_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part, signals.marks) for part in (sequences, sequences)])
@@ -71,7 +71,7 @@ def _first_rows(rows: Sequences, count: int) -> Sequences:
 
 
 def _signals(plan: Plan, rows: Sequences) -> Signals:
-    if plan.kind.has_watermark:
+    if plan.kind.needs.watermark:
         return watermark_signals(merged_watermarks(plan, [assess(plan, None, rows.rows, rows.pos).watermarks]))
     return window_marks(no_marks(rows.rows, plan.sort))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +23,9 @@ from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext
-from .contract import Causes, OverlappingKind, rows_shown
+from .contract import OverlappingKind, rows_shown
 from .key_lifetimes import Lifetimes
-from .needs import Explain, Option
+from .needs import Causes, Explain, Needs, Option
 
 # Loops of batched windows: when each row enters and leaves, and which moments change what is visible (section 6).
 #
@@ -376,46 +375,15 @@ class BatchedKind(OverlappingKind):
     """A batched window.
 
     ``spec``: its spec.
+    ``needs``: as in `WindowKind`.
     """
 
     spec: Batched
-
-    emits_changes_of_groups: ClassVar[bool] = True
-    sum_of_nothing: ClassVar[int | None] = 0
-
-    @property
-    def options(self) -> frozenset[Option]:
-        """Rows that entered, and that left unless all stay; a grid of ticks where there are batches of time."""
-        ticks = self.spec.within is not None and self.spec.every is not None
-        given: dict[Option, bool] = {"changes": True, "left": not self.spec.retain_all, "origin": ticks}
-        return frozenset(option for option, is_given in given.items() if is_given)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        names = [*self.spec.partition_by, self.spec.unique]
-        return tuple(dict.fromkeys(name for name in names if name is not None))
-
-    @property
-    def needs_clock(self) -> bool:
-        return self.spec.within is not None
+    needs: Needs
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: ARG002
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
-
-    @property
-    def causes(self) -> Causes:
-        """Rows; with ``within`` the clock, too, or with ``every`` alone."""
-        if self.spec.within is None:
-            return "rows"
-        return "both" if self.spec.every is None else "ticks"
-
-    @property
-    def rows_out_per_row(self) -> Fraction:
-        """About how many panes a row causes: one when it enters, and with time one when it leaves."""
-        if self.spec.within is not None:
-            return Fraction(2)
-        return Fraction(1) if self.spec.every is None else Fraction(0)
 
     def rows_out(self, rows: int, context: WindowContext) -> int | None:
         spec = self.spec
@@ -454,9 +422,6 @@ class BatchedKind(OverlappingKind):
         entering[lives.row] = lives.enter
         return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
 
-    def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
-        return self.spec.every is not None
-
     @property
     def for_any_start(self) -> BatchedKind:
         """The kind that retains rows enough, however many rows of a segment's first batch are in earlier segments.
@@ -482,3 +447,27 @@ class BatchedKind(OverlappingKind):
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
         return self.spec.within is not None or self.spec.retain is not None
+
+
+def batched_kind(spec: Batched) -> BatchedKind:
+    """Return a batched window as a kind."""
+    names = tuple(dict.fromkeys(name for name in (*spec.partition_by, spec.unique) if name is not None))
+    has_ticks = spec.within is not None and spec.every is not None
+    given: dict[Option, bool] = {"changes": True, "left": not spec.retain_all, "origin": has_ticks}
+    causes: Causes = "rows"
+    if spec.within is not None:
+        causes = "both" if spec.every is None else "ticks"
+    # about how many panes a row causes: one when it enters, and with time one when it leaves
+    rows_out = Fraction(2) if spec.within is not None else Fraction(1) if spec.every is None else Fraction(0)
+    needs = Needs(
+        attributes=names,
+        required=names,
+        clock=spec.within is not None,
+        causes=causes,
+        waits=spec.every is not None,
+        options=frozenset(option for option, is_given in given.items() if is_given),
+        changes_of_groups=True,
+        sum_of_nothing=0,
+        rows_out_per_row=rows_out,
+    )
+    return BatchedKind(spec, needs)

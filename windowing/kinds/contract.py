@@ -7,19 +7,16 @@ type of a spec: a new kind is a folder with an implementation of this contract, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL, Lateness
 from ..columns.arrays import Ints, Mask
-from ..expressions.syntax import Expression
-from ..language.conditions import Operand, operand_column
-from ..language.spec import PartitionEviction
 from ..rows.marks import Marks, epochs
 from ..rows.membership import Memberships
 from ..rows.panes import Panes
@@ -28,7 +25,7 @@ from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext
 from .evictions import Evictions
 from .key_lifetimes import Lifetimes
-from .needs import Explain, Option
+from .needs import Explain, Needs
 from .segment_summary import (
     RETAINED,
     EntryState,
@@ -39,107 +36,24 @@ from .segment_summary import (
     clock_at_end,
 )
 
-Causes = Literal["rows", "ticks", "both"]
-"""What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
-
 Step = Literal["evicts", "comes in", "is in"]
 """The steps of a row at which a sliding window can become full: it has evicted rows, it comes in next, it is in."""
 
 
 class WindowKind(ABC):
-    """A kind of window, with one spec of it."""
+    """A kind of window, with one spec of it, as `registry.kind_of` makes it once.
+
+    ``needs``: all that follows from the spec alone.
+    """
 
     __slots__ = ()
 
-    overlaps: ClassVar[bool] = True
-    """Whether a row may be in several panes; then segments show rows of earlier segments."""
-    has_watermark: ClassVar[bool] = False
-    """Whether a watermark completes panes; then signals are its advances, and rows may be late."""
-    emits_changes_of_groups: ClassVar[bool] = False
-    """Whether a pane emits only the groups that differ from the pane before it."""
-    sum_of_nothing: ClassVar[int | None] = None
-    """The sum of a pane without values (section 9)."""
+    needs: Needs
 
-    @property
-    def takes_marks(self) -> bool:
-        return False
-
-    @property
-    def partitioned(self) -> bool:
-        return False
-
-    @property
-    def eviction(self) -> PartitionEviction | None:
-        """Which keys are evicted (section 4)."""
-        return None
-
-    @property
-    def options(self) -> frozenset[Option]:
-        return frozenset()
-
-    # --- the columns
-
-    @property
-    @abstractmethod
-    def attributes(self) -> tuple[str, ...]:
-        """The columns that the spec names, without repeats, in the order of its canonical text."""
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        """Conditions and amounts: those of `attributes` that may be expressions, and may look at rows before."""
-        return ()
-
-    @property
-    def expressions(self) -> Mapping[str, Expression]:
-        return {operand_column(each): each for each in self.operands if not isinstance(each, str)}
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The attributes that must hold a value: rows with null or NaN there are rejected."""
-        return self.attributes
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def amounts(self) -> tuple[str, ...]:
-        """The attributes that are amounts: rows with a negative one are rejected."""
-        return ()
-
-    @property
-    def watched(self) -> str | None:
-        return None
-
-    @property
-    @abstractmethod
-    def needs_clock(self) -> bool:
-        """Whether the order column must be read in seconds (section 1)."""
-
-    @property
-    def zones(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def is_dated(self) -> bool:
-        """Whether windows begin at dates, so that rows beyond the years 1 to 9999 are in none."""
-        return False
-
-    @abstractmethod
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:  # noqa: B027
         """Raise `ConfigError` where an attribute cannot have this type."""
 
     # --- the panes
-
-    @property
-    @abstractmethod
-    def causes(self) -> Causes:
-        """What triggers panes."""
-
-    @property
-    def rows_out_per_row(self) -> Fraction:
-        """About how many rows of the result a row causes, where that may be many; else 0."""
-        return Fraction(0)
 
     def rows_out(self, rows: int, context: WindowContext) -> int | None:  # noqa: ARG002
         """Return how many rows all panes of one sequence of ``rows`` rows show; None where values decide that."""
@@ -208,27 +122,11 @@ class WindowKind(ABC):
 
     # --- partial aggregation
 
-    def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether rows share cells: sets of neighbouring rows of a key that are in the same panes, if none is late."""
-        return False
-
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         """Return the number of each row's cell, int64 (n,), where there are cells."""
         raise NotImplementedError
 
     # --- from run to run
-
-    def already_emitted(self, panes: Panes, caused: Mask) -> Mask:  # noqa: ARG002
-        """Return which panes an earlier run emitted, bool (P,); ``caused``: those whose cause was in that run."""
-        return caused
-
-    def waits_at_ticks(self, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether rows at the instant of a tick enter at that tick, so that it comes when the clock has passed it."""
-        return False
-
-    def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:  # noqa: ARG002
-        """Return which retained rows no window will hold: they are kept because later rows look back at them."""
-        return np.zeros(len(sequences), np.bool_)
 
     @abstractmethod
     def retained_rows(
@@ -244,16 +142,6 @@ class WindowKind(ABC):
         ``panes``: where windows do not overlap, else None. ``key_lifetimes``: those of partition eviction, else None.
         ``last_closed``: the last event-time pane that no row can enter any more.
         """
-
-    @property
-    def counted_rows(self) -> tuple[int, int]:
-        """How the number of rows of a key so far decides its panes: by its remainder by the one, up to the other."""
-        return 1, 0
-
-    @property
-    def baseline_attribute(self) -> str | None:
-        """The attribute of `KeyState.baseline`, the value that a ``delta`` trigger compares with; None: no trigger."""
-        return None
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:  # noqa: ARG002
         """Return `KeyState.full` and `KeyState.baseline` of each sequence at the end of the run."""
@@ -279,11 +167,6 @@ class WindowKind(ABC):
         Also return which of its rows later segments may show, as far as these rows decide: int64, ascending. Empty
         where windows do not overlap, whose entry states name these rows.
         """
-
-    @property
-    def runs_through(self) -> bool:
-        """Whether segments are run through, one after the other: what is open before one decides what happens in it."""
-        return False
 
     def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
         """Run a segment through from what the one before leaves, `Passage.value`; None: there is none before."""
@@ -344,7 +227,7 @@ class OverlappingKind(WindowKind):
             self.for_any_start.retained_rows(segment, held, None, None, self.last_closed(signals, last, context))
         )
         window = self.with_delta(segment, RetentionSummary(len(retained)))
-        clock = clock_at_end(segment) if self.needs_clock else None
+        clock = clock_at_end(segment) if self.needs.clock else None
         return SegmentSummary(len(segment), window, (first, last), clock=clock), retained
 
     def entry_states(

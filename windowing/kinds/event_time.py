@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,9 @@ from ..rows.panes import AT_END, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
-from .contract import Causes, OverlappingKind
+from .contract import OverlappingKind
 from .key_lifetimes import Lifetimes
-from .needs import Explain, Option
+from .needs import Needs
 
 # Loops over the outputs of event-time panes: flat functions over arrays, key after key, for `event_time.panes`.
 
@@ -451,40 +451,12 @@ class EventTimeKind(OverlappingKind):
     """Event-time panes.
 
     ``spec``: their spec.
+    ``needs``: as in `WindowKind`. The event time is an option, and no attribute; it is the clock, and not the order
+        column, since rows are in arrival order.
     """
 
     spec: TimeInterval
-
-    has_watermark: ClassVar[bool] = True
-
-    @property
-    def partitioned(self) -> bool:
-        return self.spec.partitioned
-
-    @property
-    def options(self) -> frozenset[Option]:
-        return frozenset({"event time"})
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """None: the event time is an option."""
-        return ()
-
-    @property
-    def needs_clock(self) -> bool:
-        """False: the clock is the event time, not the order column, since rows are in arrival order."""
-        return False
-
-    def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        """There is no attribute."""
-
-    @property
-    def causes(self) -> Causes:
-        return "rows"
-
-    @property
-    def rows_out_per_row(self) -> Fraction:
-        return max(Fraction(1), self.spec.duration / self.spec.period)
+    needs: Needs
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
         return make_intervals(clock, self.spec).type
@@ -501,9 +473,6 @@ class EventTimeKind(OverlappingKind):
 
     def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
         return make_lateness(dtype, self.spec, lag, min_gap)
-
-    def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        return True
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         name = str(context.event_time)
@@ -531,3 +500,15 @@ class EventTimeKind(OverlappingKind):
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
         return True
+
+
+def event_time_kind(spec: TimeInterval) -> EventTimeKind:
+    """Return event-time panes as a kind."""
+    needs = Needs(
+        watermark=True,
+        partitioned=spec.partitioned,
+        options=frozenset({"event time"}),
+        cells=True,
+        rows_out_per_row=max(Fraction(1), spec.duration / spec.period),
+    )
+    return EventTimeKind(spec, needs)

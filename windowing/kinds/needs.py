@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import pyarrow as pa
 
 from ..columns.arrays import is_measurable
 from ..errors import ClockError, ConfigError
-from ..language.conditions import Operand
-from ..language.spec import Policy
+from ..expressions.syntax import Expression
+from ..language.conditions import Operand, operand_column
+from ..language.spec import PartitionEviction, Policy
 
 Option = Literal["empty", "origin", "closed", "partial", "event time", "emit evicted", "changes", "left"]
 """What only some windows take: empty windows, a grid of ticks, the side on which windows are closed, panes before they
@@ -21,28 +23,84 @@ Explain = Callable[[str], str | None]
 """Returns which value made a column text, or None, for messages."""
 
 
+Causes = Literal["rows", "ticks", "both"]
+"""What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a window, or one of its policies, needs.
+    """What a window, or one of its policies, needs of the input and of what runs it: all that follows from the spec.
 
-    ``attributes``: the columns that it names, without repeats, in the order of its canonical text.
-    ``required``: those that must hold a value: rows with null or NaN there are rejected.
+    Of the columns:
+
+    ``attributes``: those that it names, without repeats, in the order of its canonical text.
+    ``required``: those of them that must hold a value: rows with null or NaN there are rejected.
     ``measured``: those whose values are subtracted.
     ``amounts``: those that are amounts: rows with a negative one are rejected.
+    ``operands``: conditions and amounts: those of ``attributes`` that may be expressions, and may look at rows before.
+    ``watched``: the one whose decreases are counted; None: none.
+    ``baseline``: the one whose values `KeyState.baseline` holds, with which a ``delta`` trigger compares; None: none.
+
+    Of time and events:
+
     ``clock``: whether the order column must be read in seconds (section 1).
     ``dated``: whether windows begin at dates, so that rows beyond the years 1 to 9999 are in none.
+    ``zones``: the time zones that it names.
     ``marks``: whether window marks end windows.
+    ``watermark``: whether a watermark completes panes; then signals are its advances, and rows may be late.
+    ``causes``: what triggers panes.
+    ``window_before``: whether a window depends on the one before it of its key (section 13).
+    ``waits``: whether rows at the instant of a tick enter at that tick, so that it comes when the clock has passed it.
+
+    Of keys:
+
+    ``partitioned``: whether the spec says that a key is required.
+    ``eviction``: which keys are evicted (section 4).
+
+    Of what runs it:
+
     ``options``: which options it takes.
+    ``overlaps``: whether a row may be in several panes; then segments show rows of earlier segments.
+    ``cells``: whether rows share cells: sets of neighbouring rows of a key that are in the same panes, if none is late.
+    ``run_through``: whether segments of a key are run through, one after the other: what is open before one decides
+        what happens in it.
+    ``changes_of_groups``: whether a pane emits only the groups that differ from the pane before it.
+    ``sum_of_nothing``: the sum of a pane without values (section 9).
+    ``rows_out_per_row``: about how many rows of the result a row causes, where that may be many; else 0.
+    ``counted_rows``: how the number of rows of a key so far decides its panes: by its remainder by the one, up to the
+        other.
     """
 
     attributes: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     amounts: tuple[str, ...] = ()
+    operands: tuple[Operand, ...] = ()
+    watched: str | None = None
+    baseline: str | None = None
     clock: bool = False
     dated: bool = False
+    zones: tuple[str, ...] = ()
     marks: bool = False
+    watermark: bool = False
+    causes: Causes = "rows"
+    window_before: bool = False
+    waits: bool = False
+    partitioned: bool = False
+    eviction: PartitionEviction | None = None
     options: frozenset[Option] = frozenset()
+    overlaps: bool = True
+    cells: bool = False
+    run_through: bool = False
+    changes_of_groups: bool = False
+    sum_of_nothing: int | None = None
+    rows_out_per_row: Fraction = Fraction(0)
+    counted_rows: tuple[int, int] = (1, 0)
+
+    @property
+    def expressions(self) -> Mapping[str, Expression]:
+        """Those of ``operands`` that are expressions, by the column that holds their values."""
+        return {operand_column(each): each for each in self.operands if not isinstance(each, str)}
 
 
 def joined(parts: Sequence[Needs]) -> Needs:
@@ -56,10 +114,10 @@ def joined(parts: Sequence[Needs]) -> Needs:
         names(lambda part: part.required),
         names(lambda part: part.measured),
         names(lambda part: part.amounts),
-        any(part.clock for part in parts),
-        any(part.dated for part in parts),
-        any(part.marks for part in parts),
-        frozenset(option for part in parts for option in part.options),
+        clock=any(part.clock for part in parts),
+        dated=any(part.dated for part in parts),
+        marks=any(part.marks for part in parts),
+        options=frozenset(option for part in parts for option in part.options),
     )
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from ..language.spec import Batched, Sliding, TimeInterval, Tumbling, WindowSpec
-from .batched import BatchedKind
+from .batched import batched_kind
 from .contract import WindowKind
-from .event_time import EventTimeKind
-from .sliding import SlidingKind
+from .event_time import event_time_kind
+from .sliding import sliding_kind
 from .tumbling.kind import tumbling_kind
 
 _KINDS: Final[Mapping[type, Callable[[Any], WindowKind]]] = {
     Tumbling: tumbling_kind,
-    Sliding: SlidingKind,
-    TimeInterval: EventTimeKind,
-    Batched: BatchedKind,
+    Sliding: sliding_kind,
+    TimeInterval: event_time_kind,
+    Batched: batched_kind,
 }
 
 
+@lru_cache(maxsize=64)
 def kind_of(spec: WindowSpec) -> WindowKind:
-    """Return the kind of a window, with its spec."""
+    """Return the kind of a window, with its spec: made once for each spec."""
     return _KINDS[type(spec)](spec)

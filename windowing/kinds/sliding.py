@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..clock.interval_grid import clock_values, time_grid
 from ..columns.arrays import Ints, Mask, combined
-from ..language.conditions import Operand, operand_column
+from ..language.conditions import operand_column
 from ..language.spec import Count, Delta, PartitionEviction, Sliding, SlidingPolicy, Time, When
 from ..rows.marks import Marks, concatenate
 from ..rows.membership import Memberships, Ranges
@@ -21,12 +21,12 @@ from ..rows.panes import AT_END, MarkOnly, Panes, reason
 from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
-from .contract import Causes, OverlappingKind, Step, rows_shown
+from .contract import OverlappingKind, Step, rows_shown
 from .delta import Baselines, comparable, delta_starts, evicted_by_delta, oldest_retained, risen_pairs
 from .eviction_kernels import STAYS, Times, evicted_by
 from .evictions import NO_PLACES, Evictions, TickEvents, by_key, limits, row_seconds, tick_events, total_order
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
-from .needs import Explain, Option, check_condition, check_measured
+from .needs import Explain, Needs, Option, check_condition, check_measured
 from .segment_summary import Passage, RetentionSummary
 from .sliding_triggers import (
     MOST_TICKS,
@@ -400,47 +400,11 @@ class SlidingKind(OverlappingKind):
     """A sliding window.
 
     ``spec``: its spec.
+    ``needs``: as in `WindowKind`.
     """
 
     spec: Sliding
-
-    @property
-    def partitioned(self) -> bool:
-        return self.spec.partitioned
-
-    @property
-    def eviction(self) -> PartitionEviction | None:
-        return self.spec.eviction
-
-    @property
-    def options(self) -> frozenset[Option]:
-        """Panes before they are full, rows that entered or left; a grid of ticks where time triggers."""
-        ticks: frozenset[Option] = frozenset({"origin"}) if trigger_of(self.spec.trigger).needs_clock else frozenset()
-        return ticks | {"partial", "changes", "left"}
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        condition = trigger_of(self.spec.trigger).condition
-        return tuple(dict.fromkeys([*self.measured, *([] if condition is None else [operand_column(condition)])]))
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        return self.spec.trigger.operands
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The attributes of ``delta``: in a condition null is not true."""
-        return self.measured
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        names = (evict_of(self.spec.evict).attribute, self.baseline_attribute)
-        return tuple(dict.fromkeys(name for name in names if name is not None))
-
-    @property
-    def needs_clock(self) -> bool:
-        ages = self.eviction is not None and self.eviction.kind == "partitionAge"
-        return ages or evict_of(self.spec.evict).needs_clock or trigger_of(self.spec.trigger).needs_clock
+    needs: Needs
 
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         condition = trigger_of(self.spec.trigger).condition
@@ -450,22 +414,9 @@ class SlidingKind(OverlappingKind):
             if isinstance(policy, Delta) and policy.attribute == name:
                 check_measured(policy, name, dtype, explain)
 
-    @property
-    def causes(self) -> Causes:
-        return "ticks" if trigger_of(self.spec.trigger).needs_clock else "rows"
-
-    @property
-    def rows_out_per_row(self) -> Fraction:
-        match self.spec:
-            case Sliding(Time(age), Time(period)):
-                return max(Fraction(1), age / period)
-            case Sliding(_, Count(1) | Delta() | When()):
-                return Fraction(1)
-        return Fraction(0)
-
     def rows_out(self, rows: int, context: WindowContext) -> int | None:
         match self.spec:
-            case Sliding(Count(held), Count(step)) if self.eviction is None:
+            case Sliding(Count(held), Count(step)) if self.needs.eviction is None:
                 least = 0 if context.partial else held
                 return rows_shown(rows, held, step, least, not (context.hold or context.drop))
         return None
@@ -483,7 +434,7 @@ class SlidingKind(OverlappingKind):
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
-        if self.eviction is None:
+        if self.needs.eviction is None:
             return sliding_panes(self.spec, sequences, context), signals.marks
         assert signals.evictions is not None
         parts = lifetimes(signals.evictions, sequences)
@@ -542,31 +493,15 @@ class SlidingKind(OverlappingKind):
             is_retained &= np.repeat(key_lifetimes.lives, np.diff(key_lifetimes.bounds))
         return is_retained
 
-    @property
-    def counted_rows(self) -> tuple[int, int]:
-        """A ``count`` that triggers counts to n again and again; one that evicts has been full since n rows."""
-        every = self.spec.trigger.n if isinstance(self.spec.trigger, Count) else 1
-        held = self.spec.evict.n if isinstance(self.spec.evict, Count) else 0
-        return every, held
-
-    @property
-    def baseline_attribute(self) -> str | None:
-        return trigger_of(self.spec.trigger).attribute
-
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         return full_and_baseline(self.spec, sequences, restored)
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:
         """Whether nothing is evicted; mark-only rows come last in a result, so one task must write them."""
-        return self.eviction is None and (has_key or not context.partial)
+        return self.needs.eviction is None and (has_key or not context.partial)
 
     def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
         return with_delta(self.spec, segment, window)
-
-    @property
-    def runs_through(self) -> bool:
-        """Whether a ``delta`` triggers: its baseline may be in any segment before."""
-        return isinstance(self.spec.trigger, Delta)
 
     def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:  # noqa: ARG002
         """Return how often the baseline advances, and where it is then."""
@@ -577,3 +512,38 @@ class SlidingKind(OverlappingKind):
         tripped = delta_starts(np.array([0, len(segment)]), values, amount, baselines)
         last = int(tripped[-1]) if len(tripped) else -1
         return Passage(len(tripped), last, value=values[last] if len(tripped) else value)
+
+
+def sliding_kind(spec: Sliding) -> SlidingKind:
+    """Return a sliding window as a kind."""
+    evict, trigger = evict_of(spec.evict), trigger_of(spec.trigger)
+    measured = tuple(dict.fromkeys(name for name in (evict.attribute, trigger.attribute) if name is not None))
+    condition = () if trigger.condition is None else (operand_column(trigger.condition),)
+    ticks: frozenset[Option] = frozenset({"origin"}) if trigger.needs_clock else frozenset()
+    rows_out = Fraction(0)
+    match spec:
+        case Sliding(Time(age), Time(period)):
+            rows_out = max(Fraction(1), age / period)
+        case Sliding(_, Count(1) | Delta() | When()):
+            rows_out = Fraction(1)
+    ages = spec.eviction is not None and spec.eviction.kind == "partitionAge"
+    needs = Needs(
+        attributes=tuple(dict.fromkeys([*measured, *condition])),
+        required=measured,  # in a condition null is not true
+        measured=measured,
+        operands=spec.trigger.operands,
+        baseline=trigger.attribute,
+        clock=ages or evict.needs_clock or trigger.needs_clock,
+        causes="ticks" if trigger.needs_clock else "rows",
+        partitioned=spec.partitioned,
+        eviction=spec.eviction,
+        options=ticks | {"partial", "changes", "left"},
+        run_through=isinstance(spec.trigger, Delta),  # its baseline may be in any segment before
+        rows_out_per_row=rows_out,
+        # a ``count`` that triggers counts to n again and again; one that evicts has been full since n rows
+        counted_rows=(
+            spec.trigger.n if isinstance(spec.trigger, Count) else 1,
+            spec.evict.n if isinstance(spec.evict, Count) else 0,
+        ),
+    )
+    return SlidingKind(spec, needs)

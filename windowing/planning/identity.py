@@ -109,8 +109,8 @@ def state_types(plan: Plan, was: Mapping[str, Any], shown: str, places: Mapping[
     """Return the types that a state gets from the plan that goes on from it; arguments as in `check_types`."""
     schema = plan.projection.schema
     more: dict[str, pa.DataType] = {}
-    if plan.kind.baseline_attribute is not None:
-        more[BASELINE] = schema.field(plan.kind.baseline_attribute).type
+    if plan.kind.needs.baseline is not None:
+        more[BASELINE] = schema.field(plan.kind.needs.baseline).type
     if read := [schema.field(name) for name in inputs_of(plan.lag_columns)]:
         more[NEWEST] = pa.list_(pa.struct(read))
     return StateTypes(schema, was.get("columns") or {}, shown, places or {}, more)
@@ -118,7 +118,7 @@ def state_types(plan: Plan, was: Mapping[str, Any], shown: str, places: Mapping[
 
 def check_goes_on(plan: Plan) -> None:
     """Raise `ConfigError` for a window that cannot go on from a state."""
-    if plan.kind.eviction is not None and plan.options.emit in {"entered", "left"}:
+    if plan.kind.needs.eviction is not None and plan.options.emit in {"entered", "left"}:
         raise ConfigError(
             f"--emit {plan.options.emit} of a window that evicts partitions does not go with a state",
             "say --emit rows, or leave the state out",

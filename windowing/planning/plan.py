@@ -16,8 +16,8 @@ from ..expressions.lags import check_no_lag
 from ..expressions.nodes import Node, moved, walk
 from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..kinds.context import WindowContext
-from ..kinds.contract import Causes, WindowKind
-from ..kinds.needs import Explain
+from ..kinds.contract import WindowKind
+from ..kinds.needs import Causes, Explain
 from ..kinds.registry import kind_of
 from ..language.options import Options, SortKey, sort_key
 from ..language.spec import HIDDEN, AggregateCall, AggregateExpression, Argument, Column, WindowSpec
@@ -219,7 +219,7 @@ class Plan:
     def values(self) -> tuple[str, ...]:
         """The columns that sequences hold, without repeats: a key column only where it has another use as well."""
         event_time = [self.options.event_time] if self.options.event_time else []
-        used = [*self.sort, *self.kind.attributes, *event_time, *self.options.group_by, *self.rows]
+        used = [*self.sort, *self.kind.needs.attributes, *event_time, *self.options.group_by, *self.rows]
         used += [*self.carried, *(key.name for key in self.sort_rows)] + ([self.weight] if self.weight else [])
         used += [b.filter for b in self.aggregates if b.filter is not None]
         return tuple(dict.fromkeys([*used, *(c for b in self.aggregates for c in b.columns)]))
@@ -231,7 +231,7 @@ class Plan:
     @property
     def causes(self) -> Causes:
         """What triggers panes; with an operator, also what triggers the rows between them."""
-        return "both" if self.options.operator and self.kind.causes == "ticks" else self.kind.causes
+        return "both" if self.options.operator and self.kind.needs.causes == "ticks" else self.kind.needs.causes
 
     @property
     def at_names(self) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ class Plan:
     @property
     def rows_out_per_row(self) -> Fraction:
         """About how many rows of the result a row causes, where that may be many: an estimate of a task's memory."""
-        return min(self.kind.rows_out_per_row, _MOST_ROWS_OUT)
+        return min(self.kind.needs.rows_out_per_row, _MOST_ROWS_OUT)
 
     @property
     def reads_result(self) -> bool:
@@ -250,7 +250,7 @@ class Plan:
     @property
     def takes_marks(self) -> bool:
         """Whether the window uses incoming marks: only ``punct()`` does."""
-        return self.kind.takes_marks
+        return self.kind.needs.marks
 
     @property
     def needs_turn_column(self) -> bool:
@@ -280,7 +280,7 @@ class Plan:
     @property
     def watches_falls(self) -> str | None:
         """The attribute whose decreases deserve a note: a number that a tumbling window compares in arrival order."""
-        return None if self.order.columns else self.kind.watched
+        return None if self.order.columns else self.kind.needs.watched
 
 
 def _no_reason(_: str) -> str | None:
@@ -326,7 +326,7 @@ def make_plan(
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
     at = tuple(dict.fromkeys([*order.columns, *(stream.at if stream else ())]))
     pos = POS if stream else None
-    by_clock = kind_of(spec).causes == "ticks" and options.operator is None
+    by_clock = kind_of(spec).needs.causes == "ticks" and options.operator is None
     ties = () if by_clock else tuple(name for name in sort if name not in (*at, pos))
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
@@ -354,7 +354,7 @@ def panes_only(plan: Plan) -> Plan:
 
 
 def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options, times: Sequence[str]) -> Options:
-    if not kind_of(spec).has_watermark:
+    if not kind_of(spec).needs.watermark:
         return options
     return replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
 
@@ -380,9 +380,9 @@ def _projection(
     options: Options,
 ) -> Projection:
     """Bind the expressions over rows; any name in the window, its key, order or options may be a virtual column."""
-    named = [*key, *(order_by or ()), *kind_of(spec).attributes, *options.group_by, *options.sort_by]
+    named = [*key, *(order_by or ()), *kind_of(spec).needs.attributes, *options.group_by, *options.sort_by]
     named += [options.event_time or "", *(name for call in lowered.calls for name in columns_of(call))]
-    derived = {**lowered.columns, **kind_of(spec).expressions}
+    derived = {**lowered.columns, **kind_of(spec).needs.expressions}
     return make_projection(schema, RowExpressions(options.let, options.where), derived, named)
 
 
@@ -407,5 +407,5 @@ def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) ->
     types |= {POS: pa.int64(), TURN: pa.int8()}
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
     stamps = [pa.field(name, types[name]) for name in plan.stream_names]
-    outputs = plan.kind.has_watermark
+    outputs = plan.kind.needs.watermark
     return result_schema(head_fields(head, bounds, outputs), values, stamps, plan.place_names, plan.options.plain)

@@ -60,7 +60,7 @@ def choose_order(spec: WindowSpec, schema: pa.Schema, order_by: OrderBy, times: 
     clock is ambiguous.
     """
     order = _explicit_order(schema, order_by) if order_by is not None else _default(spec, schema, times)
-    if kind_of(spec).needs_clock:
+    if kind_of(spec).needs.clock:
         if not order.columns:
             raise ConfigError(f"the window {spec} needs a clock, and arrival order has none", "say --order-by COLUMN")
         _check_is_clock(schema, order.columns[0], "order by a time or a number")
@@ -118,12 +118,12 @@ def _explicit_order(schema: pa.Schema, order_by: Sequence[str] | str) -> Order:
 
 
 def _default(spec: WindowSpec, schema: pa.Schema, times: Sequence[str]) -> Order:
-    for name in kind_of(spec).attributes:
+    for name in kind_of(spec).needs.attributes:
         if name in schema.names and is_instant(schema.field(name).type):
             return Order((name,), "the window's attribute is a time")
-    if kind_of(spec).has_watermark:
+    if kind_of(spec).needs.watermark:
         return Order((), "event-time panes take rows as they arrived")
-    if not kind_of(spec).needs_clock:
+    if not kind_of(spec).needs.clock:
         return Order((), "no time to order by is named by the window")
     if len(times) != 1:
         raise _no_clock(spec, "a clock", schema, times, "--order-by")

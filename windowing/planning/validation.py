@@ -43,7 +43,7 @@ def check_order_known(
         "--event-time": (options.event_time,),
         "--group-by": options.group_by,
         "--sort-by": [sort_key(text, projection.schema.names).name for text in options.sort_by],
-        str(spec): set(kind.attributes).difference(map(operand_column, kind.operands)),
+        str(spec): set(kind.needs.attributes).difference(map(operand_column, kind.needs.operands)),
     }
     for label, names in uses.items():
         for name in names:
@@ -65,7 +65,7 @@ def _late_text(column: LagColumn) -> str:
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:
     """Raise `ConfigError` where the key or an attribute of a window is missing or has the wrong type."""
     _check_key(spec, schema, key)
-    for name in kind_of(spec).attributes:
+    for name in kind_of(spec).needs.attributes:
         dtype = field_of(schema, name, str(spec)).type
         if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
             kind_of(spec).check_attribute(name, dtype, explain)
@@ -81,8 +81,8 @@ def check_options(
     for option, fits, windows in _fitting(spec, options):
         if not fits:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
-    if options.closed == "right" and kind_of(spec).eviction is not None:
-        raise ConfigError(f"--closed right does not go with {kind_of(spec).eviction}", "leave one of them out")
+    if options.closed == "right" and kind_of(spec).needs.eviction is not None:
+        raise ConfigError(f"--closed right does not go with {kind_of(spec).needs.eviction}", "leave one of them out")
     _check_once(options.group_by, "--group-by")
     for name in options.group_by:
         if name in key:
@@ -93,7 +93,7 @@ def check_options(
             raise ConfigError(f"column {name!r} is {dtype}, which does not sort", do)
     _check_sort(schema, options)
     _check_rows(options, calls)
-    if kind_of(spec).has_watermark:
+    if kind_of(spec).needs.watermark:
         if order.columns and order.columns != (options.event_time,):
             raise ConfigError(
                 f"event-time panes take rows as they arrived, or ordered by {options.event_time} alone",
@@ -116,7 +116,7 @@ def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
 
 def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, str]]:
     """Yield each given option that only some windows take: its text, whether it fits, and the windows it is for."""
-    takes = kind_of(spec).options
+    takes = kind_of(spec).needs.options
     if options.empty != "skip":
         yield f"--empty {options.empty}", "empty" in takes, f"{listed(clock_policies())} windows"
     if options.closed != "left":
@@ -141,10 +141,10 @@ def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, st
 
 def _check_key(spec: WindowSpec, schema: pa.Schema, key: Sequence[str]) -> None:
     kind = kind_of(spec)
-    if kind.partitioned and not key:
+    if kind.needs.partitioned and not key:
         raise ConfigError("the window is partitioned, but there is no key", "say --key COLUMN")
-    if kind.eviction is not None and not key:
-        raise ConfigError(f"{kind.eviction} evicts keys, but there is no key", "say --key COLUMN")
+    if kind.needs.eviction is not None and not key:
+        raise ConfigError(f"{kind.needs.eviction} evicts keys, but there is no key", "say --key COLUMN")
     _check_once(key, "the key")
     for name in key:
         dtype = field_of(schema, name, "the key").type

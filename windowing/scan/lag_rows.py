@@ -146,7 +146,7 @@ def keep_lookback(
     if lookback is None or scanned.state is None or plan.options.at_end != "hold":
         return scanned, idle
     rows, newest = lookback.sequences, lookback.newest
-    state = with_keys(scanned.state, rows, idle, plan.kind.baseline_attribute)
+    state = with_keys(scanned.state, rows, idle, plan.kind.needs.baseline)
     idle = None if idle is None else with_newest(idle, rows, newest)
     return replace(scanned, state=with_newest(state, rows, newest)), idle
 

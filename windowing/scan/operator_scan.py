@@ -19,8 +19,8 @@ from ..kinds.context import Signals, WindowContext
 from ..kinds.contract import WindowKind
 from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
-from ..rows.membership import Memberships, memberships_of, shown
-from ..rows.panes import BY_TICK, MarkOnly, Panes, reason
+from ..rows.membership import Memberships, memberships_of, shown, sizes
+from ..rows.panes import AT_END, BY_TICK, MarkOnly, Panes, reason
 from ..rows.sequence import Sequences, take_rows
 from ..state.window_state import (
     KeyState,
@@ -47,7 +47,8 @@ def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequ
     Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
     windows come out with the next row of their key, so they are new.
     """
-    return kind.already_emitted(panes, _caused_before(kind, panes.cause, panes.at, context, sequences))
+    caused = _caused_before(kind, panes.cause, panes.at, context, sequences)
+    return caused if kind.needs.overlaps else caused & (sizes(panes.membership) > 0)
 
 
 def marks_already_emitted(kind: WindowKind, marks_only: MarkOnly, context: WindowContext, sequences: Sequences) -> Mask:
@@ -136,8 +137,8 @@ def _caused_before(
         return out
     by_tick = cause == BY_TICK
     clock_before = instants_at(restored.since, sequences, at.type)
-    # more rows may have come at the instant of an ``every`` tick, so the earlier run did not emit that tick
-    compare = pc.less if kind.waits_at_ticks(context) else pc.less_equal
+    # where rows at the instant of a tick enter at that tick, more of them may have come: that tick was not emitted
+    compare = pc.less if kind.needs.waits or context.closed == "right" else pc.less_equal
     return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))
 
 
@@ -194,19 +195,22 @@ def snapshot(
     is_retained = np.zeros(len(sequences), np.bool_)
     if context.hold:
         is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | emission.last
-    settled = kind.settled_rows(sequences, panes, is_retained)
+    settled = np.zeros(len(sequences), np.bool_)
+    if kind.needs.window_before:  # no window will hold these rows: they are kept because later rows look back at them
+        is_open = panes.take(np.flatnonzero(panes.cause == AT_END)).membership
+        settled = is_retained & ~shown(is_open, len(sequences))
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
     key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
     row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
     state = take_state_rows(WindowState(sequences, key_state, row_state), np.flatnonzero(is_retained))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
-    return state if kind.overlaps else with_row_counts(state)
+    return state if kind.needs.overlaps else with_row_counts(state)
 
 
 def nothing_restored(kind: WindowKind, sequences: Sequences) -> RestoredState:
     """Return the restored state of a first run."""
     keys = len(sequences.bounds) - 1
-    key_state = fresh(kind.baseline_attribute, sequences.rows, keys)
+    key_state = fresh(kind.needs.baseline, sequences.rows, keys)
     return RestoredState(np.zeros(keys, np.int64), key_state, no_row_state(len(sequences)))
 
 
@@ -218,7 +222,7 @@ def _key_state(
     key_lifetimes: Lifetimes | None,
 ) -> KeyState:
     bounds = sequences.bounds
-    new = fresh(kind.baseline_attribute, sequences.rows, len(bounds) - 1)
+    new = fresh(kind.needs.baseline, sequences.rows, len(bounds) - 1)
     rows = restored.key_state.rows + np.diff(bounds) - restored.restored_rows
     if not context.hold:
         return replace(new, rows=rows, begin=rows)
@@ -397,4 +401,4 @@ def _emptied(done: OperatorScan, empty: Ints) -> WindowState:
         named, np.zeros(len(empty) + 1, np.int64), sequences.rows.slice(0, 0), nothing, sequences.order, nothing
     )
     window_state = WindowState(rest, key_state, RowState(*[no_row_state(0).shown] * 2))
-    return window_state if kind.overlaps else with_row_counts(window_state)
+    return window_state if kind.needs.overlaps else with_row_counts(window_state)

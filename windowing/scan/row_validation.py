@@ -79,8 +79,8 @@ def _first_reasons(rows: pa.RecordBatch, violations: Iterator[tuple[str, Mask]])
 
 def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) -> Iterator[tuple[str, Mask]]:
     event_time = (plan.options.event_time,) if plan.options.event_time else ()
-    named = tuple(dict.fromkeys([*plan.kind.required, *event_time]))
-    clock = event_time or (plan.order.columns[:1] if plan.kind.needs_clock else ())
+    named = tuple(dict.fromkeys([*plan.kind.needs.required, *event_time]))
+    clock = event_time or (plan.order.columns[:1] if plan.kind.needs.clock else ())
     for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
         for name in filter(asked, names):
             column = combined(rows.column(name))
@@ -90,17 +90,17 @@ def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) 
         column = combined(rows.column(name))
         yield from _null("null_attribute", column)
         yield from _nan("nan_attribute", column)
-    for name in filter(asked, plan.kind.amounts):
+    for name in filter(asked, plan.kind.needs.amounts):
         negative = is_negative(combined(rows.column(name)))
         if negative.any():
             yield "negative_amount", negative
-    for name in filter(asked, dict.fromkeys([*clock, *plan.kind.measured])):
+    for name in filter(asked, dict.fromkeys([*clock, *plan.kind.needs.measured])):
         is_overflow = overflows(combined(rows.column(name)))
         if is_overflow is not None:
             yield "type_overflow", is_overflow
     for name in filter(asked, clock):
         yield from _infinite(combined(rows.column(name)))
-        if plan.kind.is_dated:
+        if plan.kind.needs.dated:
             yield from _undated(combined(rows.column(name)))
 
 
@@ -218,7 +218,7 @@ def lateness_of(plan: Plan, rows: pa.RecordBatch | pa.Table) -> Lateness:
 
 def clock_column(plan: Plan) -> str | None:
     """Return the column that the clock at the end of a run is a measure of; None: the window has no clock."""
-    return plan.sort[0] if plan.kind.needs_clock and plan.sort else None
+    return plan.sort[0] if plan.kind.needs.clock and plan.sort else None
 
 
 def retyped_watermark(plan: Plan, types: StateTypes, watermark: ClockValue | None) -> ClockValue | None:

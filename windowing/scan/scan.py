@@ -201,7 +201,7 @@ def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockVal
 
 def latest(plan: Plan, rows: pa.RecordBatch) -> ClockValue | None:
     """Return the largest value of the clock among rows; None where there are none, or the window uses no clock."""
-    if not plan.kind.needs_clock or not rows.num_rows:
+    if not plan.kind.needs.clock or not rows.num_rows:
         return None
     return highest(clock_values(combined(rows.column(plan.sort[0])), plan.sort[0]))
 
@@ -215,7 +215,7 @@ def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> 
 
 def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext) -> Signals:
     """Add the partition evictions to the signals, unless the global pass has decided them."""
-    if signals.evictions is not None or plan.kind.eviction is None:
+    if signals.evictions is not None or plan.kind.needs.eviction is None:
         return signals
     return replace(signals, evictions=plan.kind.evictions(sequences, signals.marks, context))
 
@@ -237,7 +237,7 @@ def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, rest
 
 def compares_with_previous_pane(plan: Plan) -> bool:
     """Whether the result of a pane depends on what the pane before it of its key showed."""
-    changes = plan.kind.emits_changes_of_groups and bool(plan.options.group_by)
+    changes = plan.kind.needs.changes_of_groups and bool(plan.options.group_by)
     return changes or plan.options.emit in {"entered", "left"}
 
 
@@ -342,7 +342,7 @@ def restore_rows(
     """
     if state is None:
         return new, None, None
-    sequences, restored, idle = restore(plan.kind.baseline_attribute, state, new)
+    sequences, restored, idle = restore(plan.kind.needs.baseline, state, new)
     earlier_signals = 0
     if signals.watermarks is not None and earlier_advances is not None:
         earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))
@@ -377,9 +377,9 @@ def can_preaggregate(plan: Plan, schema: pa.Schema) -> bool:
     """
     if plan.lag_columns or plan.options.group_by:
         return False
-    if plan.kind.has_watermark and not (is_ordered_by_time(plan) or is_read_in_order(plan)):
+    if plan.kind.needs.watermark and not (is_ordered_by_time(plan) or is_read_in_order(plan)):
         return False
-    return can_combine(plan, schema, are_neighbours=False) and plan.kind.has_cells(plan.context)
+    return can_combine(plan, schema, are_neighbours=False) and plan.kind.needs.cells
 
 
 def preaggregate(plan: Plan, scan_plan: Plan, sequences: Sequences, marks: Marks) -> Sequences:
@@ -400,6 +400,6 @@ def cell_boundaries(plan: Plan, sequences: Sequences, marks: Marks) -> Ints:
     of a cell are late for the same panes, and come out with the same advances.
     """
     starts = change_starts(sequences.bounds, plan.kind.cells(sequences, plan.context))
-    if not plan.kind.has_watermark or is_ordered_by_time(plan):
+    if not plan.kind.needs.watermark or is_ordered_by_time(plan):
         return starts
     return np.union1d(starts, change_starts(sequences.bounds, epochs(sequences, marks)))

@@ -29,7 +29,9 @@ def can_be_cut(plan: Plan) -> bool:
         return False
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
-    if options.group_by and plan.kind.overlaps:  # float aggregates of groups in overlapping panes may depend on cuts
+    if (
+        options.group_by and plan.kind.needs.overlaps
+    ):  # float aggregates of groups in overlapping panes may depend on cuts
         return False
     return plan.kind.can_cut(bool(plan.key), plan.context)
 
@@ -139,11 +141,11 @@ def _empty_like(segment: Sequences) -> Sequences:
 
 
 def _restore(plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequences) -> tuple[Sequences, RestoredState]:
-    retained, key_state = len(before.rows), fresh(plan.kind.baseline_attribute, segment.rows, 1)
+    retained, key_state = len(before.rows), fresh(plan.kind.needs.baseline, segment.rows, 1)
     rows = concatenate([before.rows, segment])
     flags = RowState(np.append(before.row_state, np.zeros(len(segment), np.bool_)), no_row_state(len(rows)).last)
     rows_before = retained
-    if plan.kind.overlaps:  # else nothing looks back beyond the first row of a window
+    if plan.kind.needs.overlaps:  # else nothing looks back beyond the first row of a window
         rows_before = entry.rows
         rows = replace(rows, rank=np.append(before.rank, entry.rows + np.arange(len(segment))))
     if before.baseline is not None:
@@ -178,7 +180,7 @@ class WindowPart:
 
 def sends_partials(plan: Plan, schema: pa.Schema) -> bool:
     """Whether open windows of an input with this schema travel as partial aggregates; else as rows."""
-    return not plan.kind.overlaps and can_combine(plan, schema, are_neighbours=True)
+    return not plan.kind.needs.overlaps and can_combine(plan, schema, are_neighbours=True)
 
 
 def window_part(plan: Plan, rows: Sequences, window: int) -> WindowPart:

@@ -150,12 +150,12 @@ def read_batch(
     """
     rows, marks, kept = _seen_rows(plan, table, pos, given, rejects)
     pos = pos if kept is None else pos[kept]
-    if plan.kind.has_watermark and plan.reads_result:
+    if plan.kind.needs.watermark and plan.reads_result:
         # Rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
         order = order_of([combined(rows.column(name)) for name in plan.sort])
         rows, pos = take_rows(rows, order), pos[order]
     late = sorts_before(rows, progress.position)  # by the order columns, over all keys
-    assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.has_watermark else None
+    assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.needs.watermark else None
     if assessed is not None:
         late |= assessed.late
     rows, pos = _valid_rows(plan, rows, pos, late, rejects)

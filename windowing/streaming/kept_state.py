@@ -228,7 +228,7 @@ def _key_fields(plan: Plan) -> list[pa.Field]:
     types = plan.projection.schema
     names = ("rows", "begin", "windows", PARTS, NEXT)
     fields = [*(pa.field(name, pa.int64()) for name in names), pa.field("full", pa.bool_())]
-    baseline = plan.kind.baseline_attribute
+    baseline = plan.kind.needs.baseline
     fields += [] if baseline is None else [pa.field("baseline", types.field(baseline).type)]
     fields += [] if plan.options.operator is None else [pa.field("operator", pa.string())]
     if plan.lag_columns:
@@ -239,8 +239,8 @@ def _key_fields(plan: Plan) -> list[pa.Field]:
 
 def _register_type(plan: Plan) -> pa.DataType:
     types, order = plan.projection.schema, plan.order.columns
-    event_time = plan.options.event_time if plan.kind.has_watermark else None
-    clock = plan.sort[0] if plan.kind.needs_clock and plan.sort else None
+    event_time = plan.options.event_time if plan.kind.needs.watermark else None
+    clock = plan.sort[0] if plan.kind.needs.clock and plan.sort else None
     fields = [pa.field("job", pa.string()), pa.field("rows", pa.int64())]
     fields += [pa.field("clock", _measure_type(types, clock)), pa.field("watermark", _measure_type(types, event_time))]
     fields += [pa.field("position", pa.struct([types.field(name) for name in order]))] if order else []

@@ -142,11 +142,11 @@ def only_panes(plan: Plan) -> Plan:
 
 def parts_of_key(plan: Plan, source: Source, key: Mapping[str, pa.Scalar], span: Span) -> list[Split]:
     """Return the smallest parts of files that may hold rows that matter for a key, in order."""
-    if plan.takes_marks or (plan.kind.has_watermark and not plan.order.columns):
+    if plan.takes_marks or (plan.kind.needs.watermark and not plan.order.columns):
         return [part for split in source.splits for part in source.parts_of(split)]
     kind = plan.kind
     # Rows of other keys decide when windows of a key end: by a watermark, evictions, or the one clock.
-    is_of_all = kind.has_watermark or kind.eviction is not None or (kind.needs_clock and span == Span())
+    is_of_all = kind.needs.watermark or kind.needs.eviction is not None or (kind.needs.clock and span == Span())
     own = {} if is_of_all else key
     order = next(iter(plan.sort), None)
     condition = KeyCondition(own, order, span, source.schema)

@@ -293,7 +293,7 @@ def _first_behind(plan: Plan, sequences: Sequences, before: Row) -> int:
 
 
 def _clock(plan: Plan, rows: KeyRows, row: Row) -> ClockValue | None:
-    if not plan.kind.needs_clock or not plan.sort or not row[_AT].is_valid:
+    if not plan.kind.needs.clock or not plan.sort or not row[_AT].is_valid:
         return rows.clock
     kind = rows.sequences.rows.schema.field(plan.sort[0]).type
     found = clock_values(pa.repeat(row[_AT].cast(kind, safe=False), 1), plan.sort[0])[0].item()

@@ -186,7 +186,7 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
     if virtual := stage.plan.projection.virtual:
         return f"{_NO_DRAWING}: they depend on {', '.join(sorted(virtual))}, which only a run knows"
     plan, apart = stage.plan, dict[str, list[Any]]()
-    if not (plan.takes_marks or plan.kind.has_watermark or getattr(plan.spec, "eviction", None) is not None):
+    if not (plan.takes_marks or plan.kind.needs.watermark or getattr(plan.spec, "eviction", None) is not None):
         apart = {name: values for name, values in only.items() if name in source.schema.names}  # keys are independent
     head = read_head(source, _columns(stage, source.schema), apart)
     if not head.rows.num_rows:

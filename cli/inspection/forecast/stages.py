@@ -236,7 +236,7 @@ def stage_of(plan: JobPlan, stage: StagePlan) -> Values:
         "key": list(bound.key),
         "order": list(bound.order.columns),  # none: arrival order
         "order_why": order_why,
-        "clock": None if bound.clock is None or not bound.kind.needs_clock else bound.clock,
+        "clock": None if bound.clock is None or not bound.kind.needs.clock else bound.clock,
         "marks": place_of_marks(stage, is_first) if bound.takes_marks else None,
         "strategy": None,
         "output": None if output is None else output_name(output),  # None: only the next stage reads its rows

@@ -14,7 +14,7 @@ _ROW = re.compile(r'^\| <a id="([^"]*)"></a>\*\*(.*?)\*\* \|(.*)\|$', re.MULTILI
 _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
 
 TERMS = """
-    split, chunk, slice, block, segment, lifetime, part, entry state, delta transition, window state, restore, snapshot,
+    split, chunk, slice, block, segment, lifetime, part, entry state, window state, restore, snapshot,
     emitted, request, incremental run, backfill, reprocess, late data, partial aggregation, presorted,
     single-pass scan with look-back, lateness, global pass, row validation, reject, expression, condition, opener,
     amount, previous, lag(x), filtered, enrich, as-of, lookup, sketch, expectation

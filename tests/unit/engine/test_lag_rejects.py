@@ -91,7 +91,7 @@ def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
     assert ids_of(cut.rejects) == out
     one, parts = in_emission_order(plan, whole.table), in_emission_order(plan, cut.table)
     assert same(parts, one), difference(parts, one)
-    if plan.kind.needs_clock or plan.kind.has_watermark:
+    if plan.kind.needs.clock or plan.kind.needs.watermark:
         return  # a row that is rejected has moved the clock
     if "lag(" in case[0]:
         return  # a row that is rejected is still the row before, and one that a condition leaves out is not

@@ -91,7 +91,7 @@ def test_canonical_text(spec: WindowSpec, text: str) -> None:
     ids=str,
 )
 def test_attributes(spec: WindowSpec, names: tuple[str, ...]) -> None:
-    assert kind_of(spec).attributes == names
+    assert kind_of(spec).needs.attributes == names
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_attributes(spec: WindowSpec, names: tuple[str, ...]) -> None:
     ids=str,
 )
 def test_needs_clock(spec: WindowSpec, needed: bool) -> None:
-    assert kind_of(spec).needs_clock is needed
+    assert kind_of(spec).needs.clock is needed
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,8 @@ from ...columns.arrays import ClockValue, Ints, Mask, Measures
 from ...language.spec import PartitionEviction
 from ...rows.marks import Marks, epochs
 from ...rows.panes import BY_TICK
-from ...rows.sequence import Sequences, rises
-from ...support.jit import kernel
+from ...rows.sequence import Sequences
+from ...support.jit import inline, kernel
 from ..eviction_kernels import (
     BEGIN,
     BY_EVENT,
@@ -36,8 +36,8 @@ from ..eviction_kernels import (
 )
 from ..eviction_kernels import Rules as EvictionRules
 from ..evictions import NO_PLACES, Evictions, TotalOrder, by_key, limits, row_seconds, whole_seconds
-from .reach import Reaches, begin_sums, inlined, is_reached, see
-from .walk import Counts, Deltas, Flags, Rules, Window, float_rises
+from .reach import Reaches, begin_sums, is_reached, see
+from .walk import Counts, Deltas, Flags, Rules, Window, has_risen
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,6 @@ class RowRules(NamedTuple):
     """What rules say of n rows, as `walk` takes it.
 
     ``window``: what is kept of a window while one looks; it is written to.
-    ``scratch``: int64 (.,), as wide as a sum in limbs.
     """
 
     flags: Flags
@@ -164,22 +163,20 @@ class RowRules(NamedTuple):
     counts: Counts
     reaches: Reaches
     window: Window
-    scratch: Ints
 
 
-@kernel
+@inline
 def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
     """Return how a window that begins at row ``begin`` ends, looking at its key's rows below ``stop``.
 
     The row behind its last row, and `BEFORE` if it ends when that row comes, `AFTER` if with its last row; or ``stop``
     and `NEVER` where none of these rows ends it.
     """
+    # Inlined into the loop that asks: to pass so many arrays took as long as to look where windows have a row or two.
     before, after = rules.flags.before, rules.flags.after
     _, integers, amounts, _, bits, floats, float_amounts = rules.deltas
     count_rule, most = rules.counts
-    reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = rules.reaches
     _, first, first_float, amount, float_amount, limit, sums = rules.window
-    words, state, limbs = sums
     for j in range(len(first)):
         first[j], amount[j] = integers[j, begin], amounts[j, min(begin, amounts.shape[1] - 1)]
     for j in range(len(first_float)):
@@ -187,39 +184,23 @@ def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
         float_amount[j] = float_amounts[j, min(begin, float_amounts.shape[1] - 1)]
     for c in range(len(limit)):
         limit[c] = most[c, min(begin, most.shape[1] - 1)]
-    if len(reach_rule):
-        begin_sums(words, state, limbs, begin)
+    begin_sums(sums, begin)
     for i in range(begin, stop):
         if i > begin and (
             (len(before) > 0 and before[i] >= 0)
-            or _has_risen(integers, first, amount, bits, floats, first_float, float_amount, i)
+            or has_risen(integers, first, amount, bits, floats, first_float, float_amount, i)
         ):
             return i, BEFORE
         ends = len(after) > 0 and after[i] >= 0
         for c in range(len(count_rule)):
             ends |= i + 1 - begin >= limit[c]
-        for r in range(len(reach_rule)):
-            if valid[r, i]:
-                see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
-            ends |= is_reached(
-                words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
-                values, source[r], limbs, rules.scratch, i,
-            )  # fmt: skip
+        for r in range(len(rules.reaches.rule)):
+            if rules.reaches.valid[r, i]:
+                see(sums, rules.reaches, r, i)
+            ends |= is_reached(sums, rules.reaches, r, i)
         if ends:
             return i + 1, AFTER
     return stop, NEVER
-
-
-@inlined
-def _has_risen(
-    integers: Any, first: Any, amount: Any, bits: Ints, floats: Any, first_float: Any, float_amount: Any, row: int
-) -> bool:
-    risen = False
-    for d in range(len(first)):
-        risen |= rises(integers[d, row], first[d], amount[d])
-    for d in range(len(first_float)):
-        risen |= float_rises(bits[d], floats[d, row], first_float[d], float_amount[d])
-    return risen
 
 
 # Partition eviction of windows under several rules: which keys go, and when (semantics sections 4 and 12).
@@ -290,7 +271,7 @@ def _happening(events: Events | None, sequences: Sequences, marks: Marks, ages: 
 
 
 @kernel
-def _follow(
+def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     keys: Keys,
     order: Ints,
     key: npt.NDArray[np.int32],
@@ -306,6 +287,7 @@ def _follow(
     how = np.full(count, NEVER)
     comes, has_events, first = happening.comes, len(happening.comes) > 0, max(begin, 1)
     seconds, has_ages = times.seconds, len(times.seconds) > 0
+    looks = _ends_by_rows(row_rules)  # else marks and ticks alone end windows
     # The steps are those of `evicted_by`. Where rows are in no window they are not inserted, and the ages of keys are
     # asked for all the same: whether a row is inserted depends on whether its key is still there.
     for place in range(len(order)):
@@ -315,7 +297,7 @@ def _follow(
             _happen(keys, happening.second, rules.age, place - 1)
         if has_ages and place >= begin:
             evict_aged(keys, rules.age, seconds[place], row, place)
-        if nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
+        if looks and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
             if how[k] == NEVER:
                 ahead = 2 * (row - nodes[k, BEGIN])
                 nodes[k, STOP], how[k] = first_end(row_rules, nodes[k, BEGIN], min(row + ahead, bounds[k + 1]))
@@ -324,7 +306,8 @@ def _follow(
         if nodes[k, BEGIN] < 0:
             if len(opens) and not opens[row]:
                 continue
-            nodes[k, STOP], how[k] = first_end(row_rules, row, min(row + _AT_FIRST, bounds[k + 1]))
+            if looks:
+                nodes[k, STOP], how[k] = first_end(row_rules, row, min(row + _AT_FIRST, bounds[k + 1]))
         insert(keys, k, row)
         if has_ages:
             date(nodes, k, times, place)
@@ -334,6 +317,13 @@ def _follow(
             leave(keys, k)
     if has_events and len(order) and comes[-1]:
         _happen(keys, happening.second, rules.age, len(order) - 1)
+
+
+@inline
+def _ends_by_rows(rules: RowRules) -> bool:
+    flags, deltas = rules.flags, rules.deltas
+    sizes = len(flags.before) + len(flags.after) + len(deltas.rule) + len(deltas.float_rule)
+    return sizes + len(rules.counts.rule) + len(rules.reaches.rule) > 0
 
 
 @kernel

@@ -14,11 +14,8 @@ import numpy.typing as npt
 
 from ...aggregates.exact_sums import LIMBS, add_to_limbs, nearest_in_limbs, nearest_of
 from ...aggregates.loops import LIMB, Floats, sum_and_error
-from ...columns.arrays import Ints, Mask
-from ...support.jit import kernel, njit
-
-inlined = njit(inline="always", error_model="numpy")
-"""Compile a function into the loop that calls it: a call would copy all the arrays that it takes, for each row."""
+from ...columns.arrays import Ints
+from ...support.jit import inline, kernel
 
 COUNT, SUM, MIN, MAX, RANGE = range(5)
 """The aggregates, as `Reaches.function` numbers them."""
@@ -64,76 +61,61 @@ class Sums(NamedTuple):
         whether there are such.
     ``floats``: float64 (R, 7), the sum, its errors, a bound on their errors, least, most, and infinities and NaN.
     ``limbs``: int64 (R, `LIMBS`), the sum of floats up to the row in ``words``; (R, 0) where no rule sums floats.
+    ``scratch``: int64 (`LIMBS`,) or (0,), of any value.
     """
 
     words: npt.NDArray[np.int64]
     floats: npt.NDArray[np.float64]
     limbs: npt.NDArray[np.int64]
+    scratch: npt.NDArray[np.int64]
 
 
 def no_sums(rules: int, sums_floats: bool) -> Sums:
     """Return what some rules have seen before any row."""
-    limbs = np.zeros((rules, LIMBS if sums_floats else 0), np.int64)
-    return Sums(np.zeros((rules, WORDS), np.int64), np.zeros((rules, WORDS)), limbs)
+    width = LIMBS if sums_floats else 0
+    words, floats = np.zeros((rules, WORDS), np.int64), np.zeros((rules, WORDS))
+    return Sums(words, floats, np.zeros((rules, width), np.int64), np.zeros(width, np.int64))
 
 
-@inlined
-def begin_sums(words: Ints, state: Floats, limbs: Ints, row: int) -> None:
-    """Forget all, because a window begins at a row; the arguments are the fields of `Sums`."""
+@inline
+def begin_sums(sums: Sums, row: int) -> None:
+    """Forget all, because a window begins at a row."""
+    words, state = sums.words, sums.floats
     for r in range(words.shape[0]):
         if words[r, _IN_LIMBS]:
-            limbs[r, :] = 0
+            sums.limbs[r, :] = 0
         for f in range(WORDS):
             words[r, f] = 0
             state[r, f] = 0.0
         words[r, _ADDED] = row
 
 
-@kernel
-def resume_sums(words: Ints, row: int) -> None:
+@inline
+def resume_sums(sums: Sums, row: int) -> None:
     """Go on at a row, of other rows than those that the limbs hold."""
-    words[:, _ADDED] = row
+    for r in range(sums.words.shape[0]):
+        sums.words[r, _ADDED] = row
 
 
-@kernel
-def settle_sums(
-    words: Ints,
-    state: Floats,
-    limbs: Ints,
-    function: Ints,
-    floating: Mask,
-    values: Floats,
-    source: Ints,
-    stop: int,
-) -> None:
+@inline
+def settle_sums(sums: Sums, reaches: Reaches, stop: int) -> None:
     """Add all rows up to ``stop`` to the limbs, so that the values are needed no longer."""
-    for r in range(words.shape[0]):
-        if function[r] == SUM and floating[r]:
-            _add(words, state, limbs, r, values, source[r], stop)
+    for r in range(sums.words.shape[0]):
+        if reaches.function[r] == SUM and reaches.floating[r]:
+            _add(sums, reaches, r, stop)
 
 
-@inlined
-def see(
-    words: Ints,
-    state: Floats,
-    r: int,
-    function: int,
-    floating: bool,
-    ticks: Ints,
-    values: Floats,
-    source: int,
-    offset: int,
-    row: int,
-) -> None:
-    """Add the value of a row to what a rule has seen."""
-    words[r, _SEEN] += 1
-    if floating:
-        _see_float(words, state, r, values[source, row])
-    elif function != COUNT:
-        _see_ticks(words, r, ticks[source, row], offset)
+@inline
+def see(sums: Sums, reaches: Reaches, r: int, row: int) -> None:
+    """Add the value of a row to what rule r has seen."""
+    sums.words[r, _SEEN] += 1
+    if reaches.floating[r]:
+        _see_float(sums.words, sums.floats, r, reaches.floats[reaches.row[r], row])
+    elif reaches.function[r] != COUNT:
+        _see_ticks(sums.words, r, reaches.ticks[reaches.row[r], row], reaches.offset[r])
 
 
-@inlined
+@inline
 def _see_ticks(words: Ints, r: int, value: int, offset: int) -> None:
     low = words[r, _LOW] + (value & LIMB)
     words[r, _HIGH] += (value >> 32) + offset + (low >> 32)
@@ -145,7 +127,7 @@ def _see_ticks(words: Ints, r: int, value: int, offset: int) -> None:
         words[r, _MOST] = value
 
 
-@inlined
+@inline
 def _see_float(words: Ints, state: Floats, r: int, value: float) -> None:
     total, error = sum_and_error(state[r, _TOTAL], value)
     rest, further = sum_and_error(state[r, _REST], error)
@@ -161,45 +143,26 @@ def _see_float(words: Ints, state: Floats, r: int, value: float) -> None:
         words[r, _LEAST] = 1
 
 
-@inlined
-def is_reached(
-    words: Ints,
-    state: Floats,
-    r: int,
-    function: int,
-    floating: bool,
-    high: int,
-    low: int,
-    least: float,
-    offset: int,
-    values: Floats,
-    source: int,
-    limbs: Ints,
-    scratch: Ints,
-    row: int,
-) -> bool:
-    """Return whether what a rule has seen is enough; the arguments are fields of `Reaches` and `Sums`."""
-    if floating and function == SUM:
+@inline
+def is_reached(sums: Sums, reaches: Reaches, r: int, row: int) -> bool:
+    """Return whether what rule r has seen is enough. ``row``: the last that it has seen."""
+    words, state, function = sums.words, sums.floats, reaches.function[r]
+    if reaches.floating[r] and function == SUM:
         found, _, is_proven = nearest_of(state[r, _TOTAL], state[r, _REST], state[r, _LOST])
         if not is_proven:
-            found = _nearest_sum(words, state, limbs, r, values, source, scratch, row)
-        is_enough = words[r, _SEEN] > 0 and found >= least
-    elif floating:
-        is_enough = words[r, _LEAST] > 0 and _extreme(state, r, function) >= least
+            found = _nearest_sum(sums, reaches, r, row)
+        is_enough = words[r, _SEEN] > 0 and found >= reaches.least[r]
+    elif reaches.floating[r]:
+        extreme = state[r, _LEAST_FLOAT] if function == MIN else state[r, _MOST_FLOAT]
+        if function == RANGE:
+            extreme -= state[r, _LEAST_FLOAT]
+        is_enough = words[r, _LEAST] > 0 and extreme >= reaches.least[r]
     else:
-        is_enough = _ticks_reach(words, r, function, high, low, offset)
+        is_enough = _ticks_reach(words, r, function, reaches.high[r], reaches.low[r], reaches.offset[r])
     return is_enough
 
 
-@inlined
-def _extreme(state: Floats, r: int, function: int) -> float:
-    found = state[r, _LEAST_FLOAT] if function == MIN else state[r, _MOST_FLOAT]
-    if function == RANGE:
-        found -= state[r, _LEAST_FLOAT]
-    return found
-
-
-@inlined
+@inline
 def _ticks_reach(words: Ints, r: int, function: int, least_high: int, least_low: int, offset: int) -> bool:
     if function == SUM:
         high, low = words[r, _HIGH], words[r, _LOW]
@@ -217,25 +180,17 @@ def _ticks_reach(words: Ints, r: int, function: int, least_high: int, least_low:
 
 
 @kernel
-def _nearest_sum(
-    words: Ints,
-    state: Floats,
-    limbs: Ints,
-    r: int,
-    values: Floats,
-    source: int,
-    scratch: Ints,
-    row: int,
-) -> float:
-    _add(words, state, limbs, r, values, source, row + 1)
-    for limb in range(len(scratch)):  # numba compiles an assignment of arrays for longer than all of this function
-        scratch[limb] = limbs[r, limb]
-    found: float = nearest_in_limbs(scratch, state[r, _SPECIAL])
+def _nearest_sum(sums: Sums, reaches: Reaches, r: int, row: int) -> float:
+    _add(sums, reaches, r, row + 1)
+    for limb in range(len(sums.scratch)):  # numba compiles an assignment of arrays for longer than all of this function
+        sums.scratch[limb] = sums.limbs[r, limb]
+    found: float = nearest_in_limbs(sums.scratch, sums.floats[r, _SPECIAL])
     return found
 
 
 @kernel
-def _add(words: Ints, state: Floats, limbs: Ints, r: int, values: Floats, source: int, stop: int) -> None:
-    state[r, _SPECIAL] += add_to_limbs(values[source], words[r, _ADDED], stop, limbs[r])
+def _add(sums: Sums, reaches: Reaches, r: int, stop: int) -> None:
+    words, state = sums.words, sums.floats
+    state[r, _SPECIAL] += add_to_limbs(reaches.floats[reaches.row[r]], words[r, _ADDED], stop, sums.limbs[r])
     words[r, _ADDED] = stop
     words[r, _IN_LIMBS] = 1

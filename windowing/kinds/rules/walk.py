@@ -15,9 +15,9 @@ from ...aggregates.loops import Floats
 from ...columns.arrays import Ints, Mask
 from ...rows.panes import AT_END
 from ...rows.sequence import rises
-from ...support.jit import frugal_kernel, kernel
+from ...support.jit import frugal_kernel, inline, kernel
 from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
-from .reach import Reaches, Sums, begin_sums, inlined, is_reached, resume_sums, see, settle_sums
+from .reach import Reaches, Sums, begin_sums, is_reached, resume_sums, see, settle_sums
 
 Rules = npt.NDArray[np.int16]
 """Places of rules in their spec; -1: none."""
@@ -131,9 +131,9 @@ def walk(
     """
     size = int(bounds[-1]) + 1  # at most one window a row, and the one that was open before the first
     key, number, lo, hi, cause = (np.empty(size, np.int64) for _ in range(5))
-    closed_by, scratch = np.empty(size, np.int8), np.zeros(window.sums.limbs.shape[1], np.int64)
+    closed_by = np.empty(size, np.int8)
     made, skipped = _walk(
-        bounds, begin, flags, deltas, counts, reaches, window, earlier, key, number, lo, hi, cause, closed_by, scratch
+        bounds, begin, flags, deltas, counts, reaches, window, earlier, key, number, lo, hi, cause, closed_by
     )
     found = Windows(key[:made], number[:made], lo[:made], hi[:made], cause[:made], closed_by[:made], skipped)
     if 2 * made > size:
@@ -146,25 +146,19 @@ def walk(
 def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
     bounds: Ints, begin: Ints, flags: Flags, deltas: Deltas, counts: Counts, reaches: Reaches | None, window: Window,
     earlier: Earlier | None, key: Ints, number: Ints, lo: Ints, hi: Ints, cause: Ints, closed_by: npt.NDArray[np.int8],
-    scratch: Ints,
 ) -> tuple[int, int]:  # fmt: skip
-    # Arrays are taken out of their tuples here: numba counts references at each access, which took 0.1 us a row. The
-    # rules of `reaches` stay in the loop for the same reason: a function of so many arrays took as long.
     opens, before, after, event, causes, why = flags
     delta_rule, integers, amounts, float_rule, bits, floats, float_amounts = deltas
     count_rule, most = counts
-    if reaches is not None:
-        reach_rule, function, floating, source, high, low, least, ticks, offset, values, valid = reaches
     held, first, first_float, amount, float_amount, limit, sums = window
-    words, state, limbs = sums
-    n = bounds[-1]
     # All that a pane says of a window is noted while its key, rows and cause are at hand: to look for them afterwards
     # took as long as the loop where windows have one row or two.
     made, skipped, rows = 0, 0, held[0]
     least_limit = _least(limit)
     has_opener, has_events, has_before, has_after = len(opens) > 0, len(event) > 0, len(before) > 0, len(after) > 0
+    only_counts = not (has_events or has_before or has_after or len(first) or len(first_float))
     if rows > 0:
-        resume_sums(words, begin[0])
+        resume_sums(sums, begin[0])
     # Invariant: while a window is open, it is number ``made - 1``, and its last row is the one before ``i``.
     for k in range(len(bounds) - 1):
         start, stop = begin[k], bounds[k + 1]
@@ -172,7 +166,9 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
         if is_open:
             key[made], number[made], lo[made] = k, 0, start - 1
             made += 1
-        for i in range(start, stop):
+        i = start - 1
+        while i + 1 < stop:
+            i += 1
             if is_open:
                 fired, ended_by = -1, i
                 if has_events and event[i - 1] >= 0:
@@ -202,7 +198,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
                 for c in range(len(limit)):
                     limit[c] = most[c, min(i, most.shape[1] - 1)]
                 least_limit = _least(limit)
-                begin_sums(words, state, limbs, i)
+                begin_sums(sums, i)
             elif earlier is not None:
                 if not take_amounts(earlier, i, False, amounts, float_amounts, most):
                     leave_out(earlier, i, reaches)
@@ -213,17 +209,29 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
             if rows >= least_limit:  # one number in a register, for the others are read from memory at each row
                 fired = _first_full(count_rule, limit, rows, fired)
             if reaches is not None:
-                for r in range(len(reach_rule)):
-                    if valid[r, i]:
-                        see(words, state, r, function[r], floating[r], ticks, values, source[r], offset[r], i)
-                    if (fired < 0 or reach_rule[r] < fired) and is_reached(
-                        words, state, r, function[r], floating[r], high[r], low[r], least[r], offset[r],
-                        values, source[r], limbs, scratch, i,
-                    ):  # fmt: skip
-                        fired = reach_rule[r]
+                for r in range(len(reaches.rule)):
+                    if reaches.valid[r, i]:
+                        see(sums, reaches, r, i)
+                    if (fired < 0 or reaches.rule[r] < fired) and is_reached(sums, reaches, r, i):
+                        fired = reaches.rule[r]
             if fired >= 0:
                 hi[made - 1], cause[made - 1], closed_by[made - 1] = i + 1, i, why[fired]
                 is_open = False
+            elif reaches is None and earlier is None:
+                # Rows at which no rule fires are passed over in a loop of few steps: it takes half the time in long
+                # windows. Where only counts end them, nothing is asked of a row.
+                last = min(stop - i, least_limit - rows) + i
+                ahead = max(i + 1, last) if only_counts else i + 1
+                while (
+                    ahead < last
+                    and not (has_events and event[ahead - 1] >= 0)
+                    and not (has_before and before[ahead] >= 0)
+                    and not (has_after and after[ahead] >= 0)
+                    and not has_risen(integers, first, amount, bits, floats, first_float, float_amount, ahead)
+                ):
+                    ahead += 1
+                rows += ahead - 1 - i
+                i = ahead - 1
         if is_open:
             is_ended = has_events and event[stop - 1] >= 0
             hi[made - 1], cause[made - 1] = stop, causes[stop - 1] if is_ended else AT_END
@@ -232,11 +240,11 @@ def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by 
             rows = 0
     held[0] = rows
     if reaches is not None:
-        settle_sums(words, state, limbs, function, floating, values, source, n)
+        settle_sums(sums, reaches, bounds[-1])
     return made, skipped
 
 
-@inlined
+@inline
 def _window_before(lo: Ints, hi: Ints, first_made: int, made: int, old: int, start: int) -> tuple[int, int]:
     """Return the rows of the window before the next one of a key: its last one, else the rows before its first new."""
     old_lo, old_hi = old, start
@@ -245,13 +253,13 @@ def _window_before(lo: Ints, hi: Ints, first_made: int, made: int, old: int, sta
     return old_lo, old_hi
 
 
-@inlined
+@inline
 def _take_values(first: Any, amount: Any, values: Any, amounts: Any, row: int) -> None:
     for j in range(len(first)):
         first[j], amount[j] = values[j, row], amounts[j, min(row, amounts.shape[1] - 1)]
 
 
-@inlined
+@inline
 def _least(limit: Ints) -> int:
     least = np.iinfo(np.int64).max
     for c in range(len(limit)):
@@ -259,7 +267,7 @@ def _least(limit: Ints) -> int:
     return least
 
 
-@inlined
+@inline
 def _first_full(rules: Ints, limit: Ints, rows: int, fired: int) -> int:
     for c in range(len(limit)):
         if rows >= limit[c] and (fired < 0 or rules[c] < fired):
@@ -280,7 +288,7 @@ def _move(
             first_float[j], float_amount[j] = floats[j, row], float_amounts[j, min(row, float_amounts.shape[1] - 1)]
 
 
-@inlined
+@inline
 def _first_risen(rules: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
     for d in range(len(rules)):
         if (fired < 0 or rules[d] < fired) and rises(values[d, row], first[d], amount[d]):
@@ -288,7 +296,7 @@ def _first_risen(rules: Ints, values: Any, first: Any, amount: Any, fired: int, 
     return fired
 
 
-@inlined
+@inline
 def _first_risen_float(rules: Ints, bits: Ints, values: Any, first: Any, amount: Any, fired: int, row: int) -> int:
     for d in range(len(rules)):
         if (fired < 0 or rules[d] < fired) and float_rises(bits[d], values[d, row], first[d], amount[d]):
@@ -296,7 +304,20 @@ def _first_risen_float(rules: Ints, bits: Ints, values: Any, first: Any, amount:
     return fired
 
 
-@inlined
+@inline
+def has_risen(
+    integers: Any, first: Any, amount: Any, bits: Ints, floats: Any, first_float: Any, float_amount: Any, row: int
+) -> bool:
+    """Whether a row rises above the first of a window under one of the rules of `Deltas`."""
+    risen = False
+    for d in range(len(first)):
+        risen |= rises(integers[d, row], first[d], amount[d])
+    for d in range(len(first_float)):
+        risen |= float_rises(bits[d], floats[d, row], first_float[d], float_amount[d])
+    return risen
+
+
+@inline
 def float_rises(bits: int, new: float, old: float, amount: float) -> bool:
     """Whether a float `rises`, in the width of its column."""
     narrow = rises(np.float32(new), np.float32(old), np.float32(amount))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import takewhile
-from typing import ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -337,3 +337,11 @@ class TimePolicy(ClockPolicy):
     def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
         grid = time_grid(column.type, self.value.seconds, origin)
         return grid.to_arrow(grid.instants(clock_values(column, name)))
+
+
+CLOCK_POLICIES: Final[Mapping[type, Callable[[Any], ClockPolicy]]] = {
+    Time: TimePolicy,
+    Calendar: CalendarPolicy,
+    Cron: CronPolicy,
+}
+"""The policies of this module by the type of their value in the language."""

@@ -2,79 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask, combined, measures
-from ...language import clock_policies as clock
-from ...language import row_policies, spec
 from ...language.calls import Policy
-from ...language.conditions import Operand
-from ...language.spec import PartitionEviction, Tumbling
+from ...language.spec import AnyOf, Tumbling
 from ...rows.marks import Marks, concatenate, epochs, no_marks
 from ...rows.membership import Memberships, Ranges, shown, sizes
 from ...rows.panes import AT_END, Panes
 from ...rows.sequence import Sequences, one_batch
 from ...state.window_state import RestoredState
 from ..context import NEVER, RowSteps, Signals, WindowContext, after_rows, steps_of_rows
-from ..contract import Causes, WindowKind
+from ..contract import WindowKind
 from ..evictions import Evictions
 from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
-from ..needs import Explain, Needs, Option, joined
+from ..needs import Causes, Explain, Needs, joined
 from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition, clock_at_end
-from .clock_policies import CalendarPolicy, ClockPolicy, CronPolicy, TimePolicy
+from .clock_policies import CLOCK_POLICIES, ClockPolicy
 from .policy import TumblingPolicy
-from .row_policies import (
-    ChangePolicy,
-    CountPolicy,
-    DeltaPolicy,
-    FromPolicy,
-    GapPolicy,
-    OpenerPolicy,
-    ReachesPolicy,
-    changing_policy,
-    punct_policy,
-)
+from .row_policies import ROW_POLICIES
 from .rules import panes_by_rules, passage, ticks_type, tumbling_evictions, windows_between
 
 # The tumbling policies by the type of their value in the language: the one place that knows them all.
 
 
-_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
-    spec.Count: CountPolicy,
-    spec.Delta: DeltaPolicy,
-    spec.Gap: GapPolicy,
-    spec.Punct: punct_policy,
-    row_policies.Change: ChangePolicy,
-    spec.Time: TimePolicy,
-    spec.Calendar: CalendarPolicy,
-    clock.Cron: CronPolicy,
-    spec.Changing: changing_policy,
-    spec.When: OpenerPolicy,
-    spec.While: OpenerPolicy,
-    spec.From: FromPolicy,
-    spec.Reaches: ReachesPolicy,
-}
+_POLICIES: Final = {**ROW_POLICIES, **CLOCK_POLICIES}
 
 
 def policies_of(value: Policy) -> tuple[TumblingPolicy, ...]:
     """Return the tumbling policies of a spec, in its order: those of ``or``, or the only one."""
-    values = value.policies if isinstance(value, spec.AnyOf) else (value,)
+    values = value.policies if isinstance(value, AnyOf) else (value,)
     return tuple(_POLICIES[type(each)](each) for each in values)
 
 
 def clock_policies() -> list[str]:
     """Return the words of the policies that the clock ends."""
-    return [
-        value.__name__.lower()
-        for value, kind in _POLICIES.items()
-        if isinstance(kind, type) and issubclass(kind, ClockPolicy)
-    ]
+    return [value.__name__.lower() for value in CLOCK_POLICIES]
 
 
 # Rows of the window before the next one of each key, which the next run still asks for (semantics section 13).
@@ -146,81 +115,16 @@ class TumblingKind(WindowKind):
     policies: tuple[TumblingPolicy, ...]
     needs: Needs
 
-    overlaps: ClassVar[bool] = False
-
     @property
     def grid(self) -> ClockPolicy | None:
         """The policy, where it is the only one and the clock ends its windows."""
         only = self.policies[0] if len(self.policies) == 1 else None
         return only if isinstance(only, ClockPolicy) else None
 
-    @property
-    def looks_at_window_before(self) -> bool:
-        return any(policy.looks_at_window_before for policy in self.policies)
-
-    @property
-    def takes_marks(self) -> bool:
-        return self.needs.marks
-
-    @property
-    def partitioned(self) -> bool:
-        return self.spec.partitioned
-
-    @property
-    def eviction(self) -> PartitionEviction | None:
-        return self.spec.eviction
-
-    @property
-    def options(self) -> frozenset[Option]:
-        return self.needs.options
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return self.needs.attributes
-
-    @property
-    def operands(self) -> tuple[Operand, ...]:
-        return self.spec.policy.operands
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        return self.needs.required
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        return self.needs.measured
-
-    @property
-    def amounts(self) -> tuple[str, ...]:
-        return self.needs.amounts
-
-    @property
-    def watched(self) -> str | None:
-        return next(iter(self.measured), None)
-
-    @property
-    def needs_clock(self) -> bool:
-        return self.needs.clock
-
-    @property
-    def zones(self) -> tuple[str, ...]:
-        return self.spec.policy.zones
-
-    @property
-    def is_dated(self) -> bool:
-        return self.needs.dated
-
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         for policy in self.policies:
             if name in policy.needs.attributes:
                 policy.check(name, dtype, explain)
-
-    @property
-    def causes(self) -> Causes:
-        """The clock, where it ends windows; partition eviction and rows beside it are causes as well."""
-        if not any(isinstance(policy, ClockPolicy) for policy in self.policies):
-            return "rows"
-        return "ticks" if self.eviction is None and self.grid is not None else "both"
 
     def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
         return None if self.grid is None else self.grid.bounds_type(clock, origin)
@@ -236,7 +140,7 @@ class TumblingKind(WindowKind):
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
         marks = signals.marks
-        if self.eviction is None:
+        if self.needs.eviction is None:
             return self._panes(sequences, marks, context), marks
         assert signals.evictions is not None
         parts = lifetimes(signals.evictions, sequences)
@@ -258,7 +162,7 @@ class TumblingKind(WindowKind):
         context: WindowContext,
     ) -> RowSteps:
         steps = steps_of_rows(after_rows(panes), len(sequences))
-        if self.looks_at_window_before or any(policy.opens for policy in self.policies):
+        if self.needs.window_before or any(policy.opens for policy in self.policies):
             # also those that the end of the data or an eviction does not emit
             lives_of = sequences
             if signals.evictions is not None:
@@ -280,27 +184,16 @@ class TumblingKind(WindowKind):
         return panes.at.take(pa.array(last))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
-        assert self.eviction is not None
-        return tumbling_evictions(self.policies, self.eviction, sequences, marks, context)
+        assert self.needs.eviction is not None
+        return tumbling_evictions(self.policies, self.needs.eviction, sequences, marks, context)
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         assert self.grid is not None
         return self.grid.empty_ticks(sequences, context)
 
-    def has_cells(self, context: WindowContext) -> bool:  # noqa: ARG002
-        return self.grid is not None and self.eviction is None
-
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
         assert self.grid is not None
         return self.grid.cells(sequences, context)
-
-    def already_emitted(self, panes: Panes, caused: Mask) -> Mask:
-        """Leave out empty windows: they come out with the next row of their key, so they are new."""
-        return caused & (sizes(panes.membership) > 0)
-
-    def waits_at_ticks(self, context: WindowContext) -> bool:
-        """Whether windows are closed on the right: rows at the instant of a tick are in the window that it ends."""
-        return context.closed == "right"
 
     def retained_rows(
         self,
@@ -315,39 +208,32 @@ class TumblingKind(WindowKind):
         is_retained = shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
         if context.empty == "row":  # decides how many empty windows lie between it and the next row
             is_retained[sequences.newest] = True
-        if self.looks_at_window_before:
+        if self.needs.window_before:
             is_retained |= rows_of_window_before(sequences, panes, context.restored)
         return is_retained
 
-    def settled_rows(self, sequences: Sequences, panes: Panes, retained: Mask) -> Mask:
-        if not self.looks_at_window_before:
-            return np.zeros(len(sequences), np.bool_)
-        return retained & ~shown(panes.take(np.flatnonzero(panes.cause == AT_END)).membership, len(sequences))
-
     # --- segments of a key
-
-    @property
-    def runs_through(self) -> bool:
-        return not all(policy.neighbours_decide for policy in self.policies)
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
         """Whether nothing is evicted, and a segment need not know marks or the window before its own to be run through.
 
         Marks end windows whatever is open; but a segment that is run through knows none.
         """
-        return self.eviction is None and not (self.looks_at_window_before or (self.takes_marks and self.runs_through))
+        return self.needs.eviction is None and not (
+            self.needs.window_before or (self.needs.marks and self.needs.run_through)
+        )
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
         """Summarise a segment; its entry state names the rows of earlier segments that it shows."""
-        window, names = None, dict.fromkeys([*self.attributes, *segment.order])
-        if not self.runs_through:
+        window, names = None, dict.fromkeys([*self.needs.attributes, *segment.order])
+        if not self.needs.run_through:
             panes = self._panes(segment, signals.marks, context)
             assert isinstance(panes.membership, Ranges)
             is_closed = int(panes.cause[-1]) == len(segment) - 1
             window = Passage(len(panes) - 1, int(panes.membership.lo[-1]), is_closed)
-        first, last = epochs(segment, signals.marks)[[0, -1]].tolist() if self.takes_marks else (0, 0)
+        first, last = epochs(segment, signals.marks)[[0, -1]].tolist() if self.needs.marks else (0, 0)
         edges = segment.rows.select(list(names)).take(pa.array([0, len(segment) - 1]))
-        clock = clock_at_end(segment) if self.needs_clock else None
+        clock = clock_at_end(segment) if self.needs.clock else None
         return SegmentSummary(len(segment), window, (first, last), edges, clock), np.empty(0, np.int64)
 
     def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
@@ -419,11 +305,28 @@ class TumblingKind(WindowKind):
 
 def tumbling_kind(spec: Tumbling) -> TumblingKind:
     """Return a tumbling window as a kind."""
-    policies = policies_of(spec.policy)
-    needs = joined([policy.needs for policy in policies])
-    options = needs.options if len(policies) == 1 else needs.options - {"empty"}  # windows without rows have no bounds
-    clock, eviction = needs.clock, spec.eviction
+    policies, eviction = policies_of(spec.policy), spec.eviction
+    needs, is_one = joined([policy.needs for policy in policies]), len(policies) == 1
+    is_grid = is_one and needs.clock
+    options = needs.options if is_one else needs.options - {"empty"}  # windows without rows have no bounds
+    causes: Causes = "rows"
+    if needs.clock:  # partition eviction, and rows beside the clock, are causes as well
+        causes = "ticks" if eviction is None and is_grid else "both"
     if eviction is not None:
-        clock |= eviction.kind == "partitionAge"
         options |= {"emit evicted"}
-    return TumblingKind(spec, policies, replace(needs, options=options, clock=clock))
+    needs = replace(
+        needs,
+        operands=spec.policy.operands,
+        watched=next(iter(needs.measured), None),
+        clock=needs.clock or (eviction is not None and eviction.kind == "partitionAge"),
+        zones=spec.policy.zones,
+        causes=causes,
+        window_before=any(policy.looks_at_window_before for policy in policies),
+        partitioned=spec.partitioned,
+        eviction=eviction,
+        options=options,
+        overlaps=False,
+        cells=is_grid and eviction is None,
+        run_through=not all(policy.neighbours_decide for policy in policies),
+    )
+    return TumblingKind(spec, policies, needs)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -521,3 +522,18 @@ def changing_policy(value: Changing) -> TumblingPolicy:
 def _check_compared(value: Changing, name: str, dtype: pa.DataType, explain: Explain) -> None:
     if name == value.attribute:
         check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
+
+
+ROW_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
+    Count: CountPolicy,
+    Delta: DeltaPolicy,
+    Gap: GapPolicy,
+    Punct: punct_policy,
+    Change: ChangePolicy,
+    Changing: changing_policy,
+    When: OpenerPolicy,
+    While: OpenerPolicy,
+    From: FromPolicy,
+    Reaches: ReachesPolicy,
+}
+"""The policies of this module by the type of their value in the language."""

@@ -140,8 +140,7 @@ def tumbling_evictions(
     rules = _gathered(policies, sequences)
     window = _no_window(rules)
     flags = rules.flags(NO_EVENTS.rule, NO_EVENTS.cause, _reasons(policies))
-    scratch = np.zeros(window.sums.limbs.shape[1], np.int64)
-    said = RowRules(flags, rules.delta_rules(), rules.count_rules(), rules.reach_rules(), window, scratch)
+    said = RowRules(flags, rules.delta_rules(), rules.count_rules(), rules.reach_rules(), window)
     events = None
     if any(isinstance(policy, ClockPolicy) or policy.needs.marks for policy in policies):
         rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
