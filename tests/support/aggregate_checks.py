@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from references.aggregates import TooWideError, expected
 from support.strategies import examples
-from wincli.windowing.aggregates import PaneOverflow, bind, compute
+from wincli.windowing.aggregates.inputs import PaneOverflow
+from wincli.windowing.aggregates.table import bind, compute
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.rows.membership import Membership, gathered
 

@@ -14,9 +14,7 @@ from ..columns.arrays import Ints, Mask, take_or_null
 from ..rows.membership import sizes
 from ..support.jit import kernel
 from . import loops
-from .exact_moments import MEAN, SPREAD, WEIGHTED
 from .exact_sums import as_decimal, as_int64, as_wide, exact_sums, parts_of, propagate_carries, split, two_floats
-from .float_sums import float_sums, squared_deviations, sums_and_residuals, weighted_sums
 from .folds import PRODUCT, fold, rounded
 from .inputs import (
     Dense,
@@ -40,6 +38,15 @@ from .inputs import (
     scale_of,
 )
 from .loops import Floats, longest
+from .moments import (
+    MEAN,
+    SPREAD,
+    WEIGHTED,
+    float_sums,
+    squared_deviations,
+    sums_and_residuals,
+    weighted_sums,
+)
 from .order_statistics import values_at
 from .quotients import (
     COLUMNS,

@@ -21,7 +21,6 @@ import pyarrow as pa
 from ..columns.arrays import Ints, Mask
 from ..rows.membership import Membership, Ranges, gathered, sizes, take
 from ..support.jit import kernel
-from .exact_moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
 from .exact_sums import LIMBS, add_to_limbs, is_whole, nearest_sums, parts_of, write_limbs
 from .inputs import (
     Dense,
@@ -38,6 +37,7 @@ from .inputs import (
     scale_of,
 )
 from .loops import Floats, Numbers, error_of_product, product_error, products_and_errors
+from .moments import FLOAT_UNIT, MEAN, SPREAD, WEIGHTED, moments
 from .pane_deltas import pane_deltas
 
 # Rounding of quotients of sums of two floats, and of their square roots, with a proof or a doubt (`quotients`).

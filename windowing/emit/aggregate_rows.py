@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..aggregates import Bound, PaneFailed, PaneOverflow, Results, compute, in_two_phases, is_mergeable, split
+from ..aggregates.inputs import PaneFailed, PaneOverflow
+from ..aggregates.table import Bound, Results, compute, in_two_phases, is_mergeable, split
 from ..columns.arrays import Ints, combined
 from ..columns.radix_sort import ascend, pair_order
 from ..columns.sort_keys import sort_keys

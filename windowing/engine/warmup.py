@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from ..aggregates import warm as warm_aggregates
+from ..aggregates.table import warm as warm_aggregates
 from ..emit.aggregate_rows import merging_plan
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..kinds.segment_summary import Passage

@@ -1,4 +1,4 @@
-"""The names of the built-in aggregates, made from their table by ``scripts/aggregate_names``: cheap to import."""
+"""The names of the built-in aggregates, made by ``scripts/aggregate_names``: the table takes long to load."""
 
 from typing import Final
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from ..aggregates import Bound, bind, columns_of
+from ..aggregates.table import Bound, bind, columns_of
 from ..errors import Span, naming_option
 from ..expressions.binding import bind as bind_expression
 from ..expressions.binding import bind_condition

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.aggregates import TABLE, bind, columns_of
+from wincli.windowing.aggregates.table import TABLE, bind, columns_of
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.language.spec import AggregateCall, Column
 

@@ -9,7 +9,7 @@ import pytest
 
 import wincli
 from support.columns_without_type import WITHOUT_TYPE, nulls
-from wincli.windowing.aggregates import TABLE
+from wincli.windowing.aggregates.table import TABLE
 from wincli.windowing.errors import ConfigError
 
 LITERALS = {"i": "0", "q": "0.5", "sep": "','"}

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from references.aggregates import to_float
-from wincli.windowing.aggregates import PaneOverflow, bind, compute
 from wincli.windowing.aggregates.exact_sums import parts_of
-from wincli.windowing.aggregates.float_sums import float_sums
-from wincli.windowing.aggregates.inputs import frozen
+from wincli.windowing.aggregates.inputs import PaneOverflow, frozen
+from wincli.windowing.aggregates.moments import float_sums
+from wincli.windowing.aggregates.table import bind, compute
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges
 

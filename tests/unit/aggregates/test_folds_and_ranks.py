@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from references.aggregates import expected
 from support.aggregate_checks import near, slack
 from support.strategies import examples
-from wincli.windowing.aggregates import bind, compute
 from wincli.windowing.aggregates.folds import PRODUCT, SUM, State, answer, combined, fold, leaf, trie
 from wincli.windowing.aggregates.inputs import Ranked, entries_of, frozen
 from wincli.windowing.aggregates.loops import Floats
+from wincli.windowing.aggregates.table import bind, compute
 from wincli.windowing.columns.arrays import Ints, Mask
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.rows.membership import (

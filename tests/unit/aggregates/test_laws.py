@@ -16,19 +16,8 @@ from hypothesis import strategies as st
 from references.aggregates import REFERENCE
 from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, batch, call, check, run
 from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, named
-from wincli.windowing.aggregates import (
-    TABLE,
-    Results,
-    arithmetic,
-    bind,
-    compute,
-    folds,
-    live_trees,
-    loops,
-    order_statistics,
-    pane_deltas,
-    warm,
-)
+from wincli.windowing.aggregates import arithmetic, folds, live_trees, loops, order_statistics, pane_deltas
+from wincli.windowing.aggregates.table import TABLE, Results, bind, compute, warm
 from wincli.windowing.language.spec import Column
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges
 

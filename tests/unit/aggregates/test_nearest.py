@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
 from support.strategies import examples
-from wincli.windowing.aggregates import bind, compute, quotients
+from wincli.windowing.aggregates import quotients
+from wincli.windowing.aggregates.table import bind, compute
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges, gathered
 

@@ -23,8 +23,9 @@ from references.aggregates import REFERENCE
 from support.aggregate_checks import NUMBERS, WILD, batch, call, near, run
 from support.aggregate_laws import ANY_PANES, Law, laws, named
 from support.strategies import examples
-from wincli.windowing.aggregates import bind, compute, folds
+from wincli.windowing.aggregates import folds
 from wincli.windowing.aggregates.inputs import Ranked, entries_of, halves
+from wincli.windowing.aggregates.table import bind, compute
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges, memberships_of
 
 MANY = examples(40, deadline=None)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from references import sketches as reference
 from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, call, run
-from wincli.windowing.aggregates import bind
+from wincli.windowing.aggregates.table import bind
 from wincli.windowing.errors import ConfigError
 from wincli.windowing.language.spec import Column
 from wincli.windowing.rows.membership import Ranges

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.strategies import examples
-from wincli.windowing.aggregates import TABLE, PaneOverflow, bind, compute, in_two_phases, is_mergeable, split
+from wincli.windowing.aggregates.inputs import PaneOverflow
+from wincli.windowing.aggregates.table import TABLE, bind, compute, in_two_phases, is_mergeable, split
 from wincli.windowing.language.parser import parse_aggregate
 from wincli.windowing.rows.membership import Ranges
 

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from wincli.windowing.aggregates import PaneFailed, bind, compute, in_two_phases, is_mergeable, split, warm
+from wincli.windowing.aggregates.inputs import PaneFailed
+from wincli.windowing.aggregates.table import bind, compute, in_two_phases, is_mergeable, split, warm
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.language.spec import AggregateCall, Column
 from wincli.windowing.rows.membership import Ranges
