@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import INT64_DIGITS, Ints, Mask, is_measurable, measures
 from ..columns.sort_keys import sort_codes
+from ..columns.text_sort import is_text, offsets_and_bytes
 from ..columns.value_words import Words, float_words
 from ..errors import DataError
 from ..rows.membership import Membership, Memberships, Ranges, covered, gathered, part, sizes
@@ -192,11 +193,10 @@ def codes(column: pa.Array) -> tuple[Codes, int]:
 
 def equality_keys(column: pa.Array) -> EqualityKeys:
     """Return what decides which values of a column are equal; -0.0 equals 0.0, NaN equals NaN."""
-    dtype = column.type
-    if not any(is_text(dtype) for is_text in _OF_BYTES):
+    if not is_text(column.type):
         return NO_KEYS._replace(words=_words(_equality_words(column)))
-    offsets, data = _bytes_of(column.cast(pa.large_binary()))
-    return NO_KEYS._replace(offsets=offsets, data=data)
+    offsets, data = offsets_and_bytes(column)
+    return NO_KEYS._replace(offsets=frozen(offsets), data=frozen(data))
 
 
 NO_KEYS = EqualityKeys(*(frozen(np.empty(0, kind)) for kind in (np.uint64, np.int64, np.uint8)))
@@ -211,21 +211,9 @@ def _equality_words(column: pa.Array) -> npt.NDArray[Any]:
     return ticks(column) if is_ticks(column.type) else codes(column)[0].astype(np.int64)
 
 
-_OF_BYTES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-
-
 def _words(values: npt.NDArray[Any]) -> Words:
     words: Words = frozen(values.view(np.uint64))
     return words
-
-
-def _bytes_of(texts: pa.LargeBinaryArray) -> tuple[Ints, npt.NDArray[np.uint8]]:
-    """Return where each text begins in the bytes of all, int64 (n + 1,), and these bytes."""
-    _, ends, data = texts.buffers()
-    if ends is None or not len(texts):
-        return frozen(np.zeros(1, np.int64)), frozen(np.empty(0, np.uint8))
-    offsets = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return frozen(offsets), frozen(np.frombuffer(data if data is not None else b"", np.uint8))
 
 
 T = TypeVar("T")

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints
+from ..columns.text_sort import offsets_and_bytes
 from ..errors import DataError
 from ..rows.membership import Ranges, sizes
 from .inputs import Dense, Inputs, TwoPhase, as_ranges, dense, filtered, floats, frozen, masked
@@ -121,11 +122,8 @@ def _coupons(column: pa.Array) -> npt.NDArray[np.uint32]:
 
     if not _is_text_or_bytes(column.type):
         return sketch_loops.number_coupons(frozen(_bits(column)))
-    whole = column.cast(pa.large_binary())
-    _, bounds, data = whole.buffers()
-    offsets = np.frombuffer(bounds, np.int64)[whole.offset : whole.offset + len(whole) + 1] if bounds else np.zeros(1)
-    content = np.frombuffer(data, np.uint8) if data else np.empty(0, np.uint8)
-    return sketch_loops.bytes_coupons(frozen(offsets.astype(np.int64)), frozen(content))
+    offsets, content = offsets_and_bytes(column.cast(pa.large_binary()))
+    return sketch_loops.bytes_coupons(frozen(offsets), frozen(content))
 
 
 def _bits(column: pa.Array) -> npt.NDArray[np.uint64]:

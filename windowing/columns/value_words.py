@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..support.jit import kernel
 from .arrays import Ints, view_of
+from .text_sort import offsets_and_bytes
 
 # Loops over rows that add the hash of one column to the hash of each row.
 #
@@ -269,7 +270,9 @@ def _plain_words(column: pa.Array) -> Words:
     if pa.types.is_decimal(kind):
         return _wide_words(column, kind)
     if _is_text(kind):
-        return _text_words(column.cast(pa.large_binary()))
+        offsets, letters = offsets_and_bytes(column.cast(pa.large_binary()))
+        offsets.flags.writeable = False  # kernels are compiled for one of the two
+        return text_words(offsets, letters)
     width = kind.bit_width
     if width == 64:
         return view_of(column, np.uint64)
@@ -303,16 +306,6 @@ def _rows_of_words(pairs: Words, width: int) -> Words:
     flat = np.ascontiguousarray(pairs).reshape(-1)
     starts = np.arange(len(flat) // width, dtype=np.int64) * width
     return joined_words(starts, starts + width, flat)
-
-
-def _text_words(values: pa.LargeBinaryArray) -> Words:
-    if not len(values):
-        return np.empty(0, np.uint64)
-    _, ends, data = values.buffers()
-    offsets = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1]
-    letters = np.frombuffer(data if data is not None else b"", np.uint8)
-    offsets.flags.writeable = letters.flags.writeable = False
-    return text_words(offsets, letters)
 
 
 def _float_words(column: pa.Array, finite: bool) -> tuple[Words, Flags | None]:

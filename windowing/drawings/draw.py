@@ -24,7 +24,20 @@ from ..rows.marks import Marks
 from ..rows.sequence import Sequences
 from ..streaming.batch_rows import BatchRows, GivenSignals, Progress, read_batch
 from ..streaming.row_rejects import RowRejects
-from .picture import Axis, Lane, Measure, Pane, Picture, Row, after, cut, measure_of, texts_of, without_date
+from .picture import (
+    Axis,
+    Lane,
+    Measure,
+    Pane,
+    Picture,
+    Row,
+    after,
+    counted,
+    cut,
+    measure_of,
+    texts_of,
+    without_date,
+)
 from .svg import picture_svg
 from .text import picture_text
 
@@ -325,11 +338,6 @@ def _lane(
     values = [] if chosen.keys is None else [column.slice(lane, 1) for column in chosen.keys.columns]
     label = ", ".join(_short(value)[0] for value in values)
     return Lane(label, rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _without_place(placed: PlacedRows) -> list[str]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from string import ascii_letters
 
-from .picture import Axis, Lane, Measure, Pane, Picture, cut
+from .picture import Axis, Lane, Measure, Pane, Picture, counted, cut
 
 # Where rows and bounds stand: to scale as far as neighbouring rows stay apart.
 
@@ -93,8 +93,8 @@ def picture_text(picture: Picture, width: int = WIDTH) -> str:
     """Return the lines of a picture, each of at most ``width`` characters."""
     panes = [pane for lane in picture.lanes for pane in lane.panes]
     closed = max((len(pane.closed_by) for pane in panes), default=0)
-    counts = max((len(row_count(pane)) for pane in panes), default=0)
-    heads = [f"{pane.closed_by.ljust(closed)}  {row_count(pane).ljust(counts)}" for pane in panes]
+    counts = max((len(counted(pane.count, "row")) for pane in panes), default=0)
+    heads = [f"{pane.closed_by.ljust(closed)}  {counted(pane.count, 'row').ljust(counts)}" for pane in panes]
     told = {
         id(pane): "  ".join([head, *(f"{name}={text}" if name else text for name, text in pane.told)]).rstrip()
         for pane, head in zip(panes, heads, strict=True)
@@ -111,16 +111,11 @@ def picture_text(picture: Picture, width: int = WIDTH) -> str:
     return "\n".join(cut(line.rstrip(), width) for line in lines)
 
 
-def row_count(pane: Pane) -> str:
-    """Return how many rows a pane shows, in words."""
-    return f"{pane.count:,} row" + "s" * (pane.count != 1)
-
-
 def lane_notes(picture: Picture) -> Iterator[str]:
     """Yield for each key that is not drawn in full how much of it is left out."""
     for lane in picture.lanes:
         counts = [(lane.more_rows, "row"), (lane.more_panes, "pane")]
-        left = [f"{count:,} more {noun}" + "s" * (count != 1) for count, noun in counts if count]
+        left = [counted(count, f"more {noun}") for count, noun in counts if count]
         if left:
             yield " and ".join(left) + (f" of {lane.label}" if lane.label else "")
 

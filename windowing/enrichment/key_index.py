@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import INT64_DIGITS, Ints, Mask, Measures, is_measurable, view_of
+from ..columns.arrays import INT64_DIGITS, Ints, Mask, Measures, is_measurable
 from ..columns.sort_keys import as_values, sort_keys
+from ..columns.text_sort import offsets_and_bytes
 from ..support.jit import kernel
 
 # Compiled loops of enrichment: a hash table of 64 bit words, and the search of the newest row at or before another.
@@ -279,12 +280,10 @@ def _hashes(column: pa.Array) -> npt.NDArray[np.uint64]:
     if has_words(column.type):
         return words_of(column).view(np.uint64) * _PRIME
     encoded = as_dictionary(column)
-    values = encoded.dictionary.cast(pa.large_binary())
-    _, ends, data = values.buffers()
-    offsets = pa.Array.from_buffers(pa.int64(), len(values) + 1, [None, ends], offset=values.offset)
-    letters = pa.Array.from_buffers(pa.uint8(), data.size if data else 0, [None, data])
-    hashes = hash_texts(view_of(offsets, np.int64), view_of(letters, np.uint8))
-    indices = encoded.indices.fill_null(len(values)) if encoded.indices.null_count else encoded.indices
+    offsets, letters = offsets_and_bytes(encoded.dictionary.cast(pa.large_binary()))
+    offsets.flags.writeable = False  # kernels are compiled for one of the two
+    hashes = hash_texts(offsets, letters)
+    indices = encoded.indices.fill_null(len(hashes)) if encoded.indices.null_count else encoded.indices
     return np.append(hashes, np.uint64(0))[indices.to_numpy()]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Final
 
-from .calls import Policy
 from .conditions import AnyOf, operand_text
 from .options import Options
 from .row_policies import Count, Delta
@@ -27,28 +26,21 @@ from .tokens import Times, decimal_text, duration, listed, rows
 # What begins and what ends a tumbling window, in words (semantics sections 2, 12 and 13).
 
 
-def policy_sentences(policy: Policy, times: Times) -> list[str]:
-    """Return the sentences of a tumbling policy: what opens a window, then what ends it."""
-    if policy.stretch is not None:
-        return [f"Windows are {policy.stretch}, and a row is in the one that its time is in."]
-    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
-    opening = [each.opening for each in policies if each.opening is not None]
-    if len(policies) == 1:
-        return [*opening, f"A window ends {policy.ending(times)}."]
-    numbered = "; ".join(f"({number}) {each.ending(times)}" for number, each in enumerate(policies, 1))
-    return [*opening, f"A window ends at whichever comes first: {numbered}."]
-
-
 # What a window holds and when it comes out, in words, for each kind of window (semantics sections 2 to 6).
 
 
-def spec_sentences(spec: WindowSpec, options: Options, times: Times) -> list[str]:
-    """Return a sentence for each clause of a window spec."""
-    return _KINDS[type(spec)](spec, options, times)
-
-
 def _tumbling(spec: Tumbling, options: Options, times: Times) -> list[str]:
-    return [*policy_sentences(spec.policy, times), *_eviction(spec.eviction, options)]
+    policy = spec.policy
+    policies = policy.policies if isinstance(policy, AnyOf) else (policy,)
+    found = [each.opening for each in policies if each.opening is not None]
+    if policy.stretch is not None:
+        found.append(f"Windows are {policy.stretch}, and a row is in the one that its time is in.")
+    elif len(policies) == 1:
+        found.append(f"A window ends {policy.ending(times)}.")
+    else:
+        numbered = "; ".join(f"({number}) {each.ending(times)}" for number, each in enumerate(policies, 1))
+        found.append(f"A window ends at whichever comes first: {numbered}.")
+    return [*found, *_eviction(spec.eviction, options)]
 
 
 def _sliding(spec: Sliding, options: Options, times: Times) -> list[str]:
@@ -161,7 +153,7 @@ def sentences_of(
     known = Times(times)
     return (
         *_rows(spec, key, options),
-        *spec_sentences(spec, options, known),
+        *_KINDS[type(spec)](spec, options, known),
         *_grid(spec, options),
         *_gives(calls, options),
         _end(spec, options),
