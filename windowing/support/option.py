@@ -30,7 +30,7 @@ REQUIRED: Final = object()
 _METADATA = "option"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """The declaration of one option.
 
@@ -62,16 +62,16 @@ class Option:
     help: str
     group: Group
     key_help: str
-    has_flag: bool
-    short: str
-    metavar: str | None
-    complete: str | None
-    below: str | None
-    minimum: int | None
-    maximum: int | None
-    is_shared: bool
-    decides_windows: bool
-    decides_result: bool
+    has_flag: bool = True
+    short: str = ""
+    metavar: str | None = None
+    complete: str | None = None
+    below: str | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    is_shared: bool = False
+    decides_windows: bool = False
+    decides_result: bool = False
 
     @property
     def flag(self) -> str:
@@ -92,36 +92,18 @@ class Option:
 
 
 def option(
-    default: Any,
-    text: str,
-    group: Group,
-    kind: Kind | None = None,
-    *,
-    name: str = "",
-    key_help: str = "",
-    has_flag: bool = True,
-    short: str = "",
-    metavar: str | None = None,
-    complete: str | None = None,
-    below: str | None = None,
-    minimum: int | None = None,
-    maximum: int | None = None,
-    is_shared: bool = False,
-    decides_windows: bool = False,
-    decides_result: bool = False,
+    default: Any, text: str, group: Group, kind: Kind | None = None, *, name: str = "", key_help: str = "", **more: Any
 ) -> Any:
     """Declare an attribute of a class as an option; the attributes of `Option` say what the arguments mean.
 
-    ``name``: empty: that of the attribute. ``kind``: None: that of its type. ``key_help``: empty: ``text``. In a
-    dataclass ``default`` is that of the field.
+    ``name``: empty: that of the attribute. ``kind``: None: that of its type. ``key_help``: empty: ``text``. ``more``:
+    attributes of `Option` that have a default. In a dataclass ``default`` is that of the field.
     """
+    given = {"default": _written(default), "help": text, "group": group, "key_help": key_help or text, **more}
 
     def declare(attribute: str, annotation: Any) -> Option:
-        return Option(
-            name or attribute, attribute, annotation, kind or _kind_of(annotation), _written(default), text, group,
-            key_help or text, has_flag, short, metavar, complete, below, minimum, maximum, is_shared, decides_windows,
-            decides_result,
-        )  # fmt: skip
+        kind_ = kind or _kind_of(annotation)
+        return Option(name=name or attribute, attribute=attribute, annotation=annotation, kind=kind_, **given)
 
     return field(default=default, metadata={_METADATA: declare})
 
