@@ -231,16 +231,11 @@ def has_words(kind: pa.DataType) -> bool:
         return False
     if pa.types.is_map(kind):
         return has_words(kind.key_type) and has_words(kind.item_type)
-    if _is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return has_words(kind.value_type)
     if pa.types.is_struct(kind):
         return all(has_words(kind.field(at).type) for at in range(kind.num_fields))
     return True
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    is_kind = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(each(kind) for each in is_kind)
 
 
 def words_of(column: pa.Array, finite: bool) -> tuple[Words, Flags | None]:
@@ -252,34 +247,41 @@ def words_of(column: pa.Array, finite: bool) -> tuple[Words, Flags | None]:
         return words_of(column.dictionary_decode(), finite)
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.uint64), np.zeros(len(column), np.uint8)
-    if pa.types.is_floating(kind):
-        return _float_words(column, finite)
-    return _nested_words(column, finite) if pa.types.is_nested(kind) else _plain_words(column), valid_of(column)
+    if not pa.types.is_floating(kind):
+        return _words(column, finite), valid_of(column)
+    wide = column if pa.types.is_float64(kind) else column.cast(pa.float64())
+    words, valid = float_words(view_of(wide, np.uint64)), valid_of(column)
+    if not finite:
+        return words, valid
+    is_finite = np.isfinite(view_of(wide, np.float64)).view(np.uint8)
+    return words, is_finite if valid is None else is_finite & valid
 
 
-def _nested_words(column: pa.Array, finite: bool) -> Words:
-    return (_struct_words if pa.types.is_struct(column.type) else _list_words)(column, finite)
-
-
-def _plain_words(column: pa.Array) -> Words:
+def _words(column: pa.Array, finite: bool) -> Words:
+    """Return a word for each value of a type that has no value of its own for what is no number."""
     kind = column.type
+    if pa.types.is_nested(kind):
+        return _nested_words(column, finite)
     if pa.types.is_boolean(kind):
         bits = column.fill_null(False) if column.null_count else column
         words: Words = bits.cast(pa.uint8()).to_numpy(zero_copy_only=False).astype(np.uint64)
         return words
-    if pa.types.is_decimal(kind):
-        return _wide_words(column, kind)
     if _is_text(kind):
         offsets, letters = offsets_and_bytes(column.cast(pa.large_binary()))
         offsets.flags.writeable = False  # kernels are compiled for one of the two
         return text_words(offsets, letters)
-    width = kind.bit_width
+    if pa.types.is_decimal(kind) and kind.bit_width < 256:
+        column = column.cast(pa.decimal256(76, kind.scale))
+    width = column.type.bit_width
     if width == 64:
         return view_of(column, np.uint64)
     if width < 64:
         sign = "u" if pa.types.is_unsigned_integer(kind) else ""
         return view_of(column, np.dtype(f"{sign}int{width}")).astype(np.int64).view(np.uint64)
-    return _rows_of_words(view_of(column, np.dtype((np.uint64, width // 64))), width // 64)
+    count = width // 64
+    flat = np.ascontiguousarray(view_of(column, np.dtype((np.uint64, count)))).reshape(-1)
+    starts = np.arange(len(column), dtype=np.int64) * count
+    return joined_words(starts, starts + count, flat)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -295,54 +297,29 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(each(kind) for each in is_kind)
 
 
-def _wide_words(column: pa.Array, kind: pa.DataType) -> Words:
-    if kind.bit_width < 256:
-        column = column.cast(pa.decimal256(76, kind.scale))
-    return _rows_of_words(view_of(column, np.dtype((np.uint64, 4))), 4)
+_ITEM = salt_of("item")
 
 
-def _rows_of_words(pairs: Words, width: int) -> Words:
-    """Return one word for each value of several, uint64 (n, ``width``)."""
-    flat = np.ascontiguousarray(pairs).reshape(-1)
-    starts = np.arange(len(flat) // width, dtype=np.int64) * width
-    return joined_words(starts, starts + width, flat)
-
-
-def _float_words(column: pa.Array, finite: bool) -> tuple[Words, Flags | None]:
-    wide = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
-    words, valid = float_words(view_of(wide, np.uint64)), valid_of(column)
-    if not finite:
-        return words, valid
-    is_finite = np.isfinite(view_of(wide, np.float64)).view(np.uint8)
-    return words, is_finite if valid is None else is_finite & valid
-
-
-def _list_words(column: pa.Array, finite: bool) -> Words:
-    """Return the words of lists and maps, from those of their items in order; a null item has a word of its own."""
+def _nested_words(column: pa.Array, finite: bool) -> Words:
+    """Return the words of structs, of which a field counts by its name, and not by its place; of lists and maps those
+    of their items in order, where a null item has a word of its own.
+    """
+    if pa.types.is_struct(column.type):
+        salts = [salt_of(field.name) for field in column.type]
+        return _word_sums([column.field(at) for at in range(len(salts))], salts, finite, len(column))
     if pa.types.is_fixed_size_list(column.type):
         size = column.type.list_size
         items = column.values.slice(column.offset * size, len(column) * size)
         starts = np.arange(len(column), dtype=np.int64) * size
-        return joined_words(starts, starts + size, _item_words(items, finite))
+        return joined_words(starts, starts + size, _word_sums([items], [_ITEM], finite))
     offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     if pa.types.is_map(column.type):
         items = pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"])
     else:
         items = column.values
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
-    words = _item_words(items.slice(first, last - first), finite)
+    words = _word_sums([items.slice(first, last - first)], [_ITEM], finite)
     return joined_words(offsets[:-1] - first, offsets[1:] - first, words)
-
-
-def _item_words(items: pa.Array, finite: bool) -> Words:
-    return _word_sums([items], [salt_of("item")], finite)
-
-
-def _struct_words(column: pa.StructArray, finite: bool) -> Words:
-    """Return the words of structs; as with rows, a field counts by its name, not by its place."""
-    fields = [column.type.field(at) for at in range(column.type.num_fields)]
-    children = [column.field(at) for at in range(len(fields))]
-    return _word_sums(children, [salt_of(each.name) for each in fields], finite, len(column))
 
 
 def _word_sums(columns: Sequence[pa.Array], salts: Sequence[np.uint64], finite: bool, rows: int | None = None) -> Words:

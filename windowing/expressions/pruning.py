@@ -7,7 +7,7 @@ outcomes. Where a step could fail for a row the answer is always that it can, si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -70,7 +70,8 @@ def never_true(condition: BoundExpression, columns: Mapping[str, Bounds]) -> boo
 def _step(step: Step, known: list[Bounds | Outcomes], columns: Mapping[str, Bounds]) -> Bounds | Outcomes | None:
     """What a step may give; None where it may fail."""
     if step.compute == "column":
-        return _column(columns.get(step.options[0], _UNKNOWN), step.type)
+        found = columns.get(step.options[0], _UNKNOWN)
+        return replace(found, high=None) if t.is_floating(step.type) else found
     if step.compute == "constant":
         return _constant(step.options[0])
     operands = [known[each] for each in step.operands]
@@ -82,12 +83,6 @@ def _step(step: Step, known: list[Bounds | Outcomes], columns: Mapping[str, Boun
     if compute in _RULES:
         return _RULES[compute](operands, step)
     return (ALL if t.is_boolean(step.type) else _UNKNOWN) if compute in _TOTAL else None
-
-
-def _column(bounds: Bounds, kind: pa.DataType) -> Bounds:
-    if t.is_floating(kind):
-        return Bounds(bounds.low, None, bounds.may_be_null, bounds.may_be_value)
-    return bounds
 
 
 def _constant(value: pa.Scalar) -> Bounds | Outcomes:
