@@ -62,8 +62,19 @@ class Monitors:
         if self._began is None:
             return
         if self.request.job.metrics_file is not None:
-            is_success = error is None and exit_code != CLOSED
-            self._write_metrics(metrics_file(self.request.job.metrics_file), exit_code, is_success)
+            from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
+            from .metrics import Totals, gauges_of, text_of, values_in  # noqa: PLC0415
+
+            file, is_success = metrics_file(self.request.job.metrics_file), error is None and exit_code != CLOSED
+            totals = self._metrics.totals if self._metrics is not None else Totals()
+            seconds, version = time.perf_counter() - self.started, version_of("wincli") or "unknown"
+            gauges = gauges_of(totals, exit_code, is_success, seconds, version, values_in(file.read()))
+            text = text_of(gauges, {"output": redacted_path(plain_path(self.request.job.output))})
+            try:
+                file.replace(text.encode())
+            except (ConfigError, OSError) as problem:
+                why = problem if isinstance(problem, ConfigError) else f"{file}: {reason(problem)}"
+                self.messages.note(f"the metrics could not be written: {why}")
         if self.request.job.lineage is not None:
             with suppress(ConfigError):  # that is the error that ends the command
                 (self._lineage or self._open_lineage(self.request.job.lineage)).close(error)
@@ -76,20 +87,6 @@ class Monitors:
         self._lineage = Lineage(self.request, self.messages, outbox_to(target))
         self._lineage.open(self._began)
         return self._lineage
-
-    def _write_metrics(self, file: SideFile, exit_code: int, is_success: bool) -> None:
-        from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
-        from .metrics import Totals, gauges_of, text_of, values_in  # noqa: PLC0415  # noqa: PLC0415
-
-        totals = self._metrics.totals if self._metrics is not None else Totals()
-        seconds, version = time.perf_counter() - self.started, version_of("wincli") or "unknown"
-        gauges = gauges_of(totals, exit_code, is_success, seconds, version, values_in(file.read()))
-        text = text_of(gauges, {"output": redacted_path(plain_path(self.request.job.output))})
-        try:
-            file.replace(text.encode())
-        except (ConfigError, OSError) as problem:
-            why = problem if isinstance(problem, ConfigError) else f"{file}: {reason(problem)}"
-            self.messages.note(f"the metrics could not be written: {why}")
 
 
 def side_files_of(request: JobRequest) -> tuple[SideFile, ...]:

@@ -95,23 +95,20 @@ class ResultPair:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a comparison.
+    """The columns of the results of a unit.
 
-    ``identity``: which make a window: those of its key, its groups and its bounds, and what numbers its rows.
-    ``values``: which are compared.
+    ``comparison``: how windows are compared: their identity, which is that of the key, the groups and the bounds, and
+        what numbers their rows, then the values, then the number, in the types of the first side.
     ``number``: the name under which the number of a window is read where it is not compared; None where it is, or
         where there is none. In the identity a window has its number only where it has no bounds.
     ``only_in_a``, ``only_in_b``: names that one side lacks.
     ``retyped``: names whose types differ, with both types as text; their values are not compared.
-    ``schema``: identity, then values, then the number, in the types of the first side.
     """
 
-    identity: tuple[str, ...]
-    values: tuple[str, ...]
+    comparison: Comparison
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
     retyped: Mapping[str, tuple[str, str]]
-    schema: pa.Schema
     number: str | None = None
 
     @property
@@ -145,14 +142,15 @@ def pairs_of(a: str, b: str) -> list[ResultPair]:
     return [ResultPair(unit, sides[0].get(unit), sides[1].get(unit)) for unit in sorted({*sides[0], *sides[1]})]
 
 
-def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: Sequence[str] = ()) -> Columns:
+def columns_of(results: Sequence[ResultFolder], request: DiffRequest) -> Columns:
     """Return the columns by which the results of a unit are compared, one or two.
 
-    ``by``: the identity that the user names; none: key, groups, bounds, and the numbers of rows where rows are emitted.
-    ``chosen``: the columns to compare; none: all others but the number of the window, which a window more or less
-    before it changes, and the stream columns, which place rows among those of other keys. Raises `ConfigError` for a
-    column that a side lacks.
+    The identity is what the user names, or key, groups, bounds, and the numbers of rows where rows are emitted. The
+    columns to compare are those that the user names, or all others but the number of the window, which a window more or
+    less before it changes, and the stream columns, which place rows among those of other keys. Raises `ConfigError` for
+    a column that a side lacks, and one to sort by that is no number.
     """
+    by, chosen, sort = request.by, request.columns, request.sort
     schemas = [schema_of(each) for each in results]
     first, last = schemas[0], schemas[-1]
     common = [name for name in first.names if name in last.names]
@@ -177,14 +175,17 @@ def columns_of(results: Sequence[ResultFolder], by: Sequence[str] = (), chosen: 
     is_left_out = WINDOW in common and WINDOW not in retyped and WINDOW not in (*by, *chosen)
     values = tuple(name for name in values if name != WINDOW or not is_left_out)
     number = NUMBER if is_left_out and (by or bounds) else None
+    numbers = [name for name in values if is_number(first.field(name).type)]
+    if sort is not None and sort not in numbers:
+        what = f"--sort: {sort!r} is no column of numbers that is compared"
+        raise ConfigError(what, f"name one of {', '.join(numbers) or 'another pair of results'}")
     fields = [first.field(name) for name in (*identity, *values)]
+    schema = pa.schema([*fields, *([first.field(WINDOW).with_name(NUMBER)] if number else [])])
     return Columns(
-        identity,
-        values,
+        Comparison(identity, values, schema, request.tolerance, sort),
         tuple(name for name in first.names if name not in common),
         tuple(name for name in last.names if name not in common),
         retyped,
-        pa.schema([*fields, *([first.field(WINDOW).with_name(NUMBER)] if number else [])]),
         number,
     )
 
@@ -297,17 +298,13 @@ def compare_pairs(request: DiffRequest, pairs: Sequence[ResultPair], waiting: in
         if pair.is_alike:
             continue
         one, other = (None if side is None else side.open() for side in (pair.a, pair.b))
-        columns = columns_of([each for each in (one, other) if each is not None], request.by, request.columns)
-        numbers = [name for name in columns.values if is_number(columns.schema.field(name).type)]
-        if request.sort is not None and request.sort not in numbers:
-            what = f"--sort: {request.sort!r} is no column of numbers that is compared"
-            raise ConfigError(what, f"name one of {', '.join(numbers) or 'another pair of results'}")
-        comparison = Comparison(columns.identity, columns.values, columns.schema, request.tolerance, request.sort)
+        columns = columns_of([each for each in (one, other) if each is not None], request)
+        comparison = columns.comparison
         a, b = _tables(one, other, columns), _tables(other, one, columns)
-        decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
+        decides = RowHasher(pa.schema([each for each in comparison.schema if each.name != columns.number]))
         found = units[-1].tally
-        for lot in leftovers(a, b, (rows[0] or 0, rows[1] or 0), columns.schema, columns.identity, waiting):
-            both = without_equals(*lot, columns.schema, decides) if columns.number else lot
+        for lot in leftovers(a, b, (rows[0] or 0, rows[1] or 0), comparison.schema, comparison.identity, waiting):
+            both = without_equals(*lot, comparison.schema, decides) if columns.number else lot
             if not request.columns:
                 found.renumbered += lot[0].num_rows - both[0].num_rows
             changes = changes_of(comparison, *both)
@@ -333,7 +330,7 @@ def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Co
         for part, digest in zip(result.manifest["parts"], mine, strict=True):
             if digest is not None and left.count(digest) == mine.count(digest):
                 skipped.append(part["name"])
-    schema, names = columns.schema, list(columns.schema.names)
+    schema, names = columns.comparison.schema, list(columns.comparison.schema.names)
     has_marks = MARK in result.schema.names
     wanted = [name for name in names if name != NUMBER]
     wanted += [name for name in (WINDOW if columns.number else None, MARK if has_marks else None) if name]

@@ -322,11 +322,15 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
     if "total" in phases:  # the whole comes last
         phases["total"] = phases.pop("total")
     is_time = measured is not None and measured.axis.scale == "time"
+    orders = [result.manifest["order"] for result in folder.results]
+    earlier = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
+    orders += [order for order in earlier if "time" in order["why"]]  # those that were chosen as times
+    times = frozenset(name for order in orders for name in order["columns"]) if is_time else frozenset()
     return Report(
         redacted_path(path),
         status.what,
         str(window),
-        clauses_of(folder.job, _times(folder) if is_time else frozenset()),
+        clauses_of(folder.job, times),
         settings_of(folder.job),
         _totals(folder, measured),
         status.accounts,
@@ -341,14 +345,6 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         tuple(map(redacted, notes)),
         tuple((name, str(version)) for name, version in folder.versions.items()),
     )
-
-
-def _times(folder: Folder) -> frozenset[str]:
-    """Return the order columns of windows along times; of earlier stages those that were chosen as times."""
-    orders = [result.manifest["order"] for result in folder.results]
-    stages = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
-    orders += [order for order in stages if "time" in order["why"]]
-    return frozenset(name for order in orders for name in order["columns"])
 
 
 def _notes(measured: Measured) -> list[str]:

@@ -59,11 +59,8 @@ def add_lanes(parent: Element, lanes: Lanes) -> None:
     ticks = add_svg(sheet, "ticks", 20, f"{axis.name} from {place_text(low, axis)} to {place_text(high, axis)}")
     for at, tick in enumerate(axis_ticks(axis, low, high)):
         add_text(ticks, tick.share, 14, tick.text, "odd" if at % 2 else "")
-    some = 0.0 if high > low else 0.5
-    unit = 1 if axis.scale == "window" else 0
-    view = View(low - some, high + some, unit, _tallest(lanes), tracks_of(lanes))
     for at, lane in enumerate(lanes.lanes):
-        _add_lane(sheet, at, lane, view)
+        _add_lane(sheet, at, lane, lanes)
     add(figure, "p", "readout", _READ, id="readout", aria_live="polite")
     head = ["key", "windows", *(["rows"] if lanes.is_by_rows else []), "first begins", "last ends"]
     head += ["rows held"] if any(lane.held for lane in lanes.lanes) else []
@@ -137,7 +134,8 @@ def _about(lanes: Lanes, low: float, high: float) -> str:
     return text
 
 
-def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
+def _add_lane(sheet: Element, at: int, lane: Lane, lanes: Lanes) -> None:
+    """Add a lane; its bars are in the units of its plot, each at least 0.8 units wide."""
     words = count_of(lane.windows, "window") + ("" if lane.rows is None else f", {count_of(lane.rows, 'row')}")
     words += "" if lane.held is None else f", {lane.held.rows:,} held"
     name = lane.key or "all rows"
@@ -145,54 +143,30 @@ def _add_lane(sheet: Element, at: int, lane: Lane, view: View) -> None:
     svg.set("data-lane", str(at))
     add_text(svg, 0, 13, name if len(name) <= 60 else name[:59] + "\u2026", "key chosen" if lane.is_chosen else "key")
     add_text(svg, 1, 13, words, "faint")
-    plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
-    add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
+    low, high = map(float, extent_of(lanes))
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+    per, tallest, tracks = _WIDE / (high - low), _tallest(lanes), tracks_of(lanes)
     held = ""  # the bar of the rows that a state holds of the key
     if lane.held is not None:
-        per, tall = _WIDE / (view.high - view.low), HEIGHT * 0.6
-        x, wide = (lane.held.start - view.low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
-        if view.tallest:
-            tall = min(max(lane.held.rows / view.tallest * HEIGHT, 1.5), HEIGHT)
+        x, wide = (lane.held.start - low) * per, max((lane.held.end - lane.held.start) * per, 0.8)
+        tall = min(max(lane.held.rows / tallest * HEIGHT, 1.5), HEIGHT) if tallest else HEIGHT * 0.6
         held = _bar(x, HEIGHT - tall, wide, tall)
-    add(plot, "path", "held", d=held)
-    add(plot, "path", "windows", d=bars_path(lane, view))
-    add(plot, "path", "picked", d="")
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What of the axis is drawn.
-
-    ``low``, ``high``: from where to where.
-    ``unit``: how far the end of a window reaches beyond its last place.
-    ``tallest``: the rows of the highest bar; 0: all have one height.
-    ``tracks``: on how many tracks the windows of a key stand.
-    """
-
-    low: float
-    high: float
-    unit: int
-    tallest: int
-    tracks: int
-
-
-def bars_path(lane: Lane, view: View) -> str:
-    """Return the bars of a lane in the units of its plot, each at least 0.8 units wide."""
-    if not len(lane.starts):
-        return ""
-    per = _WIDE / (view.high - view.low)
-    begins = (lane.starts - view.low) * per
-    wide = np.maximum((lane.ends - lane.starts + view.unit) * per, 0.8)
-    wide = np.where(wide > 4, wide - 1, wide)  # so that windows are told from the next ones
-    if view.tracks > 1:
-        tall = np.full(len(begins), HEIGHT / view.tracks - 0.8)
-        tops = (np.arange(len(begins)) % view.tracks) * (HEIGHT / view.tracks)
+    unit = 1 if lanes.axis.scale == "window" else 0  # how far the end of a window reaches beyond its last place
+    begins, wides = (lane.starts - low) * per, np.maximum((lane.ends - lane.starts + unit) * per, 0.8)
+    wides = np.where(wides > 4, wides - 1, wides)  # so that windows are told from the next ones
+    if tracks > 1:
+        talls = np.full(len(begins), HEIGHT / tracks - 0.8)
+        tops = (np.arange(len(begins)) % tracks) * (HEIGHT / tracks)
     else:
-        tall = np.full(len(begins), HEIGHT * 0.6)
-        if lane.sizes is not None and view.tallest:  # the rows of a window, on average where several share a bar
-            tall = np.maximum(lane.sizes / lane.counts / view.tallest * HEIGHT, 1.5)
-        tops = HEIGHT - tall
-    return "".join(map(_bar, begins.tolist(), tops.tolist(), wide.tolist(), tall.tolist()))
+        talls = np.full(len(begins), HEIGHT * 0.6)
+        if lane.sizes is not None and tallest:  # the rows of a window, on average where several share a bar
+            talls = np.maximum(lane.sizes / lane.counts / tallest * HEIGHT, 1.5)
+        tops = HEIGHT - talls
+    windows = "".join(map(_bar, begins.tolist(), tops.tolist(), wides.tolist(), talls.tolist()))
+    plot = add_plot(svg, _LABEL, HEIGHT, _WIDE)
+    add(plot, "path", "ground", d=f"M0 {HEIGHT - 0.5}H{_WIDE}")
+    for classes, path in (("held", held), ("windows", windows), ("picked", "")):
+        add(plot, "path", classes, d=path)
 
 
 def _bar(x: float, y: float, wide: float, tall: float) -> str:

@@ -50,7 +50,21 @@ def print_units(path: str, as_json: bool) -> int:
     """Print the units of a state: a table, or one JSON object. Raises what `read_state` raises."""
     view = read_state(path)
     state = state_without_lock(path)
-    units = [_unit(state, record) for record in view.records]
+    units: list[dict[str, Any]] = [
+        {
+            "unit": record.label,
+            "ordinal": record.ordinal,
+            "finished": record.finished,
+            "open": sum(stage.open.windows for stage in record.stages),
+            "kept": is_kept(state, record),
+            "bytes": nbytes_of(record),
+            "run": record.run,
+            "state": record.state,
+            "began": record.began,
+            "previous": record.previous,
+        }
+        for record in view.records
+    ]
     if as_json:
         fields = {"path": redacted_path(path), "units": units, "forgotten": dict(state.forgotten())}
         say(json_text(fields, 2))
@@ -69,21 +83,6 @@ def print_units(path: str, as_json: bool) -> int:
     if state.forgotten():
         _say(f"forgotten, and not run since: {', '.join(sorted(state.forgotten()))}")
     return OK
-
-
-def _unit(state: State, record: UnitRecord) -> dict[str, Any]:
-    return {
-        "unit": record.label,
-        "ordinal": record.ordinal,
-        "finished": record.finished,
-        "open": sum(stage.open.windows for stage in record.stages),
-        "kept": is_kept(state, record),
-        "bytes": nbytes_of(record),
-        "run": record.run,
-        "state": record.state,
-        "began": record.began,
-        "previous": record.previous,
-    }
 
 
 def roll_back(path: str, label: str, is_sure: bool, messages: Messages) -> int:
