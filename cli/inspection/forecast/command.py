@@ -28,7 +28,7 @@ from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
 from ...planning.request import JobRequest, parse_request
-from .forecast import Action, Choice, Forecast, Values
+from .forecast import Action, Forecast, Values, parse_choice
 
 if TYPE_CHECKING:
     from ...run.context import RunContext
@@ -211,7 +211,7 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
 
 
 def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
-    choice = Choice.of(own.only, own.rows)
+    only = parse_choice(own.only, own.rows)
     check_side_files(side_files_of(request), request.named)
     if own.effect and (request.job.start is None or request.job.end is None):
         raise ConfigError("--effect: an effect is that of a range of units", "say --start and --end")
@@ -242,7 +242,7 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
         from ..effect import effect_text  # noqa: PLC0415
 
         _print(f"{effect_text(effect)}\n", messages)
-    print_plan(foreseen, choice, own.as_json, messages, effect)
+    print_plan(foreseen, only, own, messages, effect)
     if problem is None:
         return OK
     messages.error(problem)
@@ -256,27 +256,27 @@ def _load_effect(request: JobRequest) -> Callable[[RunContext], Effect]:
 
 
 def print_plan(
-    foreseen: Foreseen, choice: Choice, as_json: bool, messages: Messages, effect: Effect | None = None
+    foreseen: Foreseen, only: Sequence[tuple[str, str]], own: PlanOptions, messages: Messages, effect: Effect | None
 ) -> None:
     """Print a forecast at once; then, which takes longer, how it is computed, and its windows over the first rows.
 
     ``effect``: what a range would change, for the JSON object; None without ``--effect``.
     """
     forecast, job = foreseen
-    width = _WIDEST if as_json else min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
-    if not as_json:
+    width = _WIDEST if own.as_json else min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
+    if not own.as_json:
         _print("\n".join(line for section in _sections(forecast) for line in _wrap(section, width)), messages)
     strategy = drawing = None
     if job is not None:
         from .drawing import drawing_of, sample_job  # noqa: PLC0415 - what was printed is there while the scan loads
 
         source, strategy = sample_job(job)
-        if strategy is not None and not as_json:
+        if strategy is not None and not own.as_json:
             _print(strategy_text(strategy, width), messages)
-        drawing = drawing_of(job, source, choice, width, has_colour() and not as_json)
-        if drawing is not None and not as_json:
+        drawing = drawing_of(job, source, only, own.rows, width, has_colour() and not own.as_json)
+        if drawing is not None and not own.as_json:
             _print(drawing, messages)
-    if as_json:
+    if own.as_json:
         fields = asdict(forecast)
         way, problem = fields.pop("way"), fields.pop("problem")
         counts = {action: len(forecast.having(action)) for action in _VERBS}

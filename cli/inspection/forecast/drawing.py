@@ -28,7 +28,7 @@ from ...planning.open_input import AnySource, columns_of_call
 from ...planning.stage_plans import StagePlan
 from ...run.pipeline import sizes_of, task_of
 from ...run.reports import window_words
-from .forecast import Choice, Values
+from .forecast import Values
 from .stages import OpenJob, driver_of
 
 
@@ -162,16 +162,24 @@ _BOLD, _DIM, _COLOURS, _PLAIN = "\x1b[1m", "\x1b[2m", ("\x1b[36m", "\x1b[33m"), 
 _PANE = re.compile(r"^( *pane (\d+): )(.*?[\]>…])(.*)$")
 
 
-def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: int, is_coloured: bool) -> str | None:
+def drawing_of(
+    job: OpenJob,
+    source: AnySource | None,
+    chosen: Sequence[tuple[str, str]],
+    rows: int,
+    width: int,
+    is_coloured: bool,
+) -> str | None:
     """Return the lines of the windows of a first stage, or why they are not drawn; None where nothing is to be drawn.
 
-    ``source``: its input; None where that cannot be read here. Raises `ConfigError` for keys that there are not.
+    ``source``: its input; None where that cannot be read here. ``chosen``: pairs of a key column and a value, as text.
+    ``rows``: how many rows are drawn; 0: none. Raises `ConfigError` for keys that there are not.
     """
     stage = job.plan.stages[0]
-    if not choice.rows:
+    if not rows:
         return None
     key, schema, only = stage.plan.key, stage.plan.projection.schema, dict[str, list[Any]]()
-    for name, text in choice.only:
+    for name, text in chosen:
         if name not in key:
             what = f"--only: {name!r} is no key column" if key else "--only: the window has no key"
             raise ConfigError(what, did_you_mean(name, key) if key else "say --key, or leave it out")
@@ -192,9 +200,9 @@ def drawing_of(job: OpenJob, source: AnySource | None, choice: Choice, width: in
     if not head.rows.num_rows:
         if not only:
             return None
-        given = ", ".join(shown(f"{name}={value}") for name, value in choice.only)
+        given = ", ".join(shown(f"{name}={value}") for name, value in chosen)
         raise ConfigError(f"--only: no key has {given}", "look at the values of the key columns")
-    limits = {"limit": choice.rows, "limit_keys": _KEYS, "limit_panes": _PANES}
+    limits = {"limit": rows, "limit_keys": _KEYS, "limit_panes": _PANES}
     try:
         drawing = draw_with(head.rows, _arguments(stage, head), limits, only, busiest=not only)
         lines = picture_text(drawing.picture, width).split("\n")

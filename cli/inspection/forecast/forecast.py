@@ -82,24 +82,15 @@ class Forecast:
 _MOST_ROWS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What of the input is drawn.
+def parse_choice(only: Sequence[str], rows: int) -> list[tuple[str, str]]:
+    """Read ``COL=VALUE`` texts; several of one column are several values.
 
-    ``only``: pairs of a key column and a value, as text; several of one column are several values.
-    ``rows``: how many rows; 0: nothing is drawn.
+    Raises `ConfigError` for another form, or a number of rows to draw that is none.
     """
-
-    only: tuple[tuple[str, str], ...]
-    rows: int
-
-    @staticmethod
-    def of(only: Sequence[str], rows: int) -> Choice:
-        """Read ``COL=VALUE`` texts. Raises `ConfigError` for another form, or a number of rows that is none."""
-        pairs = [text.partition("=") for text in only]
-        for text, (name, sign, _) in zip(only, pairs, strict=True):
-            if not name or not sign:
-                raise ConfigError(f"--only {text!r} is not COL=VALUE", "for example --only user=u7")
-        if not 0 <= rows <= _MOST_ROWS:
-            raise ConfigError(f"--rows {rows} is not from 0 to {_MOST_ROWS:,}", "0 draws nothing")
-        return Choice(tuple((name, value) for name, _, value in pairs), rows)
+    pairs = [text.partition("=") for text in only]
+    for text, (name, sign, _) in zip(only, pairs, strict=True):
+        if not name or not sign:
+            raise ConfigError(f"--only {text!r} is not COL=VALUE", "for example --only user=u7")
+    if not 0 <= rows <= _MOST_ROWS:
+        raise ConfigError(f"--rows {rows} is not from 0 to {_MOST_ROWS:,}", "0 draws nothing")
+    return [(name, value) for name, _, value in pairs]
