@@ -133,17 +133,13 @@ class Folder:
 def read_folder(path: str) -> Folder:
     """Read what ``path`` holds. Raises as `read_status` does."""
     status = read_status(path, socket.gethostname())
-    return _of_state(path, status) if is_state(path) else _of_results(path, status)
-
-
-def _of_state(path: str, status: Status) -> Folder:
+    if not is_state(path):
+        return _of_results(path, status)
     records = read_state(path).records
     if not records:
         raise InputError(f"the state {path} has no finished unit yet", "run the job first")
-    places = [(record.label, record.outputs[-1].path) for record in records if record.outputs]
-    results, notes = _opened(places)
+    results, notes = _opened([(record.label, record.outputs[-1].path) for record in records if record.outputs])
     last = records[-1]
-    told = tuple(result.manifest["seconds"] for result in results) or tuple(record.seconds for record in records)
     return Folder(
         status,
         results,
@@ -151,7 +147,7 @@ def _of_state(path: str, status: Status) -> Folder:
         kind_of(last.label, last.ordinal),
         {record.label: record.finished for record in records},
         frozenset(record.label for record in records if record.reruns),
-        told,
+        tuple(result.manifest["seconds"] for result in results) or tuple(record.seconds for record in records),
         last.versions,
         tuple(file.size for record in records for file in record.inputs),
         notes,
