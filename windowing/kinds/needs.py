@@ -117,6 +117,7 @@ def joined(parts: Sequence[Needs]) -> Needs:
         clock=any(part.clock for part in parts),
         dated=any(part.dated for part in parts),
         marks=any(part.marks for part in parts),
+        window_before=any(part.window_before for part in parts),
         options=frozenset(option for part in parts for option in part.options),
     )
 

@@ -362,39 +362,6 @@ def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> TickE
     return tick_events(clock_values(column, name), grid, sequences, context.clock)
 
 
-# What sliding windows keep from one run to the next (semantics section 7).
-
-
-def full_and_baseline(spec: Sliding, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
-    """Return for each sequence whether ``delta`` has evicted a row, and the baseline of its ``delta`` trigger."""
-    full, baseline, bounds = restored.key_state.full, restored.key_state.baseline, sequences.bounds
-    if isinstance(spec.evict, Delta):
-        evictions_before = np.append(0, np.cumsum(evicted_at(spec, sequences) < len(sequences)))
-        full = full | (np.diff(evictions_before[bounds]) > 0)
-    if isinstance(spec.trigger, Delta):
-        tripped = tripping(spec.trigger, sequences, restored)
-        newest = np.searchsorted(tripped, bounds[1:]) - 1
-        has_tripped = newest >= np.searchsorted(tripped, bounds[:-1])
-        values = combined(sequences.rows.column(spec.trigger.attribute))
-        own = len(values) + np.arange(len(bounds) - 1)
-        picks = np.where(has_tripped, np.append(tripped, 0)[newest], own)
-        baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
-    return full, baseline
-
-
-# Segments under sliding windows: what ``delta`` needs of them.
-
-
-def with_delta(spec: Sliding, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
-    """Return what later segments need of a segment, with what ``delta`` needs of it."""
-    if isinstance(spec.evict, Delta):
-        values, amount = measures_and_amount(segment, spec.evict.attribute, spec.evict.amount)
-        compared: Any = comparable(values)
-        evicts = bool((evicted_at(spec, segment) < len(segment)).any())
-        window = replace(window, low=compared.min(), high=compared.max(), evicts=evicts, amount=amount)
-    return window
-
-
 @dataclass(frozen=True, slots=True)
 class SlidingKind(OverlappingKind):
     """A sliding window.
@@ -494,14 +461,31 @@ class SlidingKind(OverlappingKind):
         return is_retained
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
-        return full_and_baseline(self.spec, sequences, restored)
+        full, baseline, bounds = restored.key_state.full, restored.key_state.baseline, sequences.bounds
+        if isinstance(self.spec.evict, Delta):
+            evictions_before = np.append(0, np.cumsum(evicted_at(self.spec, sequences) < len(sequences)))
+            full = full | (np.diff(evictions_before[bounds]) > 0)
+        if isinstance(self.spec.trigger, Delta):
+            tripped = tripping(self.spec.trigger, sequences, restored)
+            newest = np.searchsorted(tripped, bounds[1:]) - 1
+            has_tripped = newest >= np.searchsorted(tripped, bounds[:-1])
+            values = combined(sequences.rows.column(self.spec.trigger.attribute))
+            own = len(values) + np.arange(len(bounds) - 1)
+            picks = np.where(has_tripped, np.append(tripped, 0)[newest], own)
+            baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
+        return full, baseline
 
     def can_cut(self, has_key: bool, context: WindowContext) -> bool:
         """Whether nothing is evicted; mark-only rows come last in a result, so one task must write them."""
         return self.needs.eviction is None and (has_key or not context.partial)
 
     def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
-        return with_delta(self.spec, segment, window)
+        if isinstance(self.spec.evict, Delta):
+            values, amount = measures_and_amount(segment, self.spec.evict.attribute, self.spec.evict.amount)
+            compared: Any = comparable(values)
+            evicts = bool((evicted_at(self.spec, segment) < len(segment)).any())
+            window = replace(window, low=compared.min(), high=compared.max(), evicts=evicts, amount=amount)
+        return window
 
     def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:  # noqa: ARG002
         """Return how often the baseline advances, and where it is then."""

@@ -54,22 +54,6 @@ class Events:
     at: pa.Array | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ticks:
-    """The ticks of one rule.
-
-    ``values``: measures (n,), the clock column.
-    ``grid``: the grid over them, whose ticks these are.
-    ``clock``: the current time of the clock; None: the largest value.
-    ``type``: the type in which ticks of all rules are written.
-    """
-
-    values: Measures
-    grid: AnyGrid
-    clock: ClockValue | None
-    type: pa.DataType
-
-
 def no_events(rows: int) -> Events:
     """Return that no event lies between the rows, for those of `with_ticks` and `with_marks`."""
     return Events(np.full(rows, -1, np.int16), np.full(rows, BY_TICK))
@@ -89,14 +73,25 @@ def instants_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.float64()
 
 
-def with_ticks(events: Events, rule: int, bounds: Ints, ticks: Ticks) -> Events:
-    """Add the ticks of one rule; ``events`` are those of the rules before it in the spec, without marks."""
-    grid, values = ticks.grid, ticks.values
+def with_ticks(
+    events: Events,
+    rule: int,
+    bounds: Ints,
+    values: Measures,
+    grid: AnyGrid,
+    clock: ClockValue | None,
+    dtype: pa.DataType,
+) -> Events:
+    """Add the ticks of one rule; ``events`` are those of the rules before it in the spec, without marks.
+
+    ``values``: measures (n,), the clock column; ``grid``: the grid over them, whose ticks these are; ``clock``: the
+    current time of the clock, None: the largest value; ``dtype``: the type in which ticks of all rules are written.
+    """
     if not len(values):
-        return Events(events.rule, events.cause, pa.nulls(0, ticks.type) if events.at is None else events.at)
+        return Events(events.rule, events.cause, pa.nulls(0, dtype) if events.at is None else events.at)
     cells = grid.cells(values)
-    tick = _as_type(grid.bounds(cells + 1), ticks.type)
-    comes = _changes(cells, bounds, cells < clock_cell(grid, values, ticks.clock))
+    tick = _as_type(grid.bounds(cells + 1), dtype)
+    comes = _changes(cells, bounds, cells < clock_cell(grid, values, clock))
     if events.at is not None:  # of two ticks the earlier comes first, of equal ones that of the first rule
         earlier = pc.less(tick, events.at).to_numpy(zero_copy_only=False)
         comes &= (events.rule < 0) | earlier

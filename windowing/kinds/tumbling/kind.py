@@ -321,7 +321,6 @@ def tumbling_kind(spec: Tumbling) -> TumblingKind:
         clock=needs.clock or (eviction is not None and eviction.kind == "partitionAge"),
         zones=spec.policy.zones,
         causes=causes,
-        window_before=any(policy.looks_at_window_before for policy in policies),
         partitioned=spec.partitioned,
         eviction=eviction,
         options=options,

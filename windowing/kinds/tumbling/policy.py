@@ -68,10 +68,6 @@ class TumblingPolicy(ABC):
         return Told(f"{values.name(row)} ended it ({self.why})")
 
     @property
-    def looks_at_window_before(self) -> bool:
-        return False
-
-    @property
     def leaves_holes(self) -> bool:
         """Whether rows inside of a window may be rejected."""
         return False

@@ -474,10 +474,6 @@ class PreviousPolicy(TumblingPolicy):
         return self.value.word
 
     @property
-    def looks_at_window_before(self) -> bool:
-        return True
-
-    @property
     def leaves_holes(self) -> bool:
         """Whether each row of a window has an amount of its own, so that it may be rejected."""
         return self.value.word == "gap"
@@ -493,7 +489,7 @@ class PreviousPolicy(TumblingPolicy):
         measured = () if self.value.attribute is None else (self.value.attribute,)
         values = [operand_column(step.operand) for step in self._steps if isinstance(step, Value)]
         names = dict.fromkeys([*measured, *map(operand_column, self.value.operands)])
-        return Needs(tuple(names), tuple(dict.fromkeys([*measured, *values])), measured)
+        return Needs(tuple(names), tuple(dict.fromkeys([*measured, *values])), measured, window_before=True)
 
     def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         _check_compared(self.value, name, dtype, explain)

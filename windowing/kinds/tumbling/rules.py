@@ -24,7 +24,6 @@ from ..rules.events import (
     NO_EVENTS,
     Events,
     RowRules,
-    Ticks,
     evictions_by_rules,
     instants_type,
     no_events,
@@ -86,7 +85,7 @@ def _events(policies: Policies, sequences: Sequences, marks: Marks, context: Win
         dtype = ticks_type(policies, sequences.rows.schema.field(sequences.order[0]).type, context.origin)
         assert dtype is not None
         values, grid = policy.values_and_grid(sequences, context)
-        events = with_ticks(events, rule, sequences.bounds, Ticks(values, grid, context.clock, dtype))
+        events = with_ticks(events, rule, sequences.bounds, values, grid, context.clock, dtype)
     for rule in marked:
         events = with_marks(events, rule, sequences, marks, context.closed == "right")
     return events
