@@ -237,18 +237,15 @@ class AnyOf(Policy):
 OPENERS: Final = (When, While, From)
 """The policies that say at which rows a window may begin."""
 
-_WHEN: Final = Form("when(condition)", column=True, expressions=0)
-_WHILE: Final = Form("while(condition)", column=True, expressions=0)
-_FROM: Final = Form(
-    "from(condition, until=condition)", 2, 2, "2 arguments", column=True, expressions=0, names=("until",)
-)
-_REACHES: Final = Form("reaches(sum(column), value)", 2, 2, "2 arguments", words=REACHES, expressions=0)
-
 CONDITION_POLICIES: Final[Mapping[str, Rule[Any]]] = {
-    "when": Rule(_WHEN, partial(_on_condition, When)),
-    "while": Rule(_WHILE, partial(_on_condition, While)),
-    "from": Rule(_FROM, _from, closed_by="until"),
-    "reaches": Rule(_REACHES, _reaches),
+    "when": Rule(Form("when(condition)", column=True, expressions=0), partial(_on_condition, When)),
+    "while": Rule(Form("while(condition)", column=True, expressions=0), partial(_on_condition, While)),
+    "from": Rule(
+        Form("from(condition, until=condition)", 2, 2, "2 arguments", column=True, expressions=0, names=("until",)),
+        _from,
+        closed_by="until",
+    ),
+    "reaches": Rule(Form("reaches(sum(column), value)", 2, 2, "2 arguments", words=REACHES, expressions=0), _reaches),
 }
 """The policies of this module, by keyword in lower case."""
 
