@@ -170,7 +170,6 @@ class SmallJobSession(PendingExecutor):
         return usable_cores()
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items; return the results in the order of the items."""
         found: list[R] = (self._spark or self._local).map(label, function, items)
         return found
 

@@ -104,7 +104,6 @@ class MergedSource:
         return tuple(dict.fromkeys(text for source_range in self.ranges for text in source_range.source.skipped))
 
     def check_unchanged(self) -> None:
-        """Raise `InputError` naming a file that has changed since it was listed."""
         for source_range in self.ranges:
             source_range.source.check_unchanged()
 
@@ -127,15 +126,10 @@ class MergedSource:
         return source_range.source.file_name(own)
 
     def explain_type(self, column: str) -> str | None:
-        """Say which value made the type of a column string; None where no value did."""
         explanations = (source_range.source.explain_type(column) for source_range in self.ranges)
         return next((text for text in explanations if text is not None), None)
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).
-
-        ``pos``: arrival positions, int64 (N,). The result has the same shape.
-        """
         source_range, own = self._origin(split)
         return source_range.source.line_numbers(own, pos)
 

@@ -93,7 +93,6 @@ class FileSource:
         return Batch(table, pos, rejects)
 
     def check_unchanged(self) -> None:
-        """Raise `InputError` naming a file that has changed since it was listed."""
         check_all(self.places)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
@@ -107,17 +106,12 @@ class FileSource:
         return [split] if self._is_cut(split) else self.reader.pieces_of(self.places[split.file], split, nbytes)
 
     def looks_of(self, split: Split) -> Sequence[Split]:
-        """Return small parts that stand for a split, in order; of text their positions are estimates."""
         return [split] if self._is_cut(split) else self.reader.looks_of(self.places[split.file], split)
 
     def is_local(self, split: Split) -> bool:
         return self.places[split.file].is_local
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return where rows of a split are in their file: 1-based lines (text formats) or rows (Parquet).
-
-        ``pos``: arrival positions, int64 (N,). The result has the same shape.
-        """
         offsets, back = np.unique(np.asarray(pos, np.int64) - split.base, return_inverse=True)
         lines = self.reader.lines(self.places[split.file], self._as_read(split), offsets)
         return lines[back]

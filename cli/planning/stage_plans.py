@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +12,14 @@ from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
 from ...readers.merged_source import columns_of_folders
+from ...readers.options import SchemaTypes
 from ...windowing.columns.arrays import is_condition
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import ClockError, ConfigError, SpecError, did_you_mean
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
-from ...windowing.planning.validation import Epoch, Look, check_marks, no_look
+from ...windowing.planning.validation import Epoch, check_marks
 from ...windowing.ports import Source, StreamInfo
 from ...windowing.support.column_types import schema_entry
 from ...writers.formats import parquet
@@ -74,22 +74,47 @@ class _Input:
 
     ``schema``: its columns.
     ``stream``: how it is read as a stream; None for plain data.
-    ``is_stage``: whether it is the result of the stage before, of which the rest says nothing.
-    ``explain``: column to the reason for its type, None where there is none to give.
-    ``advise``: column to the advice where it lacks a clock, None where there is none to give.
-    ``look``: column to what its values look like.
-    ``delimit``: the advice where a text file has another delimiter than it is read with; None where it has not.
+    ``read``: the input of the job, to look at where an error is to be explained; None for the result of a stage.
+    ``declared``: the types that the user has given its columns.
     ``of_folders``: the columns whose values are in names of folders.
     """
 
     schema: pa.Schema
     stream: StreamInfo | None
-    is_stage: bool
-    explain: Callable[[str], str | None] = lambda _: None
-    advise: Callable[[str | None], str | None] = lambda _: None
-    look: Look = no_look
-    delimit: Callable[[], str | None] = lambda: None
+    read: Source | None = None
+    declared: SchemaTypes = ()
     of_folders: frozenset[str] = frozenset()
+
+    def explain(self, column: str) -> str | None:
+        """Return the reason for the type of a column; None where there is none to give."""
+        return None if self.read is None else self.read.explain_type(column)
+
+    def advise(self, column: str | None) -> str | None:
+        """Return the advice where a column, or None, lacks a clock; None where there is none to give."""
+        if self.read is None or (column is not None and column not in self.read.schema.names):
+            return None
+        from ...readers.time_hints import advise  # noqa: PLC0415 - only where a run ends with an error
+
+        return advise(self.read, column, self.declared)
+
+    def look(self, column: str) -> Epoch | None:
+        """Return what the values of a column look like."""
+        if self.read is None or column not in self.read.schema.names:
+            return None
+        from ...readers.time_hints import reading, time_guesses  # noqa: PLC0415 - few windows need it
+
+        guess = next(time_guesses(self.read, [column]), None)
+        return Epoch(guess.epoch_unit, reading(guess, self.declared)) if guess and guess.types else None
+
+    def delimit(self) -> str | None:
+        """Return the advice where a text file has another delimiter than it is read with; None where it has not."""
+        names = [] if self.read is None else self.read.schema.names
+        own = [name for name in names if any(mark in name for mark in _DELIMITERS)]
+        is_csv = getattr(getattr(self.read, "reader", None), "delimiter", None) == ","
+        if len(own) != 1 or not is_csv:
+            return None
+        mark = max(_DELIMITERS, key=own[0].count)
+        return f"the columns stand between other characters than commas: say --delimiter {_DELIMITERS[mark]}"
 
 
 def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
@@ -99,9 +124,7 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     where the next stage could not read a column of its result.
     """
     read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
-    advise, delimit, look = _adviser(request, read), partial(_other_delimiter, read), _looker(request, read)
-    dates = columns_of_folders(read)
-    stage_input = _Input(source.schema, source.stream, False, source.explain_type, advise, look, delimit, dates)
+    stage_input = _Input(source.schema, source.stream, read, request.reading.schema, columns_of_folders(read))
     planned: list[StagePlan] = []
     for stage in request.stages:
         with naming_stage(request, stage.stage.name):
@@ -109,7 +132,7 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                 planned.append(_plan_stage(stage, stage_input, is_last=stage is request.stages[-1]))
             if len(planned) < len(request.stages):
                 plan = planned[-1].plan
-                stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan), is_stage=True)
+                stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan))
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
     found: Mapping[str, str] = getattr(read, "type_places", {})
     first = replace(planned[0], enrichments=texts, places=found)
@@ -201,7 +224,7 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
         raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
     if stage.marks == "auto":
         return STREAM if stage_input.stream else FILES
-    if stage.marks == FILES and stage_input.is_stage:
+    if stage.marks == FILES and stage_input.read is None:
         raise ConfigError("--marks files: what a stage before gives is no files", "leave it out, or name a column")
     if stage.marks in (FILES, NONE):
         return stage.marks
@@ -213,35 +236,3 @@ def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
     if not is_condition(found):
         raise ConfigError(f"--marks needs a boolean column, and {stage.marks!r} is {found}", "name another column")
     return f"column:{stage.marks}"
-
-
-def _adviser(request: JobRequest, read: Source) -> Callable[[str | None], str | None]:
-    def advise(column: str | None) -> str | None:
-        if column is not None and column not in read.schema.names:
-            return None
-        from ...readers.time_hints import advise  # noqa: PLC0415 - only where a run ends with an error
-
-        return advise(read, column, request.reading.schema)
-
-    return advise
-
-
-def _looker(request: JobRequest, read: Source) -> Look:
-    def look(column: str) -> Epoch | None:
-        if column not in read.schema.names:
-            return None
-        from ...readers.time_hints import reading, time_guesses  # noqa: PLC0415 - few windows need it
-
-        guess = next(time_guesses(read, [column]), None)
-        return Epoch(guess.epoch_unit, reading(guess, request.reading.schema)) if guess and guess.types else None
-
-    return look
-
-
-def _other_delimiter(read: Source) -> str | None:
-    own = [name for name in read.schema.names if any(mark in name for mark in _DELIMITERS)]
-    is_csv = getattr(getattr(read, "reader", None), "delimiter", None) == ","
-    if len(own) != 1 or not is_csv:
-        return None
-    mark = max(_DELIMITERS, key=own[0].count)
-    return f"the columns stand between other characters than commas: say --delimiter {_DELIMITERS[mark]}"

@@ -109,19 +109,15 @@ class RunObserver(Protocol):
 
     def begin(self, run: ObservedRun) -> None:
         """See a run begin, before its input is opened."""
-        ...
 
     def commit(self, run: ObservedRun, job: StagedJob) -> None:
         """See that a run is committed."""
-        ...
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:
         """See a run fail: it has left no trace."""
-        ...
 
     def pass_over(self, skipped: int, gaps: int) -> None:
         """See how many units of a range were done before, and how many have no input."""
-        ...
 
 
 @contextmanager
@@ -166,15 +162,12 @@ class Boot(Protocol):
 
     def session(self) -> Session:
         """Wait until tasks can run."""
-        ...
 
     def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
         """Load or compile what tasks need by a call."""
-        ...
 
     def close(self) -> None:
         """End it at once."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

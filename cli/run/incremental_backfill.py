@@ -125,7 +125,6 @@ class IncrementalBackfill:
         return find_input(self.input_paths, unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
-        """Run and commit a unit, after the units before it that its late rows belong to; yield all new records."""
         request = unit_job(self.request, self.input_paths, unit, found)
         late = LateBackfill(self.state, self.context, self.keep, self._job_of)
         for _, record in run_unit(late, request, self.range.own_request(request, unit), unit, previous):

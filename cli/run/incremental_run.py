@@ -294,7 +294,6 @@ class UnitRun:
         return self.mode.restore(stage, task, self.staging.stage(stage.name))
 
     def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
-        """Commit outputs and state atomically; return the record of the unit."""
         records: list[StageRecord] = []
         for run in job.stage_runs:
             outcome, snapshot = run.outcome, run.outcome.snapshot

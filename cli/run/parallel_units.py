@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import TracebackType
 from typing import Any, Generic
 
@@ -187,44 +186,30 @@ class SharedProgress:
             self._seen.pop(unit.label, None)
 
 
-@dataclass(frozen=True, slots=True)
-class SharedContext:
-    """The context of units of which up to ``jobs`` run at the same time.
+def shared_context(
+    context: RunContext, request: JobRequest
+) -> tuple[RunContext, Callable[[RunUnit[Any]], UnitRunner[Any]]]:
+    """Return the context of the units of a range, and what makes a runner of as many at a time as the job says.
 
-    ``context``: that of each unit.
-    ``jobs``: how many run at the same time.
-    ``first_alone``: whether the first unit runs alone: a table of which all are parts is made by one commit.
-    ``boot``: the Spark of all of them.
-    ``progress``: shows the progress of all of them.
+    The first runs alone where all are parts of one table, which is made by one commit.
     """
-
-    context: RunContext
-    jobs: int
-    first_alone: bool
-    boot: SharedBoot
-    progress: SharedProgress
-
-    def runner(self, run_unit: RunUnit[R]) -> UnitRunner[R]:
-        """Return what runs the units. ``run_unit``: runs one, in this context."""
-        if self.jobs == 1:
-            return UnitRunner(run_unit)
-        boot, run = self.boot, partial(self._run, run_unit)
-        return UnitRunner(run, self.jobs, self.first_alone, boot.begin, boot.is_failing, boot.stop)
-
-    def _run(self, run_unit: RunUnit[R], unit: Unit, found: UnitInput, previous: str | None) -> R:
-        try:
-            return run_unit(unit, found, previous)
-        finally:
-            self.progress.end(unit)
-            self.boot.end()
-
-
-def shared_context(context: RunContext, request: JobRequest) -> SharedContext:
-    """Return the context of the units of a range, of which as many run at the same time as its job says."""
-    jobs, first_alone = request.job.jobs, any(map(is_table, request.outputs))
+    jobs = request.job.jobs
+    if jobs == 1:
+        return context, UnitRunner
     boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
-    own = context if jobs == 1 else replace(context, spark=boot, show=progress)
-    return SharedContext(own, jobs, first_alone, boot, progress)
+
+    def runner(run_unit: RunUnit[R]) -> UnitRunner[R]:
+        def run(unit: Unit, found: UnitInput, previous: str | None) -> R:
+            try:
+                return run_unit(unit, found, previous)
+            finally:
+                progress.end(unit)
+                boot.end()
+
+        first_alone = any(map(is_table, request.outputs))
+        return UnitRunner(run, jobs, first_alone, boot.begin, boot.is_failing, boot.stop)
+
+    return replace(context, spark=boot, show=progress), runner
 
 
 def _together(seen: Mapping[str, Progress]) -> Progress:

@@ -84,41 +84,32 @@ class OpenRun(Protocol[R_co]):
     @property
     def label(self) -> str:
         """The beginning of the labels of its progress: ``2026-11-02: ``, or nothing."""
-        ...
 
     @property
     def began(self) -> float:
         """`time.perf_counter` from which on the seconds of the run are counted."""
-        ...
 
     def known(self, request: JobRequest) -> KnownColumns:
         """Return what earlier runs say of the columns of the input and of its enrich tables."""
-        ...
 
     @property
     def units_before(self) -> EarlierUnits | None:
         """The units before it on its state; None without a state."""
-        ...
 
     def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
         """Open the rows of the first stage. Raises what `open_source` raises."""
-        ...
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError` where the stages cannot be run in this mode."""
-        ...
 
     def tables(self, stage: StagePlan) -> TableState | None:
         """Return where the last rows of enrich tables are kept, beside the state of the first ``stage``."""
-        ...
 
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         """Return the task context of a stage with the window state that it begins from, where there is one."""
-        ...
 
     def commit(self, job: StagedJob, executor: Executor) -> R_co:
         """Put all that the run has written in place. Raises `OutputError` as the journal does."""
-        ...
 
 
 class RunMode(Protocol[R_co]):
@@ -126,7 +117,6 @@ class RunMode(Protocol[R_co]):
 
     def begin(self, request: JobRequest) -> AbstractContextManager[OpenRun[R_co]]:
         """Begin a run, before any output is opened. If the context ends without a commit, the run leaves no trace."""
-        ...
 
 
 # The stages of a job, one after the other: each reads rows and marks of the stage before in emission order.

@@ -33,11 +33,9 @@ class BackfillMode(Protocol[R]):
     @property
     def chain(self) -> StateChain[R] | None:
         """How the units depend on each other; None: not at all."""
-        ...
 
     def find(self, unit: Unit) -> UnitInput | None:
         """Return the input of a unit, None where it has none."""
-        ...
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterable[R]:
         """Run and commit a unit, from the state of the unit ``previous`` where there is one; yield its record last.
@@ -45,18 +43,15 @@ class BackfillMode(Protocol[R]):
         The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to
         them; each is yielded when it is committed.
         """
-        ...
 
     def why_rerun(self, record: R) -> RerunReason | None:
         """Return the reason to reprocess a unit of the range whose input has not changed; None where there is none."""
-        ...
 
     def note(self, text: str, **fields: Any) -> None:
         """Write a note.
 
         One on whether a finished unit runs again has the fields ``unit``, its label, ``runs``, and ``why``, in words.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,10 +146,10 @@ def run_request(request: JobRequest, context: RunContext, confirm: Confirm | Non
         if request.job.state is None:
             if check is not None:
                 check()
-            shared = shared_context(context, request)
-            mode = PlainBackfill(request, shared.context, input_paths)
+            shared, runner = shared_context(context, request)
+            mode = PlainBackfill(request, shared, input_paths)
             done = mode.records(in_range)
-            outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, shared.runner)
+            outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, runner)
             _pass_over(context, len(outcome.skipped), len(outcome.gaps))
             report = partial(report_backfill, outcome, request.shown_output, False)
             return partial(_report_backfill, request, context, bool(outcome.done), report)

@@ -88,19 +88,15 @@ class UnitRecords(Protocol):
     @property
     def records(self) -> Sequence[UnitRecord]:
         """The records of all finished units, by ordinal."""
-        ...
 
     def record(self, label: str) -> UnitRecord | None:
         """Return the record of a unit, None where the unit is not done."""
-        ...
 
     def has_data(self, label: str) -> bool:
         """Whether a unit is done and its window state is still there."""
-        ...
 
     def forgotten(self) -> Container[str]:
         """Return the labels of the units that were taken out of the state on purpose (`wincli state`)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

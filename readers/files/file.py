@@ -32,11 +32,9 @@ class Stream(Protocol):
 
     def read(self, size: int | None = None, /) -> bytes:
         """Return up to ``size`` bytes, or all; none at the end."""
-        ...
 
     def close(self) -> None:
         """Close the file."""
-        ...
 
     def __enter__(self) -> Self: ...
 
@@ -148,7 +146,6 @@ class _GzipStream:
         self.close()
 
     def close(self) -> None:
-        """Close what Arrow reads."""
         self._stream.close()
 
     def read(self, size: int | None = None) -> bytes:

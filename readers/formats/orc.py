@@ -66,7 +66,6 @@ class OrcReader(FormatReader):
     columnar: ClassVar[bool] = True
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read columns of a split; a row with a value that does not convert to its type becomes a reject."""
         if not request.types:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         with input_errors(place.shown, " as ORC"), _open(place) as file:

@@ -181,7 +181,6 @@ class ParquetReader(FormatReader):
     columnar: ClassVar[bool] = True
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read columns of a split; a row with a value that does not convert to its type becomes a reject."""
         want = request.types
         if not want:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))

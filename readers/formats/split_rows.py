@@ -107,8 +107,10 @@ class FormatReader(Protocol):
     columnar: ClassVar[bool]
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read the columns of ``request``, in that order. Raises `InputError` where the file cannot be read."""
-        ...
+        """Read the columns of ``request``, in that order; a row with a value that does not convert becomes a reject.
+
+        Raises `InputError` where the file cannot be read.
+        """
 
     def lines(self, place: Located, split: Split, offsets: Int64s) -> Int64s:  # noqa: ARG002
         """Return the 1-based lines (text) or rows in the file of rows of a split.

@@ -66,19 +66,15 @@ class TextReader(FormatReader, Protocol):
 
     def as_stream(self, place: Located) -> bool:
         """Whether a file is one split that is read from start to end."""
-        ...
 
     def scan_range(self, byte_range: Range) -> ScannedRange:
         """Count the records of a range and find the kinds of its columns. Raises what `input_errors` turns."""
-        ...
 
     def buffers(self, place: Located, start: int, stop: int) -> Iterator[bytes]:
         """Yield the bytes of a scanned range in buffers, each of which ends where a record ends."""
-        ...
 
     def locate(self, place: Located, data: bytes) -> tuple[Records, int]:
         """Return the records of a buffer, and the number of its line ends."""
-        ...
 
     def read_buffer(
         self, place: Located, data: bytes, line: int, request: ReadRequest, has_bad: bool
@@ -87,7 +83,6 @@ class TextReader(FormatReader, Protocol):
 
         ``line``: the 1-based number of its first line. ``has_bad``: whether some records of the split cannot be read.
         """
-        ...
 
     def scan(self, byte_range: Range) -> ScannedRange | InputError:
         """Scan a range. Errors are returned, not raised."""
@@ -98,7 +93,7 @@ class TextReader(FormatReader, Protocol):
             return error
 
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
-        """Read columns of a split; records that cannot be read, or do not fit the types, become rejects."""
+
         start, stop, line, bad = split.place
         if not request.types and not bad:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))

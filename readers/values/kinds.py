@@ -144,7 +144,6 @@ class Parse(Protocol):
         self, types: Types, *, others: bool = True, drop: Collection[str] = (), head: bool = False
     ) -> pa.Table:
         """Return the table."""
-        ...
 
 
 def infer(parse: Parse) -> dict[str, Kind]:

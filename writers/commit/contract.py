@@ -77,7 +77,8 @@ def with_table_types(result: pa.Schema, there: pa.Schema) -> pa.Schema:
 class TableCommit(Protocol[Description_contra]):
     """One result of one run on its way into a table. Any process can make it anew from the id of its staging.
 
-    What has a default here is so where readers do not see the staging folder and no other run writes to it.
+    What has a default here is so where readers see nothing of a run before `publish`, and no other run writes to its
+    staging.
 
     ``token``: the id of its staging, which a journal records.
     """

@@ -209,7 +209,6 @@ class DeltaTable(VersionTable):
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> DeltaTable:
-        """Return the table at an address, whether it is there or not. Raises as `locate` does."""
         import_library()
         given, is_named = path_of(path), path.startswith(PREFIX)
         name = given.root.rpartition("/")[2]
@@ -226,7 +225,6 @@ class DeltaTable(VersionTable):
         return replace(self, by=tuple(by))
 
     def files(self, result: pa.Schema, evolve: bool) -> TableFiles:
-        """Return how the files of a result are written. Raises `ConfigError` where it does not fit the table."""
         table, shown = self._table(), self.place.shown
         if not self.is_named:
             raise ConfigError(f"{self._shown_root} is a Delta table", "say --output-format delta")

@@ -155,7 +155,6 @@ class IcebergTable(VersionTable):
         return cls(Place(shown or str(address), system, inner), address, uri, location, has_lease)
 
     def files(self, result: pa.Schema, evolve: bool) -> TableFiles:
-        """Return how the files of a result are written. Raises `ConfigError` where it does not fit the table."""
         address, table = self.partition, self._table()
         names = {name for name, _ in address.where}
         own = pa.schema([field for field in result if field.name not in names])

@@ -418,7 +418,6 @@ class FolderTable:
         return Path(self.place.parent).is_dir()
 
     def make_parents(self) -> list[Path]:
-        """Make the folders above. Raises `OutputError`."""
         return make_folders(Path(self.place.parent), self.place.shown)
 
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:

@@ -254,7 +254,7 @@ BUFFER = 64 << 20
 """Bytes of rows that are collected before they are sorted by folder."""
 
 Folders = Callable[[pa.Table], tuple[npt.NDArray[np.int64], list[str]]]
-"""Returns the folder of each row, as `partition_folders.folders_of` does."""
+"""Returns the folder of each row, as `folders_of` does."""
 
 OpenFile = Callable[[str], AbstractContextManager[Write]]
 """Opens the file of a folder."""

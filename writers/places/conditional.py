@@ -155,7 +155,6 @@ class UnconditionalStore:
         return Object(content, _version(content))
 
     def put(self, name: str, content: bytes) -> Version:
-        """Put a file, whatever is there; return its version."""
         path = f"{self.folder}/{name}"
         token = new_token()
         attempt, complete = f"{_beside(path)}{token}", f"{_complete_at(path)}{token}"
@@ -169,13 +168,11 @@ class UnconditionalStore:
         return _version(content)
 
     def create(self, name: str, content: bytes) -> Version:
-        """Put a file where there is none. Raises `ConditionFailedError` where there is one."""
         if self.get(name) is not None:
             raise ConditionFailedError(name)
         return self.put(name, content)
 
     def replace(self, name: str, content: bytes, version: Version) -> Version:
-        """Replace the version of a file that was read. Raises `ConditionFailedError` where it is another by now."""
         now = self.get(name)
         if now is None or now.version != version:
             raise ConditionFailedError(name)
@@ -188,7 +185,6 @@ class UnconditionalStore:
         return {info.path.removeprefix(f"{self.folder}/"): info.size for info in files}
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete files; one that is not there is no error."""
         for path in (f"{self.folder}/{name}" for name in names):
             if is_file(self.files, path):
                 self.files.delete_file(path)

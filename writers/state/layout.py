@@ -14,15 +14,17 @@ import os
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import STORES, file_system_of, reach, scheme_of
 from ..places.atomic_files import is_file
 from ..places.os_errors import reason
-from .storage import StateStorage
 from .unit_record import WrittenOutput
+
+if TYPE_CHECKING:  # states are recognised by commands that load no tables
+    from .storage import StateStorage
 
 FORMAT = 1
 """The format of the folder; goes up when its layout changes."""

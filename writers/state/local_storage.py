@@ -62,10 +62,6 @@ class UnitSwap(UnitCommit):
         return ParquetStateFiles(LocalStage(str(folder)), shown)
 
     def prepare(self, record: UnitRecord) -> None:
-        """Check the parts against the record, write the record, and sync everything to disk.
-
-        Raises `OutputError` where a part is missing, unknown, or cannot be written to disk; nothing is committed then.
-        """
         for stage in record.stages:
             self.stage(stage.name)  # makes the folder of a stage that left nothing
             shown, folder = f"{self.shown}/{self.label}/{stage.name}", Path(self.staging, stage.name)
@@ -82,7 +78,6 @@ class UnitSwap(UnitCommit):
             put(Path(self.staging, RECORD), record.to_json())
 
     def publish(self) -> None:
-        """Put the unit into the state; it replaces a former unit of the same label."""
         atomic_files.replace(self.root / self.label, Path(self.staging), self._former)
 
     def progress(self, run: str) -> Progress:

@@ -245,7 +245,6 @@ class UnitPut(UnitCommit):
         )
 
     def prepare(self, record: UnitRecord) -> None:
-        """Check the parts against the record, and put the record. Raises `OutputError`; nothing is committed then."""
         with output_errors(f"{self.state.shown}/{self.label}"):
             there = self.state.objects.list_own(self.staging)
             for stage in record.stages:

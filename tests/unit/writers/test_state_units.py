@@ -119,7 +119,7 @@ def test_a_part_that_is_not_there_stops_the_commit(tmp_path: Path) -> None:
         def run() -> None:
             with state.begin("u0", 0, [str(out)]) as staging, open_output(str(out), "error", [], ME) as output:
                 record = record_of(staging, 1)
-                Path(staging.stage("s").folder, "rows-00000.parquet").unlink()
+                Path(staging.stage("s").folder.path, "rows-00000.parquet").unlink()
                 commit_together(staging, record, [result(output, 1)], 10)
 
         with pytest.raises(OutputError, match=r"state/u0/s: rows-00000.parquet was written by a task but is not here"):
@@ -135,7 +135,7 @@ def test_a_part_that_nobody_knows_stops_the_commit_and_what_a_killed_attempt_lef
         def run(stray: str) -> None:
             with state.begin("u0", 0, []) as staging:
                 record = record_of(staging, 1)
-                Path(staging.stage("s").folder, stray).write_text("x")
+                Path(staging.stage("s").folder.path, stray).write_text("x")
                 commit_together(staging, record, [], 10)
 
         with pytest.raises(OutputError, match=r"no task knows of keys-00001.parquet; nothing was written"):
