@@ -1,46 +1,453 @@
-"""A `RunObserver` that sends OpenLineage events: of the command, and of each unit as a run below it."""
+"""OpenLineage events from what is known of a run: the only module that makes them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from uuid import UUID
 
-from openlineage.client.event_v2 import InputDataset, OutputDataset
+import pyarrow as pa
+from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.facet_v2 import (
+    JobFacet,
+    RunFacet,
+    column_lineage_dataset,
+    data_quality_assertions_dataset,
+    documentation_job,
+    error_message_run,
+    input_statistics_input_dataset,
+    job_type_job,
+    nominal_time_run,
+    output_statistics_output_dataset,
+    parent_run,
+    processing_engine_run,
+    schema_dataset,
+    set_producer,
+)
 from openlineage.client.uuid import generate_new_uuid
 
-from ...conf.job import plain_path
-from ...conf.ranges import unit_of
+from ...conf.job import PIPE, is_table, plain_path
+from ...conf.ranges import Unit, before_date, has_date, unit_of
 from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import shown
-from ...windowing.ports import InputFile
+from ...windowing.language.spec import Column
+from ...windowing.planning.plan import Plan
+from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
+from ...windowing.ports import InputFile, Part
 from ...windowing.support.redaction import redacted, redacted_path
+from ...windowing.tables.address import split_path
+from ...writers.output.versions import version_of
 from ..console.messages import Messages, Stopped
+from ..planning.fingerprint import absolute
 from ..planning.open_input import AnySource
 from ..planning.request import JobRequest
+from ..planning.stage_plans import StagePlan
 from ..run.context import ObservedRun, StagedJob
-from .lineage_events import (
-    ColumnLineage,
-    Indirect,
-    Origin,
-    Parents,
-    RunFacts,
-    RunName,
-    chained,
-    event_of,
-    exact_name,
-    input_names,
-    input_of,
-    lineage_of,
-    name_of,
-    output_of,
-    outputs_of,
-    parents_in,
-)
-from .lineage_transport import Outbox
+from .lineage_transport import PRODUCER, Outbox
+
+# Column lineage of a job: which columns of its input each column of a result comes from, and how.
+#
+# The words are those of OpenLineage. A column of a result comes directly from columns that it is the value of
+# (``IDENTITY``), is computed from (``TRANSFORMATION``), or aggregates (``AGGREGATION``). Other columns only decide
+# which rows a result has, and which row of the input is in which.
+
+
+Direct = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION"]
+Indirect = Literal["CONDITIONAL", "FILTER", "GROUP_BY", "JOIN", "SORT", "WINDOW"]
+
+_STRENGTH: tuple[Direct, ...] = ("IDENTITY", "TRANSFORMATION", "AGGREGATION")
+_COLUMN = "column:"
+
+Origins = Mapping[str, Direct]
+"""Column of the input to how a value comes from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLineage:
+    """Where the columns of a result come from.
+
+    ``direct``: column of the result to the columns of the input that it comes from.
+    ``conditions``: column of the result to the columns of the input that decide which rows its aggregate looks at.
+    ``rows``: column of the input to how it decides which rows the result has.
+    """
+
+    direct: Mapping[str, Origins]
+    conditions: Mapping[str, Set[str]] = field(default_factory=dict)
+    rows: Mapping[str, Set[Indirect]] = field(default_factory=dict)
+
+
+def lineage_of(stage: StagePlan) -> ColumnLineage:
+    """Return the column lineage of one stage, from the columns of its input to those that it writes."""
+    plan, projection = stage.plan, stage.plan.projection
+    made_of = {each.name: each.value.columns for each in projection.computed}
+    made_of |= {each.name: each.columns for each in projection.lags}
+
+    def resolve(name: str) -> Origins:
+        if name in projection.virtual:
+            return {}
+        if name not in made_of:
+            return {name: "IDENTITY"}
+        return {source: "TRANSFORMATION" for column in made_of[name] for source in resolve(column)}
+
+    values, conditions = _values(stage, resolve)
+    known = {**_pane_columns(plan, resolve), **values}
+    marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
+    event_time = [plan.options.event_time] if plan.options.event_time else []
+    clock = [plan.clock] if plan.clock and plan.kind.needs.causes != "rows" else []
+    uses: dict[Indirect, Iterable[str]] = {
+        "FILTER": projection.where.value.columns if projection.where is not None else (),
+        "GROUP_BY": (*plan.key, *plan.options.group_by),
+        "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
+        "WINDOW": (*plan.kind.needs.attributes, *event_time, *clock, *marks),
+    }
+    rows: dict[str, set[Indirect]] = {}
+    for use, names in uses.items():
+        for source in _joined(map(resolve, names)):
+            rows.setdefault(source, set()).add(use)
+    for name in plan.having.value.columns if plan.having is not None else ():
+        for source in (*known.get(name, {}), *conditions.get(name, ())):
+            rows.setdefault(source, set()).add("FILTER")
+    return ColumnLineage(
+        {name: known.get(name, {}) for name in stage.result.names if name != MARK},
+        {name: found for name, found in conditions.items() if found},
+        rows,
+    )
+
+
+def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
+    """Return the lineage of a stage from the input of the stage before it.
+
+    ``second``: the lineage of the stage, from the result of the stage before; ``first``: the lineage of that.
+    """
+    direct = {
+        name: _joined(_at_least(how, first.direct.get(column, {})) for column, how in found.items())
+        for name, found in second.direct.items()
+    }
+    conditions = {
+        name: {
+            *(each for column in second.direct[name] for each in first.conditions.get(column, ())),
+            *_sources(first, second.conditions.get(name, ())),
+        }
+        for name in direct
+    }
+    rows: dict[str, set[Indirect]] = {column: set(how) for column, how in first.rows.items()}
+    for column, how in second.rows.items():
+        for source in _sources(first, [column]):
+            rows.setdefault(source, set()).update(how)
+    return ColumnLineage(direct, {name: found for name, found in conditions.items() if found}, rows)
+
+
+def _sources(first: ColumnLineage, columns: Iterable[str]) -> set[str]:
+    return {each for column in columns for each in (*first.direct.get(column, {}), *first.conditions.get(column, ()))}
+
+
+def _stronger(one: Direct, other: Direct) -> Direct:
+    return max(one, other, key=_STRENGTH.index)
+
+
+def _joined(parts: Iterable[Origins]) -> Origins:
+    found: dict[str, Direct] = {}
+    for part in parts:
+        for column, how in part.items():
+            found[column] = _stronger(how, found.get(column, how))
+    return found
+
+
+def _pane_columns(plan: Plan, resolve: Callable[[str], Origins]) -> dict[str, Origins]:
+    """Return where the columns come from that every result has: its keys, its groups, its bounds, its order values."""
+    found = {name: resolve(name) for name in (*plan.key, *plan.options.group_by)}
+    clock = plan.clock or (plan.at[0] if plan.at else None)
+    bounds = {} if clock is None else _at_least("TRANSFORMATION", resolve(clock))
+    found |= dict.fromkeys(FIXED[1:3], bounds)
+    by_clock = plan.causes == "ticks"
+    at = {numbered("_at", index): resolve(name) for index, name in enumerate(plan.at)}
+    found |= {name: _at_least("TRANSFORMATION", how) if by_clock else how for name, how in at.items()}
+    found |= {numbered("_tie", index): resolve(name) for index, name in enumerate(plan.ties)}
+    return found | ({POS: resolve(plan.pos)} if plan.pos is not None else {})
+
+
+def _values(stage: StagePlan, resolve: Callable[[str], Origins]) -> tuple[dict[str, Origins], dict[str, Set[str]]]:
+    plan = stage.plan
+    if plan.options.operator is not None:
+        read = _at_least("TRANSFORMATION", _joined(resolve(name) for name in (*plan.key, *plan.rows)))
+        own = {*plan.key, *FIXED, *plan.stream_names, *plan.place_names, MARK}
+        return {name: read for name in stage.result.names if name not in own}, {}
+    if plan.rows:
+        return {name: resolve(name) for name in plan.rows}, {}
+    values: dict[str, Origins] = {}
+    conditions: dict[str, Set[str]] = {}
+    for item in stage.request.calls or ():
+        arguments = [argument for call in item.calls for argument in call.arguments]
+        named = [each.name for each in arguments if isinstance(each, Column)]
+        named += [name for each in arguments for name in getattr(each, "columns", ())]
+        values[item.name] = _at_least("AGGREGATION", _joined(map(resolve, named)))
+        asked = [name for call in item.calls if call.where is not None for name in call.where.columns]
+        conditions[item.name] = _joined(map(resolve, asked)).keys()
+    return values, conditions
+
+
+def _at_least(least: Direct, found: Origins) -> Origins:
+    return {column: _stronger(least, how) for column, how in found.items()}
+
+
+# Names of datasets: a path or URI becomes a namespace and a name, as OpenLineage names tables and folders.
+
+
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetName:
+    """The name of a dataset.
+
+    ``namespace``: the store that holds it: ``file``, ``s3://bucket``, ``iceberg://catalog``.
+    ``name``: its name in there: an absolute path, a key, a table.
+    """
+
+    namespace: str
+    name: str
+
+
+def name_of(path: str) -> DatasetName:
+    """Return the name of the dataset at a path; of a template or a glob, the folder that is the same for all of it.
+
+    A partition of a table is a part of the dataset that the table is.
+    """
+    if has_date(path):
+        path = before_date(path)
+    if wild := _WILD.search(path):
+        path = path[: path.rfind("/", 0, wild.start()) + 1] or "."
+    return exact_name(split_path(plain_path(path)).root if is_table(path) else path)
+
+
+def exact_name(path: str) -> DatasetName:
+    """Return the name of the file or folder at a path that is taken as it is."""
+    path = redacted_path(absolute(path))
+    scheme, sign, rest = path.partition("://")
+    if not sign:
+        return DatasetName("file", shown(path))
+    store, _, key = rest.partition("/")
+    scheme = {"s3a": "s3", "abfs": "abfss", "gcs": "gs"}.get(scheme, scheme)
+    return DatasetName(f"{scheme}://{store}", shown(key.strip("/")) or "/")
+
+
+def input_names(request: JobRequest) -> tuple[DatasetName, ...]:
+    """Return the names of the inputs of a job, each once. Stdin is none."""
+    return tuple(dict.fromkeys(name_of(path) for path in request.job.input if path != PIPE))
+
+
+def outputs_of(request: JobRequest) -> tuple[str, ...]:
+    """Return the outputs of a job, those of stages first. Stdout is none."""
+    return tuple(path for path in request.outputs if path != PIPE)
+
+
+# The run that has started this one, from the environment, where Airflow and others put it.
+
+
+PARENT, ROOT = "OPENLINEAGE_PARENT_ID", "OPENLINEAGE_ROOT_PARENT_ID"
+
+
+@dataclass(frozen=True, slots=True)
+class RunName:
+    """The identity of a run: the ``namespace`` and the ``name`` of its job, and its ``run_id``."""
+
+    namespace: str
+    name: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parents:
+    """The runs above one.
+
+    ``parent``: the run that has started it; None: nobody says.
+    ``root``: the run that has started all of them, as a DAG.
+    ``notes``: what could not be read, in words.
+    """
+
+    parent: RunName | None = None
+    root: RunName | None = None
+    notes: tuple[str, ...] = ()
+
+
+def parents_in(environ: Mapping[str, str]) -> Parents:
+    """Return the runs that the environment names, in the form ``namespace/name/run_id``."""
+    found, notes = dict[str, RunName | None](), []
+    for variable in (PARENT, ROOT):
+        text = environ.get(variable, "").strip()
+        before, _, run_id = text.rpartition("/")
+        namespace, _, name = before.rpartition("/")  # a namespace may hold slashes
+        try:
+            UUID(run_id)
+        except ValueError:
+            name = ""
+        found[variable] = RunName(namespace, name, run_id) if namespace and name else None
+        if text and found[variable] is None:
+            notes.append(f"{variable} is not of the form namespace/name/run_id, with a UUID as run_id, and is not used")
+    return Parents(found[PARENT], found[ROOT], tuple(notes))
+
+
+_VERSION = version_of("wincli") or "unknown"
+_PRODUCER = f"{PRODUCER}{_VERSION}"
+set_producer(_PRODUCER)  # of all facets that are made from now on
+_DIRECT = "DIRECT"
+_INDIRECT = "INDIRECT"
+Origin = Sequence[tuple[DatasetName, str]]
+"""The datasets and fields that a column of an input is in."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What all events of a run have.
+
+    ``run``: its identity.
+    ``about``: the job in words.
+    ``parents``: the runs above it.
+    ``unit``: the unit that it is of; None: of none.
+    """
+
+    run: RunName
+    about: str
+    parents: Parents
+    unit: Unit | None = None
+
+
+State = Literal["START", "COMPLETE", "FAIL", "ABORT"]
+
+
+def event_of(
+    state: State,
+    facts: RunFacts,
+    at: dt.datetime,
+    inputs: Sequence[InputDataset] = (),
+    outputs: Sequence[OutputDataset] = (),
+    error: str | None = None,
+) -> RunEvent:
+    """Return an event of a run: it starts, is complete (committed, or had nothing to do), has failed, or was stopped.
+
+    ``error``: why it has failed, or by what it was stopped; then it has left no trace.
+    """
+    engine = processing_engine_run.ProcessingEngineRunFacet(
+        version=_VERSION, name="wincli", openlineageAdapterVersion=_VERSION
+    )
+    found: dict[str, RunFacet] = {"processing_engine": engine}
+    if facts.parents.parent is not None:
+        above = None
+        if facts.parents.root is not None:
+            job = parent_run.RootJob(namespace=facts.parents.root.namespace, name=facts.parents.root.name)
+            above = parent_run.Root(run=parent_run.RootRun(runId=facts.parents.root.run_id), job=job)
+        job_above = parent_run.Job(namespace=facts.parents.parent.namespace, name=facts.parents.parent.name)
+        found["parent"] = parent_run.ParentRunFacet(
+            run=parent_run.Run(runId=facts.parents.parent.run_id), job=job_above, root=above
+        )
+    if facts.unit is not None and facts.unit.start is not None and facts.unit.end is not None:
+        found["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
+            nominalStartTime=f"{facts.unit.start.isoformat()}Z", nominalEndTime=f"{facts.unit.end.isoformat()}Z"
+        )
+    if error is not None:
+        found["errorMessage"] = error_message_run.ErrorMessageRunFacet(message=error, programmingLanguage="PYTHON")
+    about: dict[str, JobFacet] = {
+        "jobType": job_type_job.JobTypeJobFacet(processingType="BATCH", integration="WINCLI", jobType="JOB"),
+        "documentation": documentation_job.DocumentationJobFacet(description=facts.about),
+    }
+    return RunEvent(
+        eventType=RunState[state],
+        eventTime=at.isoformat(),
+        run=Run(facts.run.run_id, found),
+        job=Job(facts.run.namespace, facts.run.name, about),
+        producer=_PRODUCER,
+        inputs=list(inputs),
+        outputs=list(outputs),
+    )
+
+
+def input_of(
+    name: DatasetName,
+    schema: pa.Schema | None = None,
+    rows: int | None = None,
+    nbytes: int | None = None,
+    files: int | None = None,
+) -> InputDataset:
+    """Return an input: its columns, and how much of it was read; None before it is opened."""
+    statistics: dict[str, Any] = {}
+    if rows is not None or files is not None:
+        statistics["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+            rowCount=rows, size=nbytes, fileCount=files
+        )
+    return InputDataset(name.namespace, name.name, facets=_schema(schema), inputFacets=statistics)
+
+
+def output_of(
+    name: DatasetName,
+    schema: pa.Schema,
+    parts: Sequence[Part],
+    lineage: ColumnLineage,
+    origins: Mapping[str, Origin],
+    expectations: Sequence[tuple[str, bool, bool]],
+) -> OutputDataset:
+    """Return an output that was written.
+
+    ``lineage``: where its columns come from. ``origins``: column of the input to the datasets and fields that it is,
+    several where inputs share it. ``expectations``: what has become of the expectations: text, whether it holds, and
+    whether it can fail a run.
+    """
+    facets = _schema(schema) | {"columnLineage": _column_lineage(lineage, origins)}
+    if expectations:
+        facets["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
+            assertions=[
+                data_quality_assertions_dataset.Assertion(
+                    assertion=shown(redacted(text)), success=holds, severity="error" if can_fail else "warn"
+                )
+                for text, holds, can_fail in expectations
+            ]
+        )
+    written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+        rowCount=sum(part.rows for part in parts), size=sum(part.nbytes for part in parts), fileCount=len(parts)
+    )
+    return OutputDataset(name.namespace, name.name, facets=facets, outputFacets={"outputStatistics": written})
+
+
+def _schema(schema: pa.Schema | None) -> dict[str, Any]:
+    if schema is None:
+        return {}
+    fields = [
+        schema_dataset.SchemaDatasetFacetFields(name=shown(each.name), type=str(each.type), ordinal_position=at)
+        for at, each in enumerate(schema, 1)
+    ]
+    return {"schema": schema_dataset.SchemaDatasetFacet(fields=fields)}
+
+
+def _column_lineage(
+    lineage: ColumnLineage, origins: Mapping[str, Origin]
+) -> column_lineage_dataset.ColumnLineageDatasetFacet:
+    def fields_of(columns: Mapping[str, Sequence[tuple[str, str]]]) -> list[column_lineage_dataset.InputField]:
+        """Return the fields of the input that columns are. ``columns``: column to type and subtype of each use."""
+        found = []
+        for column, uses in columns.items():
+            how = [column_lineage_dataset.Transformation(type=kind, subtype=subtype) for kind, subtype in uses]
+            found += [
+                column_lineage_dataset.InputField(name.namespace, name.name, shown(source), how)
+                for name, source in origins.get(column, ())
+            ]
+        return found
+
+    fields = {}
+    for result, direct in lineage.direct.items():
+        uses: dict[str, list[tuple[str, str]]] = {column: [(_DIRECT, how)] for column, how in direct.items()}
+        for column in sorted(lineage.conditions.get(result, ())):
+            uses.setdefault(column, []).append((_INDIRECT, "CONDITIONAL"))
+        fields[shown(result)] = column_lineage_dataset.Fields(inputFields=fields_of(uses))
+    rows = {column: [(_INDIRECT, each) for each in sorted(how)] for column, how in sorted(lineage.rows.items())}
+    return column_lineage_dataset.ColumnLineageDatasetFacet(fields=fields, dataset=fields_of(rows))
+
+
+# A `RunObserver` that sends OpenLineage events: of the command, and of each unit as a run below it.
+
 
 # What a committed run says of its datasets: schemas, how much was read and written, which column comes from which.
 

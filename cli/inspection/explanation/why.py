@@ -32,15 +32,19 @@ from .closing import Fact
 from .facts import facts_of
 from .panes_of_key import (
     KeyCondition,
+    Sought,
     Span,
+    compute_window,
+    count_windows,
+    find_window,
     is_of_key,
     only_panes,
     panes_of,
     parts_with,
     read_key,
     scalar_text,
+    sought_window,
 )
-from .recompute import Sought, compute_window, count_windows, find_window, sought_window
 from .recorded import RecordedStage, recorded_stage
 
 # An explanation of a window, as values: facts in words with their numbers, and rows with their places in files.

@@ -18,8 +18,7 @@ from support.in_process import wincli_here
 from support.processes import Ran, manifest
 from wincli.cli.console.messages import Messages, Stopped
 from wincli.cli.monitoring import lineage_transport
-from wincli.cli.monitoring.lineage import Lineage
-from wincli.cli.monitoring.lineage_events import DatasetName, RunName, name_of, parents_in
+from wincli.cli.monitoring.lineage import DatasetName, Lineage, RunName, name_of, parents_in
 from wincli.cli.monitoring.lineage_transport import Outbox
 from wincli.cli.planning.request import parse_request
 from wincli.cli.run.context import observed

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.in_process import wincli_here
-from wincli.cli.inspection.explanation import panes_of_key, recompute
+from wincli.cli.inspection.explanation import panes_of_key
+from wincli.cli.inspection.explanation import panes_of_key as recompute
 from wincli.cli.inspection.explanation.why import Explanation, WhyRequest, explain
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.readers.source import FileSource

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from wincli.cli.console.amounts import RowAccount
 from wincli.cli.inspection.report.gather import calendar_of
+from wincli.cli.inspection.report.page import add_calendar
 from wincli.cli.inspection.report.page_elements import element
-from wincli.cli.inspection.report.page_lanes import add_calendar
 from wincli.cli.inspection.results.status import StageStatus, Status, UnitStatus
 from wincli.conf.ranges import Kind, unit_at
 
