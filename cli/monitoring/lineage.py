@@ -1,4 +1,4 @@
-"""OpenLineage events from what is known of a run: the only module that makes them."""
+"""OpenLineage events: made from what is known of a run, and sent by a `RunObserver`, of the run and of each unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions of the language: their names, what they take, and the types that they give."""
+"""From the tree of an expression to the steps of a program; the functions of the language with what they take."""
 
 from __future__ import annotations
 
@@ -507,7 +507,7 @@ def _all(scope: Scope, node: Node) -> list[Value]:
     return [bind_node(scope, each) for each in node.operands]
 
 
-def _number_binder(scope: Scope, node: Node) -> Value:
+def _number_of(scope: Scope, node: Node) -> Value:
     text = node.value[0]
     if "e" in text.lower():
         return scope.constant(float(text), DOUBLE, node, True)
@@ -552,7 +552,7 @@ def _negative(scope: Scope, node: Node) -> Value:
     return operators.negative(scope, node, value)
 
 
-def _concat_binder(scope: Scope, node: Node) -> Value:
+def _joined(scope: Scope, node: Node) -> Value:
     found = [any_text(scope, value) for value in _all(scope, node)]
     if any(each.is_null for each in found):
         return scope.nothing(node, TEXT, found)
@@ -647,13 +647,13 @@ def _is_null(scope: Scope, node: Node) -> Value:
 
 _BINDERS: Final[dict[str, Callable[[Scope, Node], Value]]] = {
     "column": lambda scope, node: scope.column(node),
-    "number": _number_binder,
+    "number": _number_of,
     "text": lambda scope, node: scope.constant(node.value[0], TEXT, node, True),
     "constant": _constant,
     "sum": _chain,
     "product": _chain,
     "negate": _negative,
-    "concat": _concat_binder,
+    "concat": _joined,
     "like": _like,
     "cast": _cast,
     "field": _field,

@@ -20,8 +20,7 @@ from ..errors import SparkError
 from ..support.modules import working_folder
 from .class_archive import archive_of, make_later
 from .code_archive import FOLDER, ship
-from .daemon import preload
-from .fork_server import NO_PANDAS, PACKED, PACKED_PYTHON, ForkServer, start_fork_server
+from .fork_server import NO_PANDAS, PACKED, PACKED_PYTHON, ForkServer, preload, start_fork_server
 from .java import CLASS_PATH, Gateway, find_java, launch
 from .session import Background, PendingExecutor, Progress, SparkExecutor, reset_pyspark, why_ended
 from .setup import Setup, allow_open_files, fork_server_socket, java_environment, make_setup, remove, worker_environment

@@ -24,17 +24,9 @@ from .fork_server import (
     NO_PANDAS,
     WORKER_CALLS,
     block_pandas,
+    preload,
     take_over_daemon,
     take_shared_lock,
-)
-
-_MODULES = (
-    "pyspark.worker",
-    "numpy",
-    "pyarrow.compute",
-    "pyarrow.parquet",
-    "wincli.windowing.support.jit",
-    "wincli.windowing.engine.run",
 )
 
 
@@ -55,12 +47,6 @@ def main() -> None:
     gc.freeze()  # Spark's daemon collects garbage after every task: it need not traverse all these modules
     # Spark's daemon module must come after the environment is set: it imports numpy.
     importlib.import_module("pyspark.daemon").manager()
-
-
-def preload() -> None:
-    """Import what tasks use. No thread may start here: forked workers would lack it."""
-    for name in _MODULES:
-        importlib.import_module(name)
 
 
 def make_calls(path: Path) -> None:

@@ -88,6 +88,25 @@ def take_shared_lock() -> None:
         share_lock(path)
 
 
+# What every worker imports for itself, unless what it is forked from has imported it.
+
+
+_MODULES = (
+    "pyspark.worker",
+    "numpy",
+    "pyarrow.compute",
+    "pyarrow.parquet",
+    "wincli.windowing.support.jit",
+    "wincli.windowing.engine.run",
+)
+
+
+def preload() -> None:
+    """Import what tasks use. No thread may start here: forked workers would lack it."""
+    for name in _MODULES:
+        importlib.import_module(name)
+
+
 FORK_SERVER = "WINCLI_WORKER_SEED"
 """Environment variable: the socket on which a fork server waits for the request to become the daemon."""
 

@@ -1,4 +1,4 @@
-"""The section of windows over time: a lane of bars for each key, and what the script needs to zoom."""
+"""A report as one HTML page that needs nothing else: no file, no server, no script to be read."""
 
 from __future__ import annotations
 
@@ -441,7 +441,7 @@ def add_job(parent: Element, report: Report) -> None:
 # The section of counts over time: small pictures above each other along one axis.
 
 
-_HEIGHT, _LABEL_PAGE = 44, 20
+_SERIES_HEIGHT, _SERIES_LABEL = 44, 20
 
 
 def add_over_time(parent: Element, found: OverTime) -> None:
@@ -483,17 +483,17 @@ def _add_series(figure: Element, series: Series, found: OverTime) -> None:
     is_level = series.name.startswith("rows held")
     words = f"{series.name} " if is_level else f"{series.name}: {total:,}"
     where = _label(found, series.values.index(most))
-    svg = add_svg(figure, "series", _LABEL_PAGE + _HEIGHT + 4, f"{words}; most {most:,}, {where}")
+    svg = add_svg(figure, "series", _SERIES_LABEL + _SERIES_HEIGHT + 4, f"{words}; most {most:,}, {where}")
     add_text(svg, 0, 13, words.strip(), "key trouble" if series.is_trouble else "key")
     add_text(svg, 1, 13, f"most {most:,}, {where}", "faint")
-    plot = add_plot(svg, _LABEL_PAGE, _HEIGHT, _WIDE)
-    add(plot, "path", "ground", d=f"M0 {_HEIGHT - 0.5}H{_WIDE}")
+    plot = add_plot(svg, _SERIES_LABEL, _SERIES_HEIGHT, _WIDE)
+    add(plot, "path", "ground", d=f"M0 {_SERIES_HEIGHT - 0.5}H{_WIDE}")
     classes = "trouble" if series.is_trouble else "held" if is_level else "counts"
     values = np.array(series.values)
     step = _WIDE / len(values)
     wide = step * (0.86 if step > 3 else 1)
-    tall = np.where(values > 0, np.maximum(values / most * (_HEIGHT - 1), 1), 0).tolist()
-    bars = (_bar_page(at * step + (step - wide) / 2, _HEIGHT - 1, wide, h) for at, h in enumerate(tall) if h)
+    tall = np.where(values > 0, np.maximum(values / most * (_SERIES_HEIGHT - 1), 1), 0).tolist()
+    bars = (_upright(at * step + (step - wide) / 2, _SERIES_HEIGHT - 1, wide, h) for at, h in enumerate(tall) if h)
     add(plot, "path", classes, d="".join(bars))
 
 
@@ -552,7 +552,7 @@ def _add_distribution(pair: Element, name: str, found: Distribution) -> None:
     counts = [found.zeros for _ in zero] + [bar.count for bar in found.bars]
     densities = [count / wide for count, wide in zip(counts, widths, strict=True)]
     bars = "".join(
-        _bar_page(x, _BAR_HEIGHT - 1, wide * 0.92, max(density / max(densities) * (_BAR_HEIGHT - 2), 1))
+        _upright(x, _BAR_HEIGHT - 1, wide * 0.92, max(density / max(densities) * (_BAR_HEIGHT - 2), 1))
         for x, wide, density in zip(zero + edges[:-1], widths, densities, strict=True)
         if density
     )
@@ -584,7 +584,7 @@ def _share(found: Distribution, value: float) -> float:
     return float(np.log(value / low) / np.log(high / low))
 
 
-def _bar_page(x: float, base: int, wide: float, tall: float) -> str:
+def _upright(x: float, base: int, wide: float, tall: float) -> str:
     return f"M{x:.1f} {base}v-{tall:.1f}h{wide:.1f}v{tall:.1f}z"
 
 
