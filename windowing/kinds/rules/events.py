@@ -156,12 +156,11 @@ class RowRules(NamedTuple):
     flags: Flags
     deltas: Deltas
     counts: Counts
-    reaches: Reaches
     window: Window
 
 
 @inline
-def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
+def first_end(rules: RowRules, reaches: Reaches | None, begin: int, stop: int) -> tuple[int, int]:
     """Return how a window that begins at row ``begin`` ends, looking at its key's rows below ``stop``.
 
     The row behind its last row, and `BEFORE` if it ends when that row comes, `AFTER` if with its last row; or ``stop``
@@ -179,7 +178,8 @@ def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
         float_amount[j] = float_amounts[j, min(begin, float_amounts.shape[1] - 1)]
     for c in range(len(limit)):
         limit[c] = most[c, min(begin, most.shape[1] - 1)]
-    begin_sums(sums, begin)
+    if reaches is not None:
+        begin_sums(sums, begin)
     for i in range(begin, stop):
         if i > begin and (
             (len(before) > 0 and before[i] >= 0)
@@ -189,10 +189,11 @@ def first_end(rules: RowRules, begin: int, stop: int) -> tuple[int, int]:
         ends = len(after) > 0 and after[i] >= 0
         for c in range(len(count_rule)):
             ends |= i + 1 - begin >= limit[c]
-        for r in range(len(rules.reaches.rule)):
-            if rules.reaches.valid[r, i]:
-                see(sums, rules.reaches, r, i)
-            ends |= is_reached(sums, rules.reaches, r, i)
+        if reaches is not None:
+            for r in range(len(reaches.rule)):
+                if reaches.valid[r, i]:
+                    see(sums, reaches, r, i)
+                ends |= is_reached(sums, reaches, r, i)
         if ends:
             return i + 1, AFTER
     return stop, NEVER
@@ -225,18 +226,22 @@ def evictions_by_rules(
     sequences: Sequences,
     marks: Marks,
     rules: RowRules,
+    reaches: Reaches | None,
     events: Events | None,
 ) -> Evictions:
     """Return all evictions; ``sequences`` hold all rows of all keys.
 
-    ``rules``: what they say of these rows. ``events``: of the places in the total order, as if of one key; None where
-    neither marks nor ticks end windows. Raises `DataError` where ages are beyond 2**62 seconds.
+    ``rules``, ``reaches``: what they say of these rows, as `walk` takes it. ``events``: of the places in the total
+    order, as if of one key; None where neither marks nor ticks end windows. Raises `DataError` where ages are beyond
+    2**62 seconds.
     """
     seconds = row_seconds(eviction, sequences, order.row)
     times = Times(seconds, NO_PLACES, 0, NO_PLACES, NO_PLACES, NO_PLACES)
     happening = _happening(events, sequences, marks, len(seconds) > 0)
     keys = no_keys(order.keys, np.full(len(order.row), STAYS), np.zeros(len(order.row), np.int64))
-    _follow(keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, happening, rules)
+    _follow(
+        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, happening, rules, reaches
+    )
     last = np.flatnonzero(keys.cause != STAYS)
     cause, place = keys.cause[last], keys.event[last]
     if events is not None:
@@ -276,13 +281,14 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     times: Times,
     happening: _Happening,
     row_rules: RowRules,
+    reaches: Reaches | None,
 ) -> None:
     """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`."""
     nodes, count, opens = keys.nodes, len(bounds) - 1, row_rules.flags.opens
     how = np.full(count, NEVER)
     comes, has_events, first = happening.comes, len(happening.comes) > 0, max(begin, 1)
     seconds, has_ages = times.seconds, len(times.seconds) > 0
-    looks = _ends_by_rows(row_rules)  # else marks and ticks alone end windows
+    looks = reaches is not None or _ends_by_rows(row_rules)  # else marks and ticks alone end windows
     # The steps are those of `evicted_by`. Where rows are in no window they are not inserted, and the ages of keys are
     # asked for all the same: whether a row is inserted depends on whether its key is still there.
     for place in range(len(order)):
@@ -295,14 +301,14 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
         if looks and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
             if how[k] == NEVER:
                 ahead = 2 * (row - nodes[k, BEGIN])
-                nodes[k, STOP], how[k] = first_end(row_rules, nodes[k, BEGIN], min(row + ahead, bounds[k + 1]))
+                nodes[k, STOP], how[k] = first_end(row_rules, reaches, nodes[k, BEGIN], min(row + ahead, bounds[k + 1]))
             if how[k] == BEFORE and nodes[k, STOP] == row:
                 leave(keys, k)
         if nodes[k, BEGIN] < 0:
             if len(opens) and not opens[row]:
                 continue
             if looks:
-                nodes[k, STOP], how[k] = first_end(row_rules, row, min(row + _AT_FIRST, bounds[k + 1]))
+                nodes[k, STOP], how[k] = first_end(row_rules, reaches, row, min(row + _AT_FIRST, bounds[k + 1]))
         insert(keys, k, row)
         if has_ages:
             date(nodes, k, times, place)
@@ -318,7 +324,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
 def _ends_by_rows(rules: RowRules) -> bool:
     flags, deltas = rules.flags, rules.deltas
     sizes = len(flags.before) + len(flags.after) + len(deltas.rule) + len(deltas.float_rule)
-    return sizes + len(rules.counts.rule) + len(rules.reaches.rule) > 0
+    return sizes + len(rules.counts.rule) > 0
 
 
 @kernel
