@@ -338,10 +338,6 @@ def _split_sum(inputs: Inputs) -> list[pa.Array]:
     return [list_array(bounds, parts, present.empty)]
 
 
-def _split_mean(inputs: Inputs) -> list[pa.Array]:
-    return [*_split_sum(inputs), counts(inputs)]
-
-
 def _merge_sums(inputs: Inputs) -> pa.Array:
     present = dense(inputs)
     column = present.columns[0]
@@ -386,5 +382,5 @@ def _is_narrow(types: Sequence[pa.DataType], _: Sequence[Any]) -> bool:
 
 COUNT_PHASES = TwoPhase(1, lambda inputs: [counts(inputs)], _merge_counts)
 SUM_PHASES = TwoPhase(1, _split_sum, _merge_sums, fits=_is_narrow)
-MEAN_PHASES = TwoPhase(2, _split_mean, _merge_means, fits=_is_narrow)
+MEAN_PHASES = TwoPhase(2, lambda inputs: [*_split_sum(inputs), counts(inputs)], _merge_means, fits=_is_narrow)
 RANGE_PHASES = TwoPhase(1, _split_range, over_items(value_ranges), in_order=True)

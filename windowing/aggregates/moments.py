@@ -33,8 +33,10 @@ def sums_and_residuals(values: Floats, membership: Membership) -> tuple[Floats, 
         return one_nan(nearest), residuals
     nearest, residuals = sums_of_shared(*halves(values), membership)
     picks = np.flatnonzero(np.isnan(residuals))
-    if len(picks) and not _may_overflow(values):
-        picks = picks[np.isfinite(nearest[picks])]
+    if len(picks):
+        finite = np.abs(values[np.isfinite(values)])
+        if finite.max(initial=0.0) <= np.finfo(np.float64).max / max(1, len(finite)):  # no true sum overflows
+            picks = picks[np.isfinite(nearest[picks])]
     if len(picks):
         nearest[picks] = _whole(values, take(membership, picks))
     return one_nan(nearest), residuals
@@ -45,11 +47,6 @@ def sums_of_shared(high: Floats, low: Floats, membership: Membership) -> tuple[F
     if isinstance(membership, Memberships):
         return live_sums(high, low, membership)
     return fold(SUM, high, low, Ranked(membership))
-
-
-def _may_overflow(values: Floats) -> bool:
-    finite = np.abs(values[np.isfinite(values)])
-    return bool(finite.max(initial=0.0) > np.finfo(np.float64).max / max(1, len(finite)))
 
 
 def _whole(values: Floats, membership: Membership) -> Floats:

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue, Ints, Mask, Measures, Scale, combined
+from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined
 from ..language.spec import TimeInterval
 from ..rows.marks import NO_FILE, Marks
 from ..rows.sequence import one_batch, order_of
@@ -200,20 +200,18 @@ def explicit(
     for position, seconds in sorted(events, key=lambda event: event[0]):
         if not risen or seconds > risen[-1][1]:
             risen.append((position, seconds))
-    late = np.zeros(len(values), np.bool_)
+    late, per_second = np.zeros(len(values), np.bool_), intervals.scale.per_second
     for position, seconds in risen:
+        if per_second is None:
+            least: ClockValue = float(Fraction(float(seconds)) - age)
+        else:
+            least = math.ceil((seconds - age) * per_second)
         behind = slice(np.searchsorted(pos, position), None)
-        late[behind] = values[behind] < _least_measure(seconds, age, intervals.scale)
+        late[behind] = values[behind] < least
     follows = np.array([position - 1 for position, _ in risen], np.int64)
     level = np.array([intervals.level_at(seconds) for _, seconds in risen], np.int64)
     no_columns = pa.RecordBatch.from_arrays([], names=[])
     return Watermarks(Marks(no_columns, follows, np.full(len(follows), NO_FILE)), level), late
-
-
-def _least_measure(seconds: Fraction, age: Fraction, scale: Scale) -> ClockValue:
-    if scale.per_second is None:
-        return float(Fraction(float(seconds)) - age)
-    return math.ceil((seconds - age) * scale.per_second)
 
 
 def _new(level: Ints) -> Mask:

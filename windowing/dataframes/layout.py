@@ -87,12 +87,9 @@ def _whole_number(order: Column, dtype: pa.DataType) -> Column:
         return functions.unix_date(order).cast("bigint")
     if pa.types.is_floating(dtype):
         finite = functions.nanvl(order.cast("double"), functions.lit(0.0)) * 1024
-        return _between(finite, 4e18).cast("bigint")
+        low = functions.greatest(finite, functions.lit(-4e18))
+        return functions.least(low, functions.lit(4e18)).cast("bigint")
     return functions.greatest(order.cast("bigint"), functions.lit(-_LARGEST))
-
-
-def _between(number: Column, most: float) -> Column:
-    return functions.least(functions.greatest(number, functions.lit(-most)), functions.lit(most))
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,15 +221,13 @@ def table_of(bound: BoundEnrichment, source: Source, rows: pa.Table, pos: Ints) 
 
 def located(error: DuplicateKeyError, source: Source) -> DataError:
     """Return the error of a key that is there twice with the places of both rows."""
-    one, other = (_place(source, position) for position in error.positions)
-    return DataError(f"{error.what}: in {one} and in {other}", error.do)
-
-
-def _place(source: Source, position: int) -> str:
     splits: Sequence[Split] = source.splits
-    split = splits[bisect_right([each.base for each in splits], position) - 1]
-    line = source.line_numbers(split, np.array([position]))[0]
-    return f"{source.files[split.file].path} (row {line})"
+    places = []
+    for position in error.positions:
+        split = splits[bisect_right([each.base for each in splits], position) - 1]
+        line = source.line_numbers(split, np.array([position]))[0]
+        places.append(f"{source.files[split.file].path} (row {line})")
+    return DataError(f"{error.what}: in {places[0]} and in {places[1]}", error.do)
 
 
 # A small enrich table that every task looks rows up in: written once, mapped or read by each process once.
@@ -303,7 +301,11 @@ def _load(stored: StoredTable) -> _Loaded:
     sink, token, bound = stored.sink, stored.token, stored.bound
     rows = sink.read_scratch(f"{token}-rows")
     count = len(bound.keys)
-    known = [_known(sink.read_scratch(f"{token}-{at}")) for at in range(count + (count > 1))]
+    known: list[Words | pa.Array] = []
+    for at in range(count + (count > 1)):
+        batch = sink.read_scratch(f"{token}-{at}")
+        column = batch.column(0)
+        known.append(Words.of(view_of(column, np.int64)) if batch.schema.names[0] == _WORDS else column)
     tuples = known[count] if count > 1 else None
     assert tuples is None or isinstance(tuples, Words)
     starts = view_of(sink.read_scratch(f"{token}-starts").column(0), np.int64)
@@ -313,11 +315,6 @@ def _load(stored: StoredTable) -> _Loaded:
     columns = tuple(rows.column(f"{i}") for i in range(len(bound.taken)))
     row = view_of(rows.column(_ROW), np.int64)
     return _Loaded(EnrichTable(bound, KeyIndex(tuple(known[:count]), tuples), starts, order, columns, row), {})
-
-
-def _known(batch: pa.RecordBatch) -> Words | pa.Array:
-    column = batch.column(0)
-    return Words.of(view_of(column, np.int64)) if batch.schema.names[0] == _WORDS else column
 
 
 def _write(sink: Sink, name: str, columns: Sequence[tuple[str, pa.Array]]) -> None:

@@ -84,7 +84,9 @@ def case(
     for condition, value in zip(conditions, values, strict=True):
         if not waiting.any():
             return found
-        taken = as_mask(_branch(condition, frame, waiting)) & waiting
+        branch = frame.apart()
+        taken = as_mask(run_array(condition, branch)) & waiting
+        frame.failures.add_all(branch.failures, waiting)
         found = _fill(found, value, frame, taken)
         waiting &= ~taken
     return found if default is None else _fill(found, default, frame, waiting)
@@ -101,7 +103,9 @@ def coalesce(frame: Frame, values: tuple[Program, ...]) -> pa.Array:
             part = run_array(value, branch)
             frame.failures.add_all(branch.failures, waiting)
             found = pc.if_else(pa.array(waiting), part, found)
-            waiting &= ~as_mask(part.is_valid()) & ~_failed(branch)
+            waiting &= ~as_mask(part.is_valid())
+            if branch.failures.mask is not None:
+                waiting &= ~branch.failures.mask
     return found
 
 
@@ -128,17 +132,6 @@ def _fold(function: Callable[..., Any], conditions: tuple[Any, ...]) -> Any:
     found = conditions[0]
     for condition in conditions[1:]:
         found = function(found, condition)
-    return found
-
-
-def _failed(frame: Frame) -> Any:
-    return frame.failures.mask if frame.failures.mask is not None else np.zeros(frame.failures.n, bool)
-
-
-def _branch(program: Program, frame: Frame, rows: Any) -> pa.Array:
-    branch = frame.apart()
-    found = run_array(program, branch)
-    frame.failures.add_all(branch.failures, rows)
     return found
 
 

@@ -81,15 +81,13 @@ class Scope:
         name = node.value[0]
         if self.schema.get_field_index(name) < 0:
             few = "is there twice" if name in self.schema.names else "is not there"
-            raise self.error(f"the column {name!r} {few}", node, self._column_advice(node))
+            names = [each for each in self.schema.names if not each.startswith(_HIDDEN)]
+            is_quoted = self.expression.source[node.span.start : node.span.stop].startswith('"')
+            may_be_text = is_quoted and nearest(name, names) is None
+            do = f"a text stands in single quotes: '{name}'" if may_be_text else did_you_mean(name, names)
+            raise self.error(f"the column {name!r} {few}", node, do)
         kind = plain_type(self.schema.field(name).type)
         return Value(self._add(Step(kind, "column", (), (name,))), kind, node)
-
-    def _column_advice(self, node: Node) -> str:
-        name, names = node.value[0], [each for each in self.schema.names if not each.startswith(_HIDDEN)]
-        if nearest(name, names) is None and self.expression.source[node.span.start : node.span.stop].startswith('"'):
-            return f"a text stands in single quotes: '{name}'"
-        return did_you_mean(name, names)
 
     def constant(self, value: Any, kind: pa.DataType, node: Node, is_literal: bool = False) -> Value:
         """Return a value that is the same for all rows. ``value``: of Python, or a scalar of Arrow of this type."""

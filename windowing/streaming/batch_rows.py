@@ -168,7 +168,10 @@ def read_batch(
         watermark=progress.watermark if assessed is None else assessed.watermark,
         position=_position(plan, sequences, progress.position),
     )
-    return BatchRows(sequences, _signals(plan, progress, marks, assessed), after)
+    if assessed is None:
+        return BatchRows(sequences, window_marks(in_order(marks)), after)
+    earlier = [] if progress.advances is None else [progress.advances]
+    return BatchRows(sequences, watermark_signals(merged_watermarks(plan, [*earlier, assessed.watermarks])), after)
 
 
 def project_batch(
@@ -239,13 +242,6 @@ def _without_marks(failures: Failures | None, only: Mask | None) -> Failures | N
         return failures
     picks = np.flatnonzero(~only[failures.row])
     return Failures(failures.row[picks], failures.detail.take(pa.array(picks))) if len(picks) else None
-
-
-def _signals(plan: Plan, progress: Progress, marks: Marks, assessed: LatenessResult | None) -> Signals:
-    if assessed is None:
-        return window_marks(in_order(marks))
-    earlier = [] if progress.advances is None else [progress.advances]
-    return watermark_signals(merged_watermarks(plan, [*earlier, assessed.watermarks]))
 
 
 def _valid_rows(

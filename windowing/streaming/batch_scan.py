@@ -23,7 +23,7 @@ from ..scan.lag_rows import keep_lookback, with_lag_columns
 from ..scan.row_validation import last_closed, relevant_advances
 from ..scan.scan import RunExtent, finish_operators, mark_only_rows, restore_rows, scan
 from ..state.window_state import WindowState, merge
-from .batch_rows import BatchRows, GivenSignals, Progress, read_batch
+from .batch_rows import GivenSignals, Progress, read_batch
 from .row_rejects import Rejected, RowRejects, check_rejected, with_rejected
 
 # The order of rows that have no arrival: where they tie, the values of other columns decide.
@@ -184,12 +184,6 @@ class BatchScan:
             return np.arange(table.num_rows)
         return np.arange(self.progress.rows, self.progress.rows + table.num_rows)
 
-    def _numbered(self, new: Sequences) -> Sequences:
-        if self.ties is None or self.ties.arrival is not None:
-            return new
-        new, self.numbers = self.numbers.number(new)
-        return new
-
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
         before = self.progress
@@ -200,9 +194,13 @@ class BatchScan:
         sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
         ordered = with_lag_columns(plan, sequences, state)
         rejects.add_scanned(sequences, ordered.rejects)
-        new, signals = self._numbered(ordered.sequences), batch.signals
+        new, signals = ordered.sequences, batch.signals
+        if self.ties is not None and self.ties.arrival is None:
+            new, self.numbers = self.numbers.number(new)
         sequences, restored, idle = restore_rows(plan, state, new, signals, before.advances, before.clock)
-        extent = self._extent(plan, batch, sequences, before, clock)
+        clock = latest_clock([batch.progress.clock, clock])
+        closed = last_closed(plan, sequences, signals, batch.progress.watermark)
+        extent = RunExtent(clock, before.clock, closed, at_end == "hold" or self.is_continued)
         scanned = scan(plan, sequences, signals, extent, restored)
         rejects.add_scanned(sequences, scanned.rejects)
         finishing, idle = finish_operators(plan, idle, scanned.hidden)
@@ -216,10 +214,3 @@ class BatchScan:
             advances = relevant_advances(signals.watermarks, extent.last_closed)
         position = None if self.is_sorted else batch.progress.position
         self.progress = replace(batch.progress, clock=extent.clock, position=position, advances=advances)
-
-    def _extent(
-        self, plan: Plan, batch: BatchRows, sequences: Sequences, before: Progress, clock: ClockValue | None
-    ) -> RunExtent:
-        clock = latest_clock([batch.progress.clock, clock])
-        closed = last_closed(plan, sequences, batch.signals, batch.progress.watermark)
-        return RunExtent(clock, before.clock, closed, plan.options.at_end == "hold" or self.is_continued)

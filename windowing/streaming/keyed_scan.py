@@ -94,7 +94,9 @@ class RestoringScan:
         yield from windows.end(rows)
         self._note(windows, rows)
         if windows.state is not None and windows.state.sequences.keys is not None:
-            self.left.tables.append(key_rows(self.left.form.schema, windows.state, self._next_rows(windows)))
+            has_arrival = windows.ties is not None and windows.ties.arrival is not None
+            next_rows = None if has_arrival else pa.array(windows.numbers.of(windows.state.sequences.keys))
+            self.left.tables.append(key_rows(self.left.form.schema, windows.state, next_rows))
 
     def _new_rows(self, table: pa.Table) -> pa.Table:
         if PART_OF not in table.schema.names:
@@ -117,12 +119,6 @@ class RestoringScan:
     def _note(self, windows: BatchScan, rows: pa.Table) -> None:
         self.left.note(windows.progress, rows.num_rows)
         windows.progress = replace(windows.progress, position=self.first.progress.position)
-
-    def _next_rows(self, windows: BatchScan) -> pa.Array | None:
-        if windows.ties is not None and windows.ties.arrival is not None:
-            return None
-        assert windows.state is not None
-        return pa.array(windows.numbers.of(windows.state.sequences.keys))
 
 
 def state_rows(form: StateForm, key: tuple[str, ...], table: pa.Table) -> pa.Table:
