@@ -350,11 +350,13 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
         also = ", ".join(map(str, answer.also[:5]))
         messages.note(f"that time is in several windows: besides {answer.window} in {also}; --window says which")
     width = terminal_width()
-    if isinstance(answer, Explanation):
-        fields, lines = explanation_json(answer), explanation_lines(answer, width)
+    if not request.as_json:
+        lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer, width)
+    elif isinstance(answer, Explanation):
+        lines = iter([json_text(explanation_json(answer), 2)])
     else:
-        fields, lines = {**asdict(answer), "result": redacted(answer.result)}, missing_lines(answer, width)
-    print_lines([json_text(fields, 2)] if request.as_json else lines)
+        lines = iter([json_text({**asdict(answer), "result": redacted(answer.result)}, 2)])
+    print_lines(lines)
 
 
 def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
