@@ -1,4 +1,4 @@
-"""Rows that stand in order are scanned as they stand, once or twice read; where they do not, nothing of it stays."""
+"""Rows that stand in order are scanned as they stand on one machine; where they do not, nothing of it stays."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.in_memory_engine import MemorySource
 from support.spark_results import check_same_rows
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import Outcome, run_window
+from wincli.windowing.engine.strategy import Exchange, Presorted
 from wincli.windowing.engine.task import NONE, Sizes, TaskContext
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
@@ -54,20 +55,22 @@ def _parts(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file() and "_rejected" not in path.parts)
 
 
-def test_one_pass_and_two_write_the_same_parts(
+def test_rows_in_order_are_scanned_where_they_are_or_exchanged_to_the_same_rows(
     run: Run, log: pa.Table, session: SparkExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, once = run(log, "whole", WHOLE), run(log, "once", CUT)
-    monkeypatch.setattr(session, "shared_folders", lambda: nullcontext(()))
-    twice = run(log, "twice", CUT)
-    assert once.slices == once.chunks == twice.slices > 4
-    assert once.parts == twice.parts
-    assert whole.counts == once.counts == twice.counts
-    assert whole.windows == once.windows == twice.windows > 1
+    monkeypatch.setattr(session, "shared_folders", lambda: nullcontext(()))  # as on a cluster
+    moved = run(log, "moved", CUT)
+    assert isinstance(once.strategy, Presorted)
+    assert isinstance(moved.strategy, Exchange)
+    assert once.slices == once.chunks > 4
+    assert moved.slices > 4
+    assert whole.counts == once.counts == moved.counts
+    assert whole.windows == once.windows == moved.windows > 1
     assert whole.counts.rejected == {"null_order": 1}
-    assert _parts(tmp_path / "once") == _parts(tmp_path / "twice") == [part.name for part in once.parts]
-    check_same_rows(session, tmp_path / "once", tmp_path / "whole")
-    check_same_rows(session, tmp_path / "twice", tmp_path / "whole")
+    for name, outcome in (("once", once), ("moved", moved)):
+        assert _parts(tmp_path / name) == sorted(part.name for part in outcome.parts)
+        check_same_rows(session, tmp_path / name, tmp_path / "whole")
 
 
 @pytest.mark.parametrize("late", [ROWS - 2, ROWS - 100, 2100], ids=["at the end", "in the last chunk", "in the middle"])
