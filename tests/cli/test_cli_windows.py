@@ -214,7 +214,13 @@ top.merge = merge_tops
 CUT_SMALL = ("--split-size", "2KiB", "--slice-size", "2KiB", "--master", MASTER)
 
 
-@pytest.mark.parametrize(("key", "of_key"), [((), ""), (("-k", "k"), " of key k='a'")], ids=["presorted", "keyed"])
+@pytest.mark.parametrize(
+    ("key", "of_key"),
+    [
+        pytest.param((), "", id="presorted", marks=pytest.mark.nightly),
+        pytest.param(("-k", "k"), " of key k='a'", id="keyed"),
+    ],
+)
 def test_parts_of_a_window_are_merged_by_the_users_function(tmp_path: Path, key: tuple[str, ...], of_key: str) -> None:
     """One window of 3,000 rows behind one of a single row, whole and in many segments; then a merge that fails."""
     steps = [(i * 7919) % 1009 for i in range(3001)]

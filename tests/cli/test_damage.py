@@ -26,7 +26,7 @@ def without_error(folder: Path) -> dict[str, bytes | None]:
     return {path: content for path, content in tree(folder).items() if not path.endswith(".last-error.json")}
 
 
-@pytest.mark.parametrize("stage", ["visits", "moves"])
+@pytest.mark.parametrize("stage", ["visits", pytest.param("moves", marks=pytest.mark.nightly)])
 def test_days_end_at_a_damaged_state_or_output_and_go_on_from_a_mended_one(
     run: Run, tmp_path: Path, stage: str
 ) -> None:

@@ -38,7 +38,9 @@ def test_runs_that_start_at_once_on_one_state_do_no_harm(course: Course) -> None
     assert race_on_state(course, 4) == []
 
 
-@pytest.mark.parametrize(("victim", "phase"), [("java", "stage 1"), (None, "commit")])
+@pytest.mark.parametrize(
+    ("victim", "phase"), [("java", "stage 1"), pytest.param(None, "commit", marks=pytest.mark.nightly)]
+)
 def test_suspended_run_continues(course: Course, victim: Victim | None, phase: str) -> None:
     assert stop_and_continue(course, victim, Moment(1, [*PHASES].index(phase)), 1.5, random.Random(1)) == []
 

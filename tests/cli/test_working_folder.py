@@ -62,8 +62,15 @@ def was_run(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder.parent / "run").iterdir())
 
 
-@pytest.mark.parametrize("master", [LOCAL, CLUSTER])
-@pytest.mark.parametrize("asked", [PLAIN, OWN], ids=["plain", "own"])
+@pytest.mark.parametrize(
+    ("asked", "master"),
+    [
+        pytest.param(PLAIN, LOCAL, id="plain"),
+        pytest.param(OWN, LOCAL, id="own"),
+        pytest.param(PLAIN, CLUSTER, id="plain, on a cluster", marks=pytest.mark.nightly),
+        pytest.param(OWN, CLUSTER, id="own, on a cluster"),
+    ],
+)
 def test_no_file_of_the_working_folder_is_run_but_the_module_that_is_named(
     folder: Path, master: str, asked: tuple[str, ...]
 ) -> None:

@@ -73,7 +73,14 @@ def test_rows_in_order_are_scanned_where_they_are_or_exchanged_to_the_same_rows(
         check_same_rows(session, tmp_path / name, tmp_path / "whole")
 
 
-@pytest.mark.parametrize("late", [ROWS - 2, ROWS - 100, 2100], ids=["at the end", "in the last chunk", "in the middle"])
+@pytest.mark.parametrize(
+    "late",
+    [
+        pytest.param(ROWS - 2, id="at the end"),
+        pytest.param(ROWS - 100, id="in the last chunk", marks=pytest.mark.nightly),
+        pytest.param(2100, id="in the middle"),
+    ],
+)
 def test_one_row_out_of_order_undoes_the_one_pass(
     run: Run, log: pa.Table, session: SparkExecutor, tmp_path: Path, late: int
 ) -> None:

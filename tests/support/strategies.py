@@ -2,7 +2,7 @@
 
 `streams` draws an Arrow table with a row number ``id``, an attribute ``a``, a flag ``flag``, up to three key columns
 ``k0..``, and up to two order columns ``t0..``. Profiles: the default, whose examples are the same in every run, so that
-a failure is the change's own; ``full``, with four times as many, for the night (scripts/nightly); and ``deep`` with
+a failure is the change's own; ``full``, with five times as many, for the night (scripts/nightly); and ``deep`` with
 thousands of random ones: ``HYPOTHESIS_PROFILE=deep`` in the environment, or ``--hypothesis-profile=deep``.
 """
 
@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from references.tumbling import seconds_per_unit
 
 settings.register_profile(
-    "default", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "default", max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("full", settings.get_profile("default"), max_examples=100)
 settings.register_profile("deep", settings.get_profile("default"), max_examples=5_000, derandomize=False)
