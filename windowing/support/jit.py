@@ -45,7 +45,8 @@ def kernel(function: Function) -> Function:
 def frugal_kernel(function: Function) -> Function:
     """Compile a kernel that allocates nothing: of many arrays that it holds, it counts no references.
 
-    To count them are atomic additions where a row ends a window, which took as long as all else of the loop.
+    To count them are atomic additions where a row ends a window, which took as long as all else of the loop. Kernels
+    that it calls must not allocate either: those that are not compiled yet are compiled as it is.
     """
     function.__qualname__ = f"{function.__qualname__}-{_digest(cast(FunctionType, function))}"
     return njit(cache=True, error_model="numpy", _nrt=False)(function)

@@ -132,7 +132,8 @@ def walk(
     size = int(bounds[-1]) + 1  # at most one window a row, and the one that was open before the first
     key, number, lo, hi, cause = (np.empty(size, np.int64) for _ in range(5))
     closed_by = np.empty(size, np.int8)
-    made, skipped = _walk(
+    loop = _walk_alone if earlier is None else _walk_looking_back
+    made, skipped = loop(
         bounds, begin, flags, deltas, counts, reaches, window, earlier, key, number, lo, hi, cause, closed_by
     )
     found = Windows(key[:made], number[:made], lo[:made], hi[:made], cause[:made], closed_by[:made], skipped)
@@ -142,7 +143,6 @@ def walk(
     return Windows(*(array.copy() for array in found[:-1]), skipped)  # type: ignore[arg-type, call-arg]
 
 
-@frugal_kernel
 def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
     bounds: Ints, begin: Ints, flags: Flags, deltas: Deltas, counts: Counts, reaches: Reaches | None, window: Window,
     earlier: Earlier | None, key: Ints, number: Ints, lo: Ints, hi: Ints, cause: Ints, closed_by: npt.NDArray[np.int8],
@@ -336,3 +336,8 @@ def no_window(deltas: Deltas, counts: Counts, sums: Sums) -> Window:
         np.zeros(len(counts.rule), np.int64),
         sums,
     )
+
+
+# The loop, compiled in two ways. What looks at the window before allocates, for exact sums, so that one counts
+# references to its arrays.
+_walk_alone, _walk_looking_back = frugal_kernel(_walk), kernel(_walk)
