@@ -267,9 +267,14 @@ class Gathered:
         """Return the rules that end a window that is full."""
         return Counts(_ints(rule for rule, _ in self.counts), _stacked([most for _, most in self.counts], np.int64, 1))
 
-    def reach_rules(self) -> Reaches:
-        """Return the rules that fire where an aggregate is large enough."""
+    def reach_rules(self) -> Reaches | None:
+        """Return the rules that fire where an aggregate is large enough.
+
+        None where there are none: loops are compiled without them then.
+        """
         each = self.sums
+        if not each:
+            return None
         ticks = [reach.values for reach in each if not reach.floating]
         floats = [reach.values for reach in each if reach.floating]
         row, seen = [], [0, 0]

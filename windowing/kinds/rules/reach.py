@@ -70,9 +70,10 @@ class Sums(NamedTuple):
     scratch: npt.NDArray[np.int64]
 
 
-def no_sums(rules: int, sums_floats: bool) -> Sums:
-    """Return what some rules have seen before any row."""
-    width = LIMBS if sums_floats else 0
+def no_sums(reaches: Reaches | None) -> Sums:
+    """Return what rules have seen before any row."""
+    rules = 0 if reaches is None else len(reaches.rule)
+    width = LIMBS if reaches is not None and (reaches.floating & (reaches.function == SUM)).any() else 0
     words, floats = np.zeros((rules, WORDS), np.int64), np.zeros((rules, WORDS))
     return Sums(words, floats, np.zeros((rules, width), np.int64), np.zeros(width, np.int64))
 

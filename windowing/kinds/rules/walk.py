@@ -17,7 +17,7 @@ from ...rows.panes import AT_END
 from ...rows.sequence import rises
 from ...support.jit import frugal_kernel, inline, kernel
 from .previous import TICKS, Earlier, leave_out, look_at_window_before, take_amounts
-from .reach import Reaches, Sums, begin_sums, is_reached, resume_sums, see, settle_sums
+from .reach import Reaches, Sums, begin_sums, is_reached, no_sums, resume_sums, see, settle_sums
 
 Rules = npt.NDArray[np.int16]
 """Places of rules in their spec; -1: none."""
@@ -324,7 +324,7 @@ def float_rises(bits: int, new: float, old: float, amount: float) -> bool:
     return narrow if bits == 32 else rises(new, old, amount)
 
 
-def no_window(deltas: Deltas, counts: Counts, sums: Sums) -> Window:
+def no_window(deltas: Deltas, counts: Counts, reaches: Reaches | None) -> Window:
     """Return the window of a key that has none."""
     integers, floats = len(deltas.integers), len(deltas.floats)
     return Window(
@@ -334,7 +334,7 @@ def no_window(deltas: Deltas, counts: Counts, sums: Sums) -> Window:
         np.zeros(integers, np.uint64),
         np.zeros(floats),
         np.zeros(len(counts.rule), np.int64),
-        sums,
+        no_sums(reaches),
     )
 
 

@@ -32,7 +32,6 @@ from ..rules.events import (
 )
 from ..rules.gather import Gathered
 from ..rules.previous import FINE, Earlier
-from ..rules.reach import SUM, Reaches, no_sums
 from ..rules.walk import Window, Windows, no_window, walk
 from ..segment_summary import Passage
 from .clock_policies import ClockPolicy
@@ -101,22 +100,11 @@ def _walked(
     earlier: Earlier | None = None,
 ) -> tuple[Windows, Window]:
     """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
-    deltas, counts = rules.delta_rules(), rules.count_rules()
+    deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
     if window is None:
-        window = _no_window(rules)
+        window = no_window(deltas, counts, reaches)
     flags, begin = rules.flags(events.rule, events.cause, _reasons(policies)), np.ascontiguousarray(begin)
-    return walk(sequences.bounds, begin, flags, deltas, counts, _asked(rules), window, earlier), window
-
-
-def _asked(rules: Gathered) -> Reaches | None:
-    """Return the rules that add up; None where there are none: loops are compiled without them then."""
-    return rules.reach_rules() if rules.sums else None
-
-
-def _no_window(rules: Gathered) -> Window:
-    reaches = rules.reach_rules()
-    sums_floats = bool((reaches.floating & (reaches.function == SUM)).any())
-    return no_window(rules.delta_rules(), rules.count_rules(), no_sums(len(reaches.rule), sums_floats))
+    return walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier), window
 
 
 def _reasons(policies: Policies) -> npt.NDArray[np.int8]:
@@ -141,16 +129,16 @@ def tumbling_evictions(
     """Return all partition evictions; ``sequences`` hold all rows of all keys."""
     order = total_order(sequences, context.restored)
     rules = _gathered(policies, sequences)
-    window = _no_window(rules)
+    deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
     flags = rules.flags(NO_EVENTS.rule, NO_EVENTS.cause, _reasons(policies))
-    said = RowRules(flags, rules.delta_rules(), rules.count_rules(), window)
+    said = RowRules(flags, deltas, counts, no_window(deltas, counts, reaches))
     events = None
     if any(isinstance(policy, ClockPolicy) or policy.needs.marks for policy in policies):
         rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
         as_one = replace(sequences, keys=None, bounds=np.array([0, len(order.row)]), rows=rows, rank=None,
                          pos=sequences.pos[order.row])  # fmt: skip
         events = _events(policies, as_one, marks, context)
-    return evictions_by_rules(eviction, order, sequences, marks, said, _asked(rules), events)
+    return evictions_by_rules(eviction, order, sequences, marks, said, reaches, events)
 
 
 # Segments (docs/decisions/008): what one does to the window that is open where it begins.
