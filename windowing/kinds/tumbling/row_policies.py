@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -404,18 +405,39 @@ class ReachesPolicy(TumblingPolicy):
 _MOST_ROWS = np.uint64(2**63 - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangingPolicy(TumblingPolicy):
-    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)``.
+class _AmountPolicy(TumblingPolicy):
+    """A policy whose amount is an expression; a ``count`` compares no attribute with it."""
 
-    ``value``: as in the spec.
-    """
+    __slots__ = ()
 
     value: Changing
 
     @property
     def why(self) -> str:  # type: ignore[override]
         return self.value.word
+
+    @property
+    def _measured(self) -> tuple[str, ...]:
+        return () if self.value.attribute is None else (self.value.attribute,)
+
+    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
+        if name == self.value.attribute:
+            check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
+        self._check_amount(name, dtype)
+
+    @abstractmethod
+    def _check_amount(self, name: str, dtype: pa.DataType) -> None:
+        """Raise `ConfigError` where an amount cannot have the type of an attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingPolicy(_AmountPolicy):
+    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)``.
+
+    ``value``: as in the spec.
+    """
+
+    value: Changing
 
     @property
     def neighbours_decide(self) -> bool:  # type: ignore[override]
@@ -427,12 +449,7 @@ class ChangingPolicy(TumblingPolicy):
         names = tuple(dict.fromkeys([*self._measured, *amounts]))
         return Needs(names, names, self._measured, amounts)
 
-    @property
-    def _measured(self) -> tuple[str, ...]:
-        return () if self.value.attribute is None else (self.value.attribute,)
-
-    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        _check_compared(self.value, name, dtype, explain)
+    def _check_amount(self, name: str, dtype: pa.DataType) -> None:
         if name == operand_column(self.value.amount) and not is_amount(dtype):
             raise ConfigError(f"{self.value} needs a number as amount, and {self.value.amount} is {dtype}", "cast it")
 
@@ -461,17 +478,13 @@ class ChangingPolicy(TumblingPolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class PreviousPolicy(TumblingPolicy):
+class PreviousPolicy(_AmountPolicy):
     """``delta(a, E)``, ``gap(a, E)`` or ``count(E)`` whose amount asks for the window before, with ``previous``.
 
     ``value``: as in the spec.
     """
 
     value: Changing
-
-    @property
-    def why(self) -> str:  # type: ignore[override]
-        return self.value.word
 
     @property
     def leaves_holes(self) -> bool:
@@ -486,13 +499,12 @@ class PreviousPolicy(TumblingPolicy):
     @property
     def needs(self) -> Needs:
         """What is compared, and operands; no single row says whether an amount is negative."""
-        measured = () if self.value.attribute is None else (self.value.attribute,)
+        measured = self._measured
         values = [operand_column(step.operand) for step in self._steps if isinstance(step, Value)]
         names = dict.fromkeys([*measured, *map(operand_column, self.value.operands)])
         return Needs(tuple(names), tuple(dict.fromkeys([*measured, *values])), measured, window_before=True)
 
-    def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        _check_compared(self.value, name, dtype, explain)
+    def _check_amount(self, name: str, dtype: pa.DataType) -> None:
         # what is counted need not be a number
         is_counted = [isinstance(step, Previous) and step.function == "count" for step in self._steps]
         numbers = operands_of(tuple(step for step, out in zip(self._steps, is_counted, strict=True) if not out))
@@ -513,11 +525,6 @@ class PreviousPolicy(TumblingPolicy):
 def changing_policy(value: Changing) -> TumblingPolicy:
     """Return the policy of an amount that rows say, or rows and the window before."""
     return PreviousPolicy(value) if value.looks_at_window_before else ChangingPolicy(value)
-
-
-def _check_compared(value: Changing, name: str, dtype: pa.DataType, explain: Explain) -> None:
-    if name == value.attribute:
-        check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
 
 
 ROW_POLICIES: Final[Mapping[type, Callable[[Any], TumblingPolicy]]] = {
