@@ -58,13 +58,8 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     Raises `ConfigError` where there is no such state, unit or stage, or it is no longer kept, `DamagedError` where its
     files are not what was written.
     """
-    view = view_of(folder)
-    record = record_of(view.records, unit, folder)
-    found = stage_of(record, stage, folder)
-    if not view.storage.has_data(record) and found.parts:
-        raise ConfigError(f"{folder} no longer keeps the windows of {record.label}", "take a newer unit")
+    record, found, files = kept_stage(folder, unit, stage, "take a newer unit")
     # The table of a stage. ``next_pos``: the arrival position of the next row.
-    files = view.storage.files(record, found.name)
     job = {"format": FORMAT, **found.identity}
     key, order = list(job["key"]), list(job["order"])
     keys, rows = (_read(files, kind) for kind in ("keys", "rows"))
@@ -83,6 +78,22 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
         return state_table(schema, registers, None, None)
     values = [name for name in rows.column_names if name not in key and name not in (POS, RANK, SHOWN, LAST)]
     return state_table(schema, registers, window_state(keys, rows, key, order, values), None)
+
+
+def kept_stage(
+    folder: str, unit: str | None, stage: str | None, do: str
+) -> tuple[UnitRecord, StageRecord, ParquetStateFiles]:
+    """Return the records of a unit and of a stage of a state, and the files with the windows of that stage.
+
+    ``unit``, ``stage``: None as in `record_of` and `stage_of`. ``do``: the advice where the state no longer keeps them,
+    which is a `ConfigError`, as is a state, unit or stage that is not there.
+    """
+    view = view_of(folder)
+    record = record_of(view.records, unit, folder)
+    found = stage_of(record, stage, folder)
+    if not view.storage.has_data(record) and found.parts:
+        raise ConfigError(f"{folder} no longer keeps the windows of {record.label}", do)
+    return record, found, view.storage.files(record, found.name)
 
 
 def record_of(records: Sequence[UnitRecord], unit: str | None, folder: str) -> UnitRecord:

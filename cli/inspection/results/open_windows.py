@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from ....windowing.errors import ConfigError
 from ....windowing.expressions.syntax import Expression
 from ....windowing.rows.projection import RowExpressions, make_projection
 from ....windowing.state.state_tables import POS, WINDOWS
 from ....writers.state.stage_files import ParquetStateFiles
-from ....writers.state.state import read_state
-from ....writers.state.tables import record_of, stage_of
+from ....writers.state.tables import kept_stage
 from .result import kept_rows
 
 WINDOW = "window"
@@ -51,12 +49,7 @@ def open_windows(path: str, unit: str | None, stage: str | None) -> OpenWindowRo
 
     Raises `ConfigError` where there is no such state, unit or stage, or the state no longer keeps them.
     """
-    view = read_state(path)
-    record = record_of(view.records, unit, path)
-    found = stage_of(record, stage, path)
-    if not view.storage.has_data(record) and found.parts:
-        raise ConfigError(f"{path} no longer keeps the windows of {record.label}", "name a newer unit")
-    files = view.storage.files(record, found.name)
+    _, found, files = kept_stage(path, unit, stage, "name a newer unit")
     key, order = tuple(found.identity["key"]), next(iter(found.identity["order"]), None)
     pairs = list(zip(files.parts("keys"), files.parts("rows"), strict=True))
     if not pairs:
