@@ -30,12 +30,14 @@ class Kind:
     ``fits``: predicate over the plain type of a column or the value of a literal.
     ``literal``: whether the parameter takes a literal; otherwise it takes a column.
     ``widest``: the type that a column without any value has here, as the widest of those that fit; None: it has none.
+    ``is_optional``: whether the parameter may be left out; those after it may be, too.
     """
 
     words: str
     fits: Callable[[Any], bool]
     literal: bool = False
     widest: pa.DataType | None = None
+    is_optional: bool = False
 
     def type_of(self, dtype: pa.DataType) -> pa.DataType:
         """Return the type in which an aggregate takes a column, from its plain type.
@@ -71,7 +73,7 @@ class Aggregate:
     @property
     def required(self) -> int:
         """How many of the parameters are mandatory."""
-        return 0 if self.name == "count" else len(self.parameters)
+        return sum(not kind.is_optional for kind in self.parameters.values())
 
     @property
     def signature(self) -> str:
@@ -92,6 +94,7 @@ def _is_text(dtype: pa.DataType) -> bool:
 
 
 _ANY = Kind("a column", lambda _: True)
+_ANY_OR_NONE = replace(_ANY, is_optional=True)
 _NUMBER = Kind("a number", is_number, widest=pa.float64())
 _COUNTABLE = Kind("a number", lambda t: is_number(t) or pa.types.is_boolean(t), widest=pa.float64())
 _SUMMABLE = Kind("a number", lambda t: _COUNTABLE.fits(t) or pa.types.is_duration(t), widest=pa.float64())
@@ -153,7 +156,7 @@ def _twice(compute: Callable[[Inputs], pa.Array], in_order: bool = False) -> Two
 
 _SMALLEST, _LARGEST = selection.extremes(False), selection.extremes(True)
 _ROWS = (
-    Aggregate("count", {"x": _ANY}, _int64, "rows; with a column, its values that are not null",
+    Aggregate("count", {"x": _ANY_OR_NONE}, _int64, "rows; with a column, its values that are not null",
               selection.counts, arithmetic.COUNT_PHASES),
     Aggregate("count_distinct", {"x": _SORTABLE}, _int64, "different values",
               selection.distinct_counts),
