@@ -107,8 +107,9 @@ def takes(arguments: type) -> Callable[[F], F]:
 
 def refuse_others(function: Callable[..., Any], options: Mapping[str, object]) -> None:
     """Raise `TypeError`, as Python does, for an argument that is not in the signature of a function."""
+    known = inspect.signature(function).parameters
     for name in options:
-        if name not in inspect.signature(function).parameters:
+        if name not in known:
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
 
 

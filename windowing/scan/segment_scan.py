@@ -29,9 +29,8 @@ def can_be_cut(plan: Plan) -> bool:
         return False
     if options.operator is not None or compares_with_previous_pane(plan) or options.empty == "mark":
         return False
-    if (
-        options.group_by and plan.kind.needs.overlaps
-    ):  # float aggregates of groups in overlapping panes may depend on cuts
+    # Float aggregates of groups in overlapping panes may depend on cuts.
+    if options.group_by and plan.kind.needs.overlaps:
         return False
     return plan.kind.can_cut(bool(plan.key), plan.context)
 
