@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..columns.arrays import Ints, Mask
 from ..kinds.context import Signals, WindowContext
-from ..kinds.key_lifetimes import Lifetimes, lifetimes
+from ..kinds.key_lifetimes import lifetimes
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.membership import memberships_of
@@ -65,7 +65,11 @@ def make_scene(
     steps = plan.kind.row_steps(sequences, signals, panes, memberships_of(panes.membership), context)
     parts = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
     table = make_timetable(plan, sequences, marks, panes, steps, context, parts, head)
-    at = _no_stamps(plan) if parts is None else _evicted_at(plan, sequences, marks, parts, signals, context)
+    at = _no_stamps(plan)
+    if parts is not None:
+        by_tick, behind = parts.evictions.by_tick, len(sequences) + len(signals.marks)
+        cause = np.where(by_tick, BY_TICK, behind + np.arange(len(by_tick)))
+        at = stream_columns(plan, stream_values(plan, sequences, marks), cause, steps.evicted_at)
     return Scene(plan, sequences, emitted, at, panes, table)
 
 
@@ -76,16 +80,6 @@ def no_events(plan: Plan, sequences: Sequences) -> Described:
 
 def _no_stamps(plan: Plan) -> list[pa.Array]:
     return [pa.nulls(0)] * len(plan.stream_names)
-
-
-def _evicted_at(
-    plan: Plan, sequences: Sequences, marks: Marks, parts: Lifetimes, signals: Signals, context: WindowContext
-) -> list[pa.Array]:
-    """Return the stream columns of evictions: those of the rows or marks that cause them, or of ticks."""
-    by_tick = parts.evictions.by_tick
-    behind: Ints = len(sequences) + len(signals.marks) + np.arange(len(by_tick))
-    instants = plan.kind.eviction_instants(sequences, signals.marks, parts, context) if by_tick.any() else None
-    return stream_columns(plan, stream_values(plan, sequences, marks), np.where(by_tick, BY_TICK, behind), instants)
 
 
 def scene_anew(

@@ -6,15 +6,16 @@ the order of their phases, so a row is in a window where ``enter < time <= leave
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.arrays import Ints, Mask
+from ..columns.arrays import Ints
 from ..kinds.context import RowSteps, WindowContext
-from ..kinds.contract import Step, WindowKind
 from ..kinds.key_lifetimes import Lifetimes
+from ..kinds.needs import Needs, Step
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.membership import Memberships, memberships_of
@@ -25,7 +26,7 @@ PANE, EVICTION, ROW = range(3)  # events, in the order in which they come at one
 EVICT, INSERT, FILL, TRIGGER, PARTITION = range(5)  # methods
 PHASES = 8
 _BEFORE, _EVICTS, _COMES_IN, _INSERTS, _IS_IN, _SHOWS, _AFTER = range(7)
-_FILLS: tuple[tuple[Step, int], ...] = (("evicts", _EVICTS), ("comes in", _COMES_IN), ("is in", _IS_IN))
+_FULL_WHEN: Mapping[Step, int] = {"evicts": _EVICTS, "comes in": _COMES_IN, "is in": _IS_IN}
 NEVER = np.iinfo(np.int64).max
 _AT_END = -2  # stamp of what only the end of the data causes; positions are -1 and more
 _EVICTED = reason("evicted")
@@ -164,7 +165,7 @@ def make_timetable(
     evicts = gone_at[np.flatnonzero(np.diff(gone_at, prepend=-1))]
     evicts = evicts[evicts % PHASES != _SHOWS]
     evictions = np.flatnonzero(events.what == EVICTION)
-    fills, filled = _fills(plan.kind, events, first, enter, gone_at)
+    fills, filled = _fills(plan.kind.needs, events, first, enter, gone_at)
     rows = np.flatnonzero(inserts)
     parts_of_all = [
         (EVICT, evicts, np.full(len(evicts), -1)),
@@ -295,9 +296,9 @@ def _unseen(lives: Memberships, shown_at: Ints, enter: Ints) -> tuple[Ints, Ints
     return rows, unseen[rows]
 
 
-def _fills(kind: WindowKind, events: Events, first: Ints, enter: Ints, gone_at: Ints) -> tuple[Ints, Ints]:
+def _fills(needs: Needs, events: Events, first: Ints, enter: Ints, gone_at: Ints) -> tuple[Ints, Ints]:
     nothing = np.empty(0, np.int64)
-    if type(kind).fills is WindowKind.fills:
+    if needs.full_when is None:
         return nothing, nothing
     own = np.flatnonzero(events.what == ROW)
     entered = np.sort(enter[enter < NEVER])
@@ -306,17 +307,15 @@ def _fills(kind: WindowKind, events: Events, first: Ints, enter: Ints, gone_at: 
         return np.searchsorted(entered, times) - np.searchsorted(gone_at, times)
 
     at_first = held(PHASES * first - 1)[events.key[own]]
-    times, lives = [], []
     life = (np.cumsum(events.what == EVICTION) + events.key)[own]
-    for step, phase in _FILLS:
-        at = PHASES * own + phase
-        full: Mask = np.broadcast_to(kind.fills(step, held(at) - at_first), len(own))
-        if step == "evicts":
-            before = PHASES * own + _BEFORE  # it evicts only where a row has left right before it
-            full = full & (np.append(gone_at, -1)[np.searchsorted(gone_at, before)] == before)
-        times.append(at[full])
-        lives.append(life[full])
-    time, life = np.concatenate(times), np.concatenate(lives)
+    time = PHASES * own + _FULL_WHEN[needs.full_when]
+    if needs.full_when == "is in":
+        full = held(time) - at_first == needs.counted_rows[1]
+        time, life = time[full], life[full]
+    elif needs.full_when == "evicts":
+        before = PHASES * own + _BEFORE  # it evicts only where a row has left right before it
+        full = np.append(gone_at, -1)[np.searchsorted(gone_at, before)] == before
+        time, life = time[full], life[full]
     order = np.argsort(time, kind="stable")
     time = time[order][np.unique(life[order], return_index=True)[1]]
     return time, events.number[time // PHASES]

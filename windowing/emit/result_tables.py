@@ -147,7 +147,12 @@ def may_multiply(plan: Plan) -> bool:
 
 def rows_out(plan: Plan, rows: int) -> int | None:
     """Return how many rows the result has for ``rows`` valid rows; None where that depends on their values."""
-    return plan.kind.rows_out(rows, plan.context) if may_multiply(plan) and not plan.key else None
+    panes, options = plan.kind.needs.by_count, plan.options
+    if panes is None or plan.key or not may_multiply(plan):
+        return None
+    if options.partial:
+        panes = replace(panes, least=0)
+    return panes.rows_out(rows, options.at_end == "flush")
 
 
 def check_rows(plan: Plan, rows: int) -> None:

@@ -23,9 +23,9 @@ from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext
-from .contract import OverlappingKind, rows_shown
+from .contract import OverlappingKind
 from .key_lifetimes import Lifetimes
-from .needs import Causes, Explain, Needs, Option
+from .needs import Causes, Explain, Needs, Option, PanesByCount, PaneTimes
 
 # Loops of batched windows: when each row enters and leaves, and which moments change what is visible (section 6).
 #
@@ -385,26 +385,11 @@ class BatchedKind(OverlappingKind):
         if not is_sortable(dtype):
             raise ConfigError(f"column {name!r} is {dtype}, whose values cannot be compared", "name another column")
 
-    def rows_out(self, rows: int, context: WindowContext) -> int | None:
-        spec = self.spec
-        if spec.within is not None or spec.partition_by or spec.unique is not None:
-            return None
-        if spec.retain_all:
-            return rows * (rows + 1) // 2
-        assert spec.retain is not None
-        return rows_shown(rows, spec.retain, int(spec.every or 1), 0, not (context.hold or context.drop))
-
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        return None if self.spec.within is None else batched_grid(self.spec, clock, origin).type
-
-    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        return self.bounds_type(clock, origin)
-
-    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         if self.spec.within is None:
-            return column
-        grid = batched_grid(self.spec, column.type, origin)
-        return grid.to_arrow(grid.instants(clock_values(column, name)))
+            return PaneTimes()
+        grid = batched_grid(self.spec, clock, origin)
+        return PaneTimes(grid.type, grid.type, grid)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         return batched_panes(self.spec, sequences, context), signals.marks
@@ -457,6 +442,9 @@ def batched_kind(spec: Batched) -> BatchedKind:
     causes: Causes = "rows"
     if spec.within is not None:
         causes = "both" if spec.every is None else "ticks"
+    by_count = None
+    if spec.within is None and not spec.partition_by and spec.unique is None:
+        by_count = PanesByCount(2**62 if spec.retain is None else spec.retain, int(spec.every or 1))
     # about how many panes a row causes: one when it enters, and with time one when it leaves
     rows_out = Fraction(2) if spec.within is not None else Fraction(1) if spec.every is None else Fraction(0)
     needs = Needs(
@@ -468,6 +456,7 @@ def batched_kind(spec: Batched) -> BatchedKind:
         options=frozenset(option for option, is_given in given.items() if is_given),
         changes_of_groups=True,
         sum_of_nothing=0,
+        by_count=by_count,
         rows_out_per_row=rows_out,
     )
     return BatchedKind(spec, needs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask
@@ -67,6 +68,8 @@ class RowSteps:
     ``leaving``: int64 (n,), the pane after which each leaves; `NEVER` where none does.
     ``drops_unseen``: whether rows that a pane no longer shows have left by then.
     ``outdated``: int64 (n,), the pane before which each leaves; `NEVER` where none does; None: no row does.
+    ``evicted_at``: the instant of each partition eviction that a tick causes, any value for the others; None where no
+        tick causes any.
     """
 
     place: Ints
@@ -76,6 +79,7 @@ class RowSteps:
     leaving: Ints
     drops_unseen: bool = False
     outdated: Ints | None = None
+    evicted_at: pa.Array | None = None
 
 
 def steps_of_rows(place: Ints, rows: int) -> RowSteps:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext
 from .evictions import Evictions
 from .key_lifetimes import Lifetimes
-from .needs import Explain, Needs
+from .needs import Explain, Needs, PaneTimes
 from .segment_summary import (
     RETAINED,
     EntryState,
@@ -35,9 +35,6 @@ from .segment_summary import (
     WindowPosition,
     clock_at_end,
 )
-
-Step = Literal["evicts", "comes in", "is in"]
-"""The steps of a row at which a sliding window can become full: it has evicted rows, it comes in next, it is in."""
 
 
 class WindowKind(ABC):
@@ -55,21 +52,9 @@ class WindowKind(ABC):
 
     # --- the panes
 
-    def rows_out(self, rows: int, context: WindowContext) -> int | None:  # noqa: ARG002
-        """Return how many rows all panes of one sequence of ``rows`` rows show; None where values decide that."""
-        return None
-
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
-        """Return the type of interval bounds on a clock column; None where the bounds are values of rows."""
-        return None
-
-    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:  # noqa: ARG002
-        """Return the type of the instants at which the clock triggers panes; None where it triggers none."""
-        return None
-
-    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
-        """Return clock values in the type of `instants_type`, bit for bit as bounds have the same instant."""
-        return column.cast(self.instants_type(column.type, origin) or column.type)
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
+        """Return the times of panes on a clock column of this type."""
+        return PaneTimes()
 
     @abstractmethod
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
@@ -87,26 +72,6 @@ class WindowKind(ABC):
 
         ``panes``: those that are emitted, in this run; ``lives`` are their memberships.
         """
-
-    def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
-        """Whether a window that was never full is full at steps of rows: bool, of each or of all.
-
-        ``held``: int64, how many rows it holds by then at each.
-        """
-        return False
-
-    def eviction_instants(
-        self,
-        sequences: Sequences,  # noqa: ARG002
-        marks: Marks,  # noqa: ARG002
-        parts: Lifetimes,  # noqa: ARG002
-        context: WindowContext,  # noqa: ARG002
-    ) -> pa.Array | None:
-        """Return the instant of each eviction that a tick causes, one for each of ``parts.evictions``, else any value.
-
-        None where no tick causes any.
-        """
-        return None
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         """Return all partition evictions; ``sequences`` hold all rows of all keys (section 4)."""
@@ -253,22 +218,3 @@ class OverlappingKind(WindowKind):
 
 def _holds(segment: SegmentSummary) -> bool:
     return isinstance(segment.window, RetentionSummary) and segment.window.rows > 0
-
-
-# How many rows panes show where only their number decides that.
-
-
-def rows_shown(rows: int, most: int, step: int, least: int, flushes: bool) -> int:
-    """Return how many rows a window of the last ``most`` rows shows at each ``step``-th row, from row ``least`` on.
-
-    ``flushes``: whether it also triggers at the last row, if it has not done so there.
-    """
-    first, last = max(1, -(-least // step)), rows // step  # triggers, counted from 1
-    growing = min(last, most // step)  # triggers that find at most ``most`` rows so far
-    found = 0
-    if growing >= first:
-        found += step * (first + growing) * (growing - first + 1) // 2
-    found += most * max(0, last - max(growing, first - 1))
-    if flushes and rows % step and rows >= least:
-        found += min(rows, most)
-    return found

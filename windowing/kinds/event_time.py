@@ -25,7 +25,7 @@ from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
 from .contract import OverlappingKind
 from .key_lifetimes import Lifetimes
-from .needs import Needs
+from .needs import Needs, PaneTimes
 
 # Loops over the outputs of event-time panes: flat functions over arrays, key after key, for `event_time.panes`.
 
@@ -458,8 +458,8 @@ class EventTimeKind(OverlappingKind):
     spec: TimeInterval
     needs: Needs
 
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
-        return make_intervals(clock, self.spec).type
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
+        return PaneTimes(bounds=make_intervals(clock, self.spec).type)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         assert signals.watermarks is not None

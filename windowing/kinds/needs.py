@@ -9,6 +9,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from ..clock.interval_grid import clock_values
+from ..clock.tick_grid import Grid
 from ..columns.arrays import is_measurable
 from ..errors import ClockError, ConfigError
 from ..expressions.syntax import Expression
@@ -25,6 +27,57 @@ Explain = Callable[[str], str | None]
 
 Causes = Literal["rows", "ticks", "both"]
 """What triggers panes, apart from the end of the data: rows (and marks), the clock, or both."""
+
+
+Step = Literal["evicts", "comes in", "is in"]
+"""The steps of a row at which a sliding window can become full: it has evicted rows, it comes in next, it is in."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaneTimes:
+    """The times that panes have on one clock column.
+
+    ``bounds``: type of interval bounds; None where the bounds are values of rows.
+    ``instants``: type of the instants at which the clock triggers panes; None where it triggers none.
+    ``grid``: the only grid of these instants; None where there is none, or they are found one by one.
+    """
+
+    bounds: pa.DataType | None = None
+    instants: pa.DataType | None = None
+    grid: Grid | None = None
+
+    def to_instants(self, column: pa.Array, name: str) -> pa.Array:
+        """Return clock values in the type of ``instants``, bit for bit as bounds have the same instant."""
+        if self.grid is not None:
+            return self.grid.to_arrow(self.grid.instants(clock_values(column, name)))
+        return column if self.instants is None else column.cast(self.instants, safe=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PanesByCount:
+    """Panes that the number of rows so far decides: at each ``step``-th row the last ``most`` rows, from ``least`` on.
+
+    ``least``: how many rows make a window full.
+    """
+
+    most: int
+    step: int
+    least: int = 0
+
+    def rows_out(self, rows: int, flushes: bool) -> int:
+        """Return how many rows all panes of ``rows`` rows of a key show.
+
+        ``flushes``: whether the last row also triggers, if it has not done so.
+        """
+        first, last = max(1, -(-self.least // self.step)), rows // self.step  # triggers, counted from 1
+        growing = min(last, self.most // self.step)  # triggers that find at most ``most`` rows so far
+        found = 0
+        if growing >= first:
+            found += self.step * (first + growing) * (growing - first + 1) // 2
+        found += self.most * max(0, last - max(growing, first - 1))
+        if flushes and rows % self.step and rows >= self.least:
+            found += min(rows, self.most)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +119,8 @@ class Needs:
         what happens in it.
     ``changes_of_groups``: whether a pane emits only the groups that differ from the pane before it.
     ``sum_of_nothing``: the sum of a pane without values (section 9).
+    ``full_when``: the step at which a window is full for the first time; None: windows are always full.
+    ``by_count``: the panes, where nothing but the number of rows of a key decides them; else None.
     ``rows_out_per_row``: about how many rows of the result a row causes, where that may be many; else 0.
     ``counted_rows``: how the number of rows of a key so far decides its panes: by its remainder by the one, up to the
         other.
@@ -94,6 +149,8 @@ class Needs:
     run_through: bool = False
     changes_of_groups: bool = False
     sum_of_nothing: int | None = None
+    full_when: Step | None = None
+    by_count: PanesByCount | None = None
     rows_out_per_row: Fraction = Fraction(0)
     counted_rows: tuple[int, int] = (1, 0)
 

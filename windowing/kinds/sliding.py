@@ -21,12 +21,12 @@ from ..rows.panes import AT_END, MarkOnly, Panes, reason
 from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
-from .contract import OverlappingKind, Step, rows_shown
+from .contract import OverlappingKind
 from .delta import Baselines, comparable, delta_starts, evicted_by_delta, oldest_retained, risen_pairs
 from .eviction_kernels import STAYS, Times, evicted_by
 from .evictions import NO_PLACES, Evictions, TickEvents, by_key, limits, row_seconds, tick_events, total_order
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
-from .needs import Explain, Needs, Option, check_condition, check_measured
+from .needs import Explain, Needs, Option, PanesByCount, PaneTimes, Step, check_condition, check_measured
 from .segment_summary import Passage, RetentionSummary
 from .sliding_triggers import (
     MOST_TICKS,
@@ -57,6 +57,8 @@ class EvictPolicy(ABC):
 
     needs_clock: ClassVar[bool] = False
     """Whether time evicts rows, so that a window may be left without rows."""
+    full_when: ClassVar[Step] = "comes in"
+    """The step of a row at which a window that was never full is full (section 3)."""
     evicts_anywhere: ClassVar[bool] = False
     """Whether a row may be evicted before older ones."""
 
@@ -74,10 +76,6 @@ class EvictPolicy(ABC):
         ``evicted``: `evicted_at` of all rows, where a row may be evicted before older ones; else None.
         """
         return bounds[:-1]
-
-    def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
-        """Whether a window that was never full is full at this step of a row (section 3)."""
-        return step == "comes in"
 
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
         """Return the oldest row that each trigger finds (may find), its place if none, int64 (L,)."""
@@ -101,6 +99,8 @@ class CountEvict(EvictPolicy):
 
     value: Count
 
+    full_when: ClassVar[Step] = "is in"
+
     def evicted_at(self, sequences: Sequences) -> Ints:
         bounds = sequences.bounds
         row, end = np.arange(len(sequences)), np.repeat(bounds[1:], np.diff(bounds))
@@ -108,9 +108,6 @@ class CountEvict(EvictPolicy):
 
     def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:  # noqa: ARG002
         return bounds[:-1] + min(self.value.n, _MOST_ROWS) - (0 if restored is None else restored.ahead)
-
-    def fills(self, step: Step, held: Ints) -> Mask | bool:
-        return step == "is in" and np.equal(held, self.value.n)
 
     def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
         return np.maximum(begin, triggers.place - self.value.n)
@@ -132,6 +129,7 @@ class DeltaEvict(EvictPolicy):
 
     value: Delta
 
+    full_when: ClassVar[Step] = "evicts"
     evicts_anywhere: ClassVar[bool] = True
 
     @property
@@ -149,9 +147,6 @@ class DeltaEvict(EvictPolicy):
         some = begin < bounds[1:]
         first_evicted[some] = np.minimum.reduceat(evicted, begin[some])
         return first_evicted + 1 if restored is None else np.where(restored.key_state.full, begin, first_evicted + 1)
-
-    def fills(self, step: Step, held: Ints) -> Mask | bool:  # noqa: ARG002
-        return step == "evicts"
 
     def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:  # noqa: ARG002
         return self.evicted_at(sequences) == len(sequences)
@@ -381,23 +376,12 @@ class SlidingKind(OverlappingKind):
             if isinstance(policy, Delta) and policy.attribute == name:
                 check_measured(policy, name, dtype, explain)
 
-    def rows_out(self, rows: int, context: WindowContext) -> int | None:
-        match self.spec:
-            case Sliding(Count(held), Count(step)) if self.needs.eviction is None:
-                least = 0 if context.partial else held
-                return rows_shown(rows, held, step, least, not (context.hold or context.drop))
-        return None
-
-    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        period = trigger_of(self.spec.trigger).period
-        return None if period is None else time_grid(clock, period, origin).type
-
-    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         period = trigger_of(self.spec.trigger).period
         if period is None:
-            return column
-        grid = time_grid(column.type, period, origin)
-        return grid.to_arrow(grid.instants(clock_values(column, name)))
+            return PaneTimes()
+        grid = time_grid(clock, period, origin)
+        return PaneTimes(instants=grid.type, grid=grid)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
@@ -414,32 +398,25 @@ class SlidingKind(OverlappingKind):
     def row_steps(
         self,
         sequences: Sequences,
-        signals: Signals,  # noqa: ARG002
+        signals: Signals,
         panes: Panes,
         lives: Memberships,  # noqa: ARG002
-        context: WindowContext,  # noqa: ARG002
+        context: WindowContext,
     ) -> RowSteps:
         """Rows enter one by one and leave at the step of the row that evicts them; ``count(0)`` holds nothing."""
         rows = len(sequences)
         driven = evicted_at(self.spec, sequences)
         steps = steps_of_rows(after_rows(panes), rows)
-        return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True)
+        at = None if signals.evictions is None else self._evicted_at(sequences, signals.evictions, context)
+        return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True, evicted_at=at)
 
-    def fills(self, step: Step, held: Ints) -> Mask | bool:
-        return evict_of(self.spec.evict).fills(step, held)
-
-    def eviction_instants(
-        self,
-        sequences: Sequences,
-        marks: Marks,  # noqa: ARG002
-        parts: Lifetimes,
-        context: WindowContext,
-    ) -> pa.Array | None:
+    def _evicted_at(self, sequences: Sequences, evictions: Evictions, context: WindowContext) -> pa.Array | None:
+        ticking = lifetimes(evictions, sequences).evictions
         period = trigger_of(self.spec.trigger).period
-        if period is None:
+        if period is None or not ticking.by_tick.any():
             return None
         grid = time_grid(sequences.rows.column(sequences.order[0]).type, period, context.origin)
-        return grid.bounds(np.where(parts.evictions.by_tick, parts.evictions.tick, 0))
+        return grid.bounds(np.where(ticking.by_tick, ticking.tick, 0))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         return sliding_evictions(self.spec, sequences, marks, context)
@@ -504,7 +481,9 @@ def sliding_kind(spec: Sliding) -> SlidingKind:
     measured = tuple(dict.fromkeys(name for name in (evict.attribute, trigger.attribute) if name is not None))
     condition = () if trigger.condition is None else (operand_column(trigger.condition),)
     ticks: frozenset[Option] = frozenset({"origin"}) if trigger.needs_clock else frozenset()
-    rows_out = Fraction(0)
+    rows_out, by_count = Fraction(0), None
+    if spec.eviction is None and isinstance(spec.evict, Count) and isinstance(spec.trigger, Count):
+        by_count = PanesByCount(spec.evict.n, spec.trigger.n, spec.evict.n)
     match spec:
         case Sliding(Time(age), Time(period)):
             rows_out = max(Fraction(1), age / period)
@@ -523,6 +502,8 @@ def sliding_kind(spec: Sliding) -> SlidingKind:
         eviction=spec.eviction,
         options=ticks | {"partial", "changes", "left"},
         run_through=isinstance(spec.trigger, Delta),  # its baseline may be in any segment before
+        full_when=evict.full_when,
+        by_count=by_count,
         rows_out_per_row=rows_out,
         # a ``count`` that triggers counts to n again and again; one that evicts has been full since n rows
         counted_rows=(

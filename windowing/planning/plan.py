@@ -393,19 +393,20 @@ def _bound(call: AggregateCall, schema: pa.Schema, lowered: LoweredAggregates) -
 
 
 def _result_schema(plan: Plan, schema: pa.Schema, values: Sequence[pa.Field]) -> pa.Schema:
-    origin = plan.options.origin
     first = schema.field(plan.at[0]).type if plan.at else pa.int64()
     clock = schema.field(plan.clock).type if plan.clock else first
-    bounds = plan.kind.bounds_type(clock, origin) or first
+    times = plan.kind.times(clock, plan.options.origin)
     head = [schema.field(name) for name in (*plan.key, *plan.options.group_by)]
     if plan.options.operator is not None:
         values = output_fields(load(plan.options.operator))
     elif plan.rows:
         values = [schema.field(name) for name in plan.rows]
     types = dict(zip(plan.at_names, [schema.field(name).type for name in plan.at] or [pa.int64()], strict=False))
-    types["_at"] = plan.kind.instants_type(clock, origin) or first
+    types["_at"] = times.instants or first
     types |= {POS: pa.int64(), TURN: pa.int8()}
     types |= {numbered("_tie", i): schema.field(name).type for i, name in enumerate(plan.ties)}
     stamps = [pa.field(name, types[name]) for name in plan.stream_names]
     outputs = plan.kind.needs.watermark
-    return result_schema(head_fields(head, bounds, outputs), values, stamps, plan.place_names, plan.options.plain)
+    return result_schema(
+        head_fields(head, times.bounds or first, outputs), values, stamps, plan.place_names, plan.options.plain
+    )

@@ -38,7 +38,7 @@ from ...rows.panes import AT_END, BY_TICK, Panes, reason
 from ...rows.sequence import Sequences, change_starts
 from ...support.jit import kernel
 from ..context import WindowContext
-from ..needs import Needs
+from ..needs import Needs, PaneTimes
 from .policy import TumblingPolicy
 
 _MOST_EMPTY = 20_000_000
@@ -67,12 +67,8 @@ class ClockPolicy(TumblingPolicy):
         """
 
     @abstractmethod
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
-        """Return the type of bounds on a clock column."""
-
-    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:  # noqa: ARG002
-        """Return clock values in the type of bounds, bit for bit as bounds have the same instant."""
-        return column.cast(self.bounds_type(column.type, origin))
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
+        """Return the times of its panes on a clock column of this type: bounds are instants."""
 
     # --- windows of one such policy: nothing but the clock ends them
 
@@ -158,8 +154,9 @@ class DatedPolicy(ClockPolicy):
             begins, holes = _before(begins), [(low, _before(high)) for low, high in holes]
         return make_calendar_grid(dtype, self.beginnings(), begins, ends, holes)
 
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:  # noqa: ARG002
-        return calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
+        dtype = calendar_type(pa.int64() if pa.types.is_null(clock) else clock)
+        return PaneTimes(dtype, dtype)
 
 
 def _holes(
@@ -331,12 +328,9 @@ class TimePolicy(ClockPolicy):
     ) -> Grid:
         return time_grid(dtype, self.value.seconds, context.origin)
 
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType:
-        return time_grid(clock, self.value.seconds, origin).type
-
-    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
-        grid = time_grid(column.type, self.value.seconds, origin)
-        return grid.to_arrow(grid.instants(clock_values(column, name)))
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
+        grid = time_grid(clock, self.value.seconds, origin)
+        return PaneTimes(grid.type, grid.type, grid)
 
 
 CLOCK_POLICIES: Final[Mapping[type, Callable[[Any], ClockPolicy]]] = {

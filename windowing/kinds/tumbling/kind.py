@@ -22,7 +22,7 @@ from ..context import NEVER, RowSteps, Signals, WindowContext, after_rows, steps
 from ..contract import WindowKind
 from ..evictions import Evictions
 from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
-from ..needs import Causes, Explain, Needs, joined
+from ..needs import Causes, Explain, Needs, PaneTimes, joined
 from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition, clock_at_end
 from .clock_policies import CLOCK_POLICIES, ClockPolicy
 from .policy import TumblingPolicy
@@ -126,16 +126,10 @@ class TumblingKind(WindowKind):
             if name in policy.needs.attributes:
                 policy.check(name, dtype, explain)
 
-    def bounds_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        return None if self.grid is None else self.grid.bounds_type(clock, origin)
-
-    def instants_type(self, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
-        return ticks_type(self.policies, clock, origin)
-
-    def to_tick_type(self, column: pa.Array, name: str, origin: Fraction) -> pa.Array:
+    def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         if self.grid is not None:
-            return self.grid.to_tick_type(column, name, origin)
-        return column.cast(self.instants_type(column.type, origin) or column.type, safe=False)
+            return self.grid.times(clock, origin)
+        return PaneTimes(instants=ticks_type(self.policies, clock, origin))
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
@@ -162,22 +156,23 @@ class TumblingKind(WindowKind):
         context: WindowContext,
     ) -> RowSteps:
         steps = steps_of_rows(after_rows(panes), len(sequences))
+        lives_of, evicted_at = sequences, None
+        if signals.evictions is not None:
+            parts = lifetimes(signals.evictions, sequences)
+            lives_of = replace(sequences, bounds=parts.bounds)
+            if parts.evictions.by_tick.any():
+                evicted_at = self._evicted_at(lives_of, signals.marks, parts, context)
         if self.needs.window_before or any(policy.opens for policy in self.policies):
             # also those that the end of the data or an eviction does not emit
-            lives_of = sequences
-            if signals.evictions is not None:
-                lives_of = replace(sequences, bounds=lifetimes(signals.evictions, sequences).bounds)
             every = self._panes(lives_of, signals.marks, context)
             steps = replace(steps, stepping=shown(every.membership, len(sequences)))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
-        return replace(steps, leaving=leaving)
+        return replace(steps, leaving=leaving, evicted_at=evicted_at)
 
-    def eviction_instants(
-        self, sequences: Sequences, marks: Marks, parts: Lifetimes, context: WindowContext
-    ) -> pa.Array | None:
+    def _evicted_at(self, lives: Sequences, marks: Marks, parts: Lifetimes, context: WindowContext) -> pa.Array | None:
         """Return the end of the window that was open at each eviction: its tick evicts the key and would end it."""
-        panes = self._panes(replace(sequences, bounds=parts.bounds), marks, context)
+        panes = self._panes(lives, marks, context)
         if panes.at is None:
             return None
         last = np.searchsorted(panes.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1

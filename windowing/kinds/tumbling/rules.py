@@ -43,8 +43,8 @@ Policies: TypeAlias = Sequence[TumblingPolicy]
 
 def ticks_type(policies: Policies, clock: pa.DataType, origin: Fraction) -> pa.DataType | None:
     """Return the type of the ticks that end windows; None where none do."""
-    types = [each.bounds_type(clock, origin) for each in policies if isinstance(each, ClockPolicy)]
-    return instants_type(types) if types else None
+    types = [each.times(clock, origin).instants for each in policies if isinstance(each, ClockPolicy)]
+    return instants_type([each for each in types if each is not None]) if types else None
 
 
 def panes_by_rules(policies: Policies, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
