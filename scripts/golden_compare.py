@@ -79,7 +79,7 @@ class Masks:
 
     def observe(self, folder: Path) -> None:
         """Number the ids that a command has left; of those of one command the first to be written first."""
-        patterns = ("manifest*.json", "unit.json", "_delta_log/*.json")
+        patterns = ("manifest*.json", "unit.json", "_delta_log/*.json", "*.metadata.json")
         for time_of, path in sorted(
             (path.stat().st_mtime_ns, path) for each in patterns for path in folder.rglob(each)
         ):
@@ -128,13 +128,15 @@ class Masks:
 
 
 def collect_ids(told: Any) -> Iterator[str]:
-    """The ids of runs and states that a document names."""
+    """The ids of runs, states and snapshots that a document names."""
     if isinstance(told, dict):
         for name, value in told.items():
             if name in ("run", "state", "began", "previous", "numbers", "token") and re.fullmatch(
                 r"[0-9a-f]{12}", str(value)
             ):
                 yield value
+            if name.endswith("snapshot-id") and type(value) is int and value > 0:  # Iceberg draws it
+                yield str(value)
             yield from collect_ids(value)
     if isinstance(told, list):
         for each in told:

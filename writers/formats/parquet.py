@@ -190,7 +190,7 @@ def _sampled_places(size: int) -> npt.NDArray[np.int64]:
 
 def _write(writer: parquet.ParquetWriter, table: pa.Table) -> None:
     for start in range(0, table.num_rows, ROW_GROUP):
-        # A row group whose dictionaries hold only used values: the writer stores whole dictionaries
+        # A row group whose dictionaries hold used values, each once: the writer stores whole dictionaries
         group = table.slice(start, ROW_GROUP)
         for at, field in enumerate(group.schema):
             if pa.types.is_dictionary(field.type):
@@ -228,22 +228,29 @@ def _tables(part: Path) -> Iterator[pa.Table]:
 ENCODER = Encoder(begin, join_tables(begin, _read), lambda written: parquet.read_schema(pa.BufferReader(written)))
 
 
-# Dictionaries without the values that a column does not use.
+# Dictionaries with the values that a column uses, each once.
 
 
 def with_used_values(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Return a column whose dictionary has only the values that occur in it, in their order."""
+    """Return a column whose dictionary has only the values that occur in it, each once, in their order.
+
+    The columns of a key with several columns come with a dictionary of one value a key. Arrow makes room for each value
+    of a dictionary and writes only different ones: behind them came bytes of memory that nobody had written.
+    """
     kind = column.type.index_type.to_pandas_dtype()
     used = np.zeros(len(column.dictionary), np.bool_)
     _mark(view_of(column.indices.drop_null(), kind), used)
-    if used.all():
+    values = column.dictionary if used.all() else column.dictionary.filter(pa.array(used))
+    once = values.dictionary_encode()
+    if len(once.dictionary) == len(column.dictionary):
         return column
-    places = (np.cumsum(used) - 1).astype(kind)
+    places = np.zeros(len(used), kind)
+    places[used] = once.indices.to_numpy()
     if column.indices.null_count:
         indices = pa.array(places).take(column.indices)
     else:
         indices = pa.array(_moved(view_of(column.indices, kind), places))
-    return pa.DictionaryArray.from_arrays(indices, column.dictionary.filter(pa.array(used)), safe=False)
+    return pa.DictionaryArray.from_arrays(indices, once.dictionary, safe=False)
 
 
 @kernel

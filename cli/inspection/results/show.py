@@ -205,7 +205,7 @@ def read_bars(rows: ShownRows, where: Expression | None, aggregate: str | None, 
         start, end = (_numbers(combined(mine[name])) for name in BOUNDS)
         value = np.full(len(start), np.nan) if aggregate is None else _numbers(combined(mine[aggregate]))
         order = np.argsort(start, kind="stable")
-        lanes.append(BarLane(label, start[order], np.maximum(end, start)[order], value[order]))
+        lanes.append(BarLane(label, start[order], np.fmax(end, start)[order], value[order]))  # an end may be null
     ends = pa.concat_arrays([combined(table[name]) for name in BOUNDS]).sort()
     low, high = min(lane.start.min() for lane in lanes), max(lane.end.max() for lane in lanes)
     numbers = _numbers(ends)

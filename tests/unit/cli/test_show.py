@@ -141,6 +141,24 @@ def test_a_drawing_has_a_bar_for_each_window_and_a_line_of_an_aggregate(folder: 
     assert scale == "sum_amount: ▁ 4 to █ 8"
 
 
+def test_windows_without_an_end_are_drawn_where_they_begin(tmp_path: Path) -> None:
+    """The end of the data has closed windows of the stage before, which have no instant."""
+    (tmp_path / "log.csv").write_text("k,a\n" + "".join(f"{'xyz'[n % 3]},{n}\n" for n in range(9)))
+    (tmp_path / "job.yaml").write_text("""\
+input: log.csv
+output: out
+stages:
+- {name: one, window: "delta(a, 4)", key: [k], order_by: [a], agg: [count()]}
+- {name: two, window: count(4), agg: [n=count()]}
+""")
+    assert wincli_here("run", "job.yaml", cwd=tmp_path).code == 0
+    ends = [json.loads(line)["window_end"] for line in as_process(tmp_path, "out", "--json").splitlines()]
+    code, out, err = shown(tmp_path, "out", "--draw")
+    assert (code, err) == (0, "")
+    assert None in ends
+    assert out.splitlines()[1].split()[0] == "windows"
+
+
 def test_a_table_fits_its_room_and_says_what_it_left_out() -> None:
     rows = pa.table(
         {"name": ["x" * 50, "日本語" * 9], "n": [1, None], "text": ["a\x1b[2J", "b"], "more": ["m" * 30] * 2}

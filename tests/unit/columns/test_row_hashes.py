@@ -179,9 +179,13 @@ def test_a_union_has_no_hash() -> None:
     assert hasher_of(pa.schema({"a": pa.list_(union)})) is None
 
 
+@pytest.mark.parametrize("values", ["abcde", "abcab"])
 @given(codes=st.lists(st.none() | st.integers(0, 4), max_size=12), kind=st.sampled_from([pa.int8(), pa.int32()]))
-def test_a_dictionary_keeps_the_values_that_its_column_uses(codes: list[int | None], kind: pa.DataType) -> None:
-    column = pa.DictionaryArray.from_arrays(pa.array(codes, kind), pa.array(list("abcde")))
+def test_a_dictionary_keeps_the_values_that_its_column_uses_once(
+    values: str, codes: list[int | None], kind: pa.DataType
+) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array(codes, kind), pa.array(list(values)))
     found = with_used_values(column)
     assert (found.type, found.to_pylist()) == (column.type, column.to_pylist())
-    assert found.dictionary.to_pylist() == sorted({each for each in column.to_pylist() if each is not None})
+    used = sorted({code for code in codes if code is not None})
+    assert found.dictionary.to_pylist() == list(dict.fromkeys(values[code] for code in used))

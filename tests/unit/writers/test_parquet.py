@@ -43,6 +43,15 @@ def test_row_groups_hold_only_the_dictionary_entries_they_use(tmp_path: Path, mo
     assert meta.row_group(2).column(0).statistics.min == words[999]
 
 
+def test_a_file_of_a_column_whose_dictionary_repeats_values_has_no_other_bytes(tmp_path: Path) -> None:
+    """One column of a key of two: Arrow made room for each value, and what the memory held came into the file."""
+    files = []
+    for values, codes in ((["a", "b", "a", "b", "a"], [0, 1, 2, 3, 4]), (["a", "b"], [0, 1, 0, 1, 0])):
+        written(tmp_path, pa.table({"k": pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), values)}))
+        files.append((tmp_path / "x.parquet").read_bytes())
+    assert files[0] == files[1]
+
+
 def test_labels_have_no_statistics(tmp_path: Path) -> None:
     columns = {"key": ["a"], "window": [1], "closed_by": ["eof"], "sum": [0.5], "timing": ["late"], "_mark": ["window"]}
     written(tmp_path, pa.table(columns))
