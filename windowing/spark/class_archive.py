@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ SWITCH = "WINCLI_CLASS_ARCHIVE"
 """Environment variable: with ``off`` no archive is used or made."""
 
 _RECIPE = 1  # increased when existing archives must not be used any more
+_TRIED_AGAIN = 86_400  # seconds
 _AHEAD = 25  # the first Java that makes its cache in one step; it keeps linked lambdas, too
 _OF_THE_USER = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit", "-XX:AOT")
 
@@ -36,7 +38,7 @@ class Archive:
     """The archive for one Java and one class path, whether or not it exists.
 
     Its file is ``java-KEY-BYTES.jsa``, so that its name shows whether it is truncated. ``BYTES`` is 0 where none could
-    be made; then none is tried again.
+    be made; then none is tried again for a day: a machine without memory or time may have some then.
 
     ``folder``: the cache folder.
     ``key``: a hash of the Java and the class path.
@@ -52,10 +54,11 @@ class Archive:
         return self.folder / f"java-{self.key}-{size}.jsa"
 
     def sizes(self) -> list[int]:
-        """Return the sizes of complete files: an empty list, 0 where no archive could be made, or one size."""
+        """Return the sizes of complete files: an empty list, 0 where none could be made within a day, or one size."""
         with suppress(OSError):
-            found = [(path, path.stat().st_size) for path in self._files()]
-            return [size for path, size in found if path == self.path_for(size)]
+            found = [(path, path.stat()) for path in self._files()]
+            counting = [(path, state.st_size) for path, state in found if state.st_size or not _is_old(state)]
+            return [size for path, size in counting if path == self.path_for(size)]
         return []
 
     def refusal(self) -> str | None:
@@ -129,6 +132,10 @@ def _identity(path: Path) -> list[object]:
         found = path.stat()
         return [str(path), found.st_size, found.st_mtime_ns]
     return [str(path)]
+
+
+def _is_old(state: os.stat_result) -> bool:
+    return time.time() - state.st_mtime > _TRIED_AGAIN
 
 
 def _writable(folder: Path) -> bool:
