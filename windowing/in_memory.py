@@ -15,7 +15,7 @@ from .planning.row_order import OrderBy
 from .planning.validation import check_marks
 from .streaming.batch_rows import GivenSignals
 from .streaming.batch_scan import BatchScan
-from .streaming.kept_state import KeptState, PriorState, check_arguments, form_of, kept_before, with_known_columns
+from .streaming.kept_state import PriorState, check_arguments, form_of, kept_before, with_known_columns
 from .streaming.row_rejects import Rejected
 
 
@@ -62,16 +62,14 @@ def aggregate(
         check_marks(plan.projection, marks)
     elif marks is not None:
         _check_numbers(marks, table.num_rows)
-        marks = _from_first_row(marks, before.progress.rows)
+        marks = _from_first_row(marks, before.registers.rows)
     levels = None if watermarks is None else [(rows, Fraction(seconds)) for rows, seconds in watermarks]
     now = clock_measure(plan, clock)
     signals, goes_on = GivenSignals(marks, levels), state is not None
-    windows = BatchScan(
-        table.schema, plan, signals, rejected, now, before.progress, is_continued=goes_on, state=before.state
-    )
+    windows = BatchScan(table.schema, plan, signals, rejected, now, before, is_continued=goes_on)
     parts = [part.cast(windows.result) for part in windows.end(table)]
     result = pa.concat_tables([windows.result.empty_table(), *parts])
-    return result if state is None else (result, form_of(plan).table(KeptState(windows.state, windows.progress)))
+    return result if state is None else (result, form_of(plan).table(windows.carry))
 
 
 def _check_numbers(marks: Sequence[int], rows: int) -> None:

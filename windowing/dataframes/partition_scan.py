@@ -15,10 +15,11 @@ from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan
 from ..spark.task_errors import guarded
-from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, Registers, conform, register_rows, registers_of
-from ..streaming.batch_rows import GivenSignals, Progress, clock_after, gather, project_batch
+from ..state.carry import Carry, Registers
+from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, conform, register_rows, registers_of
+from ..streaming.batch_rows import GivenSignals, clock_after, gather, project_batch
 from ..streaming.batch_scan import BatchScan, TieOrder, arrival_positions
-from ..streaming.kept_state import KeptState, StateForm, from_table, progress_of
+from ..streaming.kept_state import StateForm, from_table
 from ..streaming.keyed_scan import CODE, PART_OF, STATE_OF, KeyedScan, LeftState, RestoringScan, state_rows
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, RowRejects, with_failures
 from .layout import Layout, place_names
@@ -146,12 +147,11 @@ class FirstRegisters:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield registers: those in column `FOUND`, or new ones. Raises `ConfigError` for those of another job."""
         for batch in batches:
-            registers = (
-                self.form.restored(_registers_in(self.form, batch.column(FOUND).flatten()))
-                if FOUND in batch.schema.names
-                else self.form.registers(Progress(clock=self.since))
-            )
-            yield from conform(_columns(register_rows(self.form.schema, registers)), self.result, 1).to_batches()
+            registers = Registers(clock=self.since)
+            if FOUND in batch.schema.names:
+                registers = self.form.registers(_registers_in(self.form, batch.column(FOUND).flatten()))
+            row = register_rows(self.form.schema, self.form.job, registers)
+            yield from conform(_columns(row), self.result, 1).to_batches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class ScanPartition(PartitionTask):
         if scan is not None:
             yield from self.batches(scan.end())
             if left is not None:
-                yield from self._states([*left.taken(), register_rows(left.form.schema, left.registers())])
+                yield from self._states([*left.taken(), register_rows(left.form.schema, None, left.registers)])
 
     def _in_order(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         scan, held = None, list[pa.Table]()
@@ -205,7 +205,7 @@ class ScanPartition(PartitionTask):
         if scan is not None:
             yield from self.batches(scan.end())
             if self.form is not None:
-                yield from self._states([self.form.table(KeptState(scan.state, scan.progress))])
+                yield from self._states([self.form.table(scan.carry)])
 
     def _named(self, table: pa.Table, more: Sequence[pa.Field]) -> pa.Table:
         """Return rows with their names and types, and with the columns of a state. ``more``: columns behind theirs."""
@@ -225,11 +225,11 @@ class ScanPartition(PartitionTask):
         first = replace(self._scan(latest_clock([end, self.clock])), ties=ties)
         if left is None:
             return KeyedScan(first, tied)
-        before = first.progress
+        before = first.carry.registers
         if BEFORE in table.schema.names:
-            before = progress_of(_registers_in(left.form, combined(table.column(BEFORE))[:1]))
+            before = registers_of(_registers_in(left.form, combined(table.column(BEFORE))[:1]))
         clock = latest_clock([first.clock, before.clock])
-        first = replace(first, clock=clock, progress=before, is_sorted=False, is_continued=True)
+        first = replace(first, clock=clock, carry=Carry(before), is_sorted=False, is_continued=True)
         return KeyedScan(RestoringScan(first, left), tied)
 
     def _of_all_keys(self, held: Sequence[pa.Table]) -> BatchScan:
@@ -238,13 +238,13 @@ class ScanPartition(PartitionTask):
         if self.form is None:
             return scan
         before = from_table(self.plan, self.form, pa.concat_tables(held))
-        return replace(scan, progress=before.progress, is_sorted=False, is_continued=True, state=before.state)
+        return replace(scan, carry=before, is_sorted=False, is_continued=True)
 
     def _scan(self, clock: ClockValue | None) -> BatchScan:
         """Return a scan that has read nothing. ``clock``: after the last row."""
         schema = pa.schema([field for field in self.schema if field.name != CLOCK])
-        signals, progress = GivenSignals(self.mark), Progress(clock=self.since)
-        return BatchScan(schema, self.plan, signals, self.rejected, clock, progress, shown=self.shown, is_sorted=True)
+        signals, carry = GivenSignals(self.mark), Carry(Registers(clock=self.since))
+        return BatchScan(schema, self.plan, signals, self.rejected, clock, carry, shown=self.shown, is_sorted=True)
 
     def _places(self, table: pa.Table) -> Ints | None:
         """Return the arrival positions of rows, int64 (n,); None: they are counted."""
@@ -268,9 +268,9 @@ class ScanPartition(PartitionTask):
             yield from rows.to_batches(max_chunksize=max(1, _BATCH_BYTES * rows.num_rows // max(1, rows.nbytes)))
 
 
-def _registers_in(form: StateForm, found: pa.StructArray) -> Registers:
+def _registers_in(form: StateForm, found: pa.StructArray) -> pa.Table:
     columns = {PART: pa.array([NO_KEY] * len(found), pa.int64()), REGISTERS: found}
-    return registers_of(conform(columns, form.schema, len(found)))
+    return conform(columns, form.schema, len(found))
 
 
 def _columns(table: pa.Table) -> dict[str, pa.Array]:

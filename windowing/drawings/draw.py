@@ -22,7 +22,8 @@ from ..planning.result_schema import MARK, OUTPUTS, POS
 from ..planning.row_order import OrderBy
 from ..rows.marks import Marks
 from ..rows.sequence import Sequences
-from ..streaming.batch_rows import BatchRows, GivenSignals, Progress, read_batch
+from ..state.carry import Registers
+from ..streaming.batch_rows import BatchRows, GivenSignals, read_batch
 from ..streaming.row_rejects import RowRejects
 from .picture import (
     Axis,
@@ -462,7 +463,7 @@ def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
     levels = given["watermarks"]
     found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
     pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
-    batch = read_batch(plan, Progress(), table, pos, GivenSignals(given["marks"], found), rejects)
+    batch = read_batch(plan, Registers(), table, pos, GivenSignals(given["marks"], found), rejects)
     marks_only = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
     return PlacedRows(batch, table.num_rows - (marks_only or 0), rejects.counts)
 

@@ -30,6 +30,7 @@ from ..rows.marks import Marks
 from ..rows.sequence import Sequences, one_batch
 from ..scan.row_validation import relevant_advances
 from ..scan.scan import RunExtent, ScanResult
+from ..state.carry import Registers
 from ..state.state_tables import key_table, read_state, row_schema, row_table
 from ..state.window_state import WindowState, concatenate, merge
 from ..state.window_state import part_of as state_part_of
@@ -318,15 +319,14 @@ def snapshot_slice(
         parts.append(work.state_files.write_rows(index, rows))
     first = [*plan.order.columns[:1], *([plan.options.event_time] if plan.options.event_time else [])][:1]
     oldest = [_least(combined(rows.column(name))) for name in first]
+    advances = None
+    if signals.watermarks is not None and index == 0:
+        advances = relevant_advances(signals.watermarks, bounds.last_closed)
     return TaskSnapshot(
         int(np.count_nonzero(np.diff(state.sequences.bounds))),
         scanned.open,
         oldest[0] if oldest else None,
-        _position(plan, seen),
-        bounds.clock,
-        relevant_advances(signals.watermarks, bounds.last_closed)
-        if signals.watermarks is not None and index == 0
-        else None,
+        Registers(clock=bounds.clock, position=_position(plan, seen), advances=advances),
         tuple(parts),
     )
 

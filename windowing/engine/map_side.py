@@ -191,7 +191,7 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
     marks = input_marks(work, chunk, batches, rows, pos)
     # A row that sorts before the last row of earlier runs is late, by the order columns and over all keys.
-    position = None if work.restore_point is None else work.restore_point.position
+    position = work.before.position
     if position is not None:  # marks of late rows are late, too
         marks = marks.take(np.flatnonzero(~sorts_before(marks.rows, position)))
     selection = select_rows(work, batches, rows)

@@ -87,9 +87,8 @@ def run_global_pass(
         (decisions,) = executor.map("ordered pass", partial(_decide, work), [chunks])
         return replace(work, decisions=executor.broadcast(decisions), watermark=decisions.watermark), chunks
     if plan.kind.needs.watermark and not is_ordered_by_time(plan):
-        watermark = None if work.restore_point is None else work.restore_point.watermark
         highest_readings = executor.map("watermark", partial(chunk_reading, work), chunks)
-        readings: list[ClockValue | None] = [*accumulate([watermark, *highest_readings], after)]
+        readings: list[ClockValue | None] = [*accumulate([work.before.watermark, *highest_readings], after)]
         with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
         return replace(work, watermark=readings[-1]), with_watermarks
     return work, chunks
@@ -107,7 +106,7 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
     if plan.kind.needs.eviction is not None:
         needed = plan if plan.lag_columns else panes_only(plan)  # any column with lag may reject rows
         return GlobalDecisions(evictions=_evictions(replace(work, plan=needed), chunks))
-    watermark = None if work.restore_point is None else work.restore_point.watermark
+    watermark = work.before.watermark
     reads = [read_columns(work, chunk, [*plan.sort, str(plan.options.event_time)]) for chunk in chunks]
     if not reads:
         return GlobalDecisions(np.empty(0, np.int64), no_watermarks(no_rows(work), plan.sort), watermark=watermark)
@@ -124,7 +123,7 @@ def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
     reads = [read_rows(work, chunk) for chunk in chunks]
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
-    state, since = load_window_state(work), None if work.restore_point is None else work.restore_point.clock
+    state, since = load_window_state(work), work.before.clock
     new = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state).sequences
     sequences, restored, _ = restore_rows(work.plan, state, new, window_marks(marks), None, since)
     context = replace(work.plan.context, clock=since, since=since, restored=restored)
@@ -242,9 +241,7 @@ def _finish(
     ``new``: the rows. ``clocks``: the largest clock value of each chunk that has one. ``account``: row accounting of
     the chunks. ``state``: what earlier runs have left of the window.
     """
-    restore_point, plan, marks = work.restore_point, work.plan, signals.marks
-    since = restore_point.clock if restore_point is not None else None
-    earlier_advances = None if restore_point is None else restore_point.advances
+    plan, marks, since, earlier_advances = work.plan, signals.marks, work.before.clock, work.before.advances
     ordered = with_lag_columns(plan, new, state)
     sequences, restored, idle = restore_rows(plan, state, ordered.sequences, signals, earlier_advances, since)
     clock = latest_clock([*clocks, since])
@@ -301,11 +298,7 @@ def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[Mapp
     """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
     plan = work.plan
     if plan.kind.needs.watermark:
-        earlier_advances = (
-            [work.restore_point.advances]
-            if work.restore_point is not None and work.restore_point.advances is not None
-            else []
-        )
+        earlier_advances = [] if work.before.advances is None else [work.before.advances]
         if work.decisions is not None:
             return watermark_signals(merged_watermarks(plan, [*earlier_advances, work.decisions.value.watermarks]))
         advances = [*earlier_advances, *(Watermarks(part.marks, part.level) for part in chunks)]

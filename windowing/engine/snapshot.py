@@ -12,12 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks, advance_table, advances_of
+from ..clock.watermark import advance_table, advances_of
 from ..columns.arrays import ClockValue
 from ..columns.sort_keys import last_in_order
 from ..planning.plan import Plan
 from ..ports import Part, StateFiles
 from ..scan.row_validation import clock_column, retyped_watermark
+from ..state.carry import Registers
 from ..state.state_types import StateTypes
 
 _ADVANCES, _POSITION = "advances", "position"
@@ -43,19 +44,13 @@ class RestorePoint:
 
     ``files``: the files that hold the ``parts``.
     ``parts``: the window state, one for each task that wrote some, ascending by key.
-    ``clock``: the clock at the end of the run before, in measures of the clock column; None: no row yet.
-    ``watermark``: the watermark then, as a reading; None: no row yet.
-    ``position``: one row with the largest order values so far; None where there was no row, or no order column.
-    ``advances``: the watermark advances that panes to come may still need; None: not event time.
+    ``registers``: what concerns all keys, at the end of the run before.
     ``types``: the types that rows and keys get when they are read; None: those that they have.
     """
 
     files: StateFiles
     parts: tuple[StatePart, ...]
-    clock: ClockValue | None
-    watermark: ClockValue | None
-    position: pa.Table | None
-    advances: Watermarks | None
+    registers: Registers
     types: StateTypes | None = None
 
     @property
@@ -70,18 +65,14 @@ class TaskSnapshot:
     ``keys``: number of keys that hold rows.
     ``windows``: number of open windows.
     ``oldest``: the smallest value of the first order column among the rows.
-    ``position``: one row with the largest order values of its rows.
-    ``clock``: as in `RestorePoint`.
-    ``advances``: as in `RestorePoint`; only the task of slice 0 reports them.
+    ``registers``: clock and position of its rows; only the task of slice 0 reports advances.
     ``parts``: the files written.
     """
 
     keys: int = 0
     windows: int = 0
     oldest: Any = None
-    position: pa.Table | None = None
-    clock: ClockValue | None = None
-    advances: Watermarks | None = None
+    registers: Registers = Registers()  # noqa: RUF009 - frozen
     parts: tuple[Part, ...] = ()
 
 
@@ -120,7 +111,7 @@ def restore(
         position = None if position is None else types.retyped(position)
         advances = None if advances is None else types.retyped(advances)
     found = None if advances is None else advances_of(advances)
-    return RestorePoint(files, parts, clock, watermark, position, found, types)
+    return RestorePoint(files, parts, Registers(0, clock, watermark, position, found), types)
 
 
 def write_snapshot(
@@ -130,15 +121,15 @@ def write_snapshot(
     watermark: ClockValue | None,
 ) -> RunSnapshot:
     """Write what concerns all keys, given the report of each task, and sum up all reports."""
-    clocks = [task.clock for task in snapshots if task.clock is not None]
-    clocks += [] if restore_point is None or restore_point.clock is None else [restore_point.clock]
-    tables = [task.position for task in snapshots if task.position is not None]
-    tables += [] if restore_point is None or restore_point.position is None else [restore_point.position]
+    found = [task.registers for task in snapshots]
+    found += [] if restore_point is None else [restore_point.registers]
+    clocks = [each.clock for each in found if each.clock is not None]
+    tables = [each.position for each in found if each.position is not None]
     parts = [part for task in snapshots for part in task.parts]
     position = last_in_order(pa.concat_tables(tables)) if tables else None
     if position is not None:
         parts.append(files.write_table(_POSITION, position))
-    advances = next((task.advances for task in snapshots if task.advances is not None), None)
+    advances = next((task.registers.advances for task in snapshots if task.registers.advances is not None), None)
     if advances is not None:
         parts.append(files.write_table(_ADVANCES, advance_table(advances)))
     oldest = [task.oldest for task in snapshots if task.oldest is not None]

@@ -14,6 +14,7 @@ from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Broadcast, Sink, Source, Split, StateFiles
 from ..rows.projection import ProjectionSource, stored_condition
+from ..state.carry import Registers
 from .snapshot import RestorePoint
 
 FILES = "files"
@@ -54,6 +55,11 @@ class TaskContext:
     @property
     def for_scan(self) -> TaskContext:
         return self if self.scan_plan is None else replace(self, plan=self.scan_plan, scan_plan=None)
+
+    @property
+    def before(self) -> Registers:
+        """What the runs before leave of all keys."""
+        return Registers() if self.restore_point is None else self.restore_point.registers
 
     @property
     def mark_column(self) -> str | None:

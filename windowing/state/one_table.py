@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import ClockValue, Ints, combined
+from ..clock.watermark import advance_table, advances_of
+from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import last_in_order
 from ..errors import ConfigError
 from ..rows.sequence import group_codes
+from .carry import Carry, Registers
 from .state_tables import BASELINE, key_table, row_table
 from .state_types import exactly
 from .window_state import WindowState
@@ -34,49 +36,27 @@ HIDDEN = "__"
 """What the names of key state begin with in `state_tables`, and not here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registers:
-    """What a state says of all keys.
-
-    ``job``: the identity of the job, as JSON; None: it stands in other registers of the state.
-    ``rows``: how many rows have come, those that were rejected among them.
-    ``clock``, ``watermark``, ``position``: as in `windowing.streaming.batch_rows.Progress`.
-    ``advances``: the watermark advances that panes to come may still need: the columns that sort rows, their arrival
-        positions and levels; None: no row yet, or no event time.
-    """
-
-    job: str | None
-    rows: int = 0
-    clock: ClockValue | None = None
-    watermark: ClockValue | None = None
-    position: pa.Table | None = None
-    advances: pa.Table | None = None
-
-
-def state_table(
-    schema: pa.Schema, registers: Registers, state: WindowState | None, next_rows: pa.Array | None
-) -> pa.Table:
-    """Return registers and a window state as one table of ``schema``.
-
-    ``next_rows``: int64 (K,), nullable: the arrival position of each key's next row, where keys count their own rows.
-    """
-    tables = [register_rows(schema, registers)]
-    if state is not None and len(state.key_state.rows):
-        tables.append(key_rows(schema, state, next_rows))
+def state_table(schema: pa.Schema, job: str | None, carry: Carry) -> pa.Table:
+    """Return a carry as one table of ``schema``; ``job`` as in `register_rows`."""
+    tables = [register_rows(schema, job, carry.registers)]
+    if carry.state is not None and len(carry.state.key_state.rows):
+        tables.append(key_rows(schema, carry.state, carry.next_rows))
     return pa.concat_tables(tables)
 
 
-def register_rows(schema: pa.Schema, registers: Registers) -> pa.Table:
-    """Return the one row of registers."""
+def register_rows(schema: pa.Schema, job: str | None, registers: Registers) -> pa.Table:
+    """Return the one row of registers.
+
+    ``job``: the identity of the job, as JSON; None: it stands in other registers of the state.
+    """
     kind = schema.field(REGISTERS).type
-    values: dict[str, Any] = {
-        name: pa.array([getattr(registers, name)], kind.field(name).type)
-        for name in ("job", "rows", "clock", "watermark")
-    }
+    values: dict[str, Any] = {"job": pa.array([job], kind.field("job").type)}
+    for name in ("rows", "clock", "watermark"):
+        values[name] = pa.array([getattr(registers, name)], kind.field(name).type)
     if registers.position is not None:
         values["position"] = combined_struct(registers.position)
     if registers.advances is not None:
-        held = combined_struct(registers.advances)
+        held = combined_struct(advance_table(registers.advances))
         values["advances"] = pa.ListArray.from_arrays(pa.array([0, len(held)], pa.int32()), held)
     return conform(
         {PART: pa.array([NO_KEY]), REGISTERS: pa.StructArray.from_arrays([*values.values()], [*values])}, schema, 1
@@ -227,12 +207,11 @@ def registers_of(table: pa.Table) -> Registers:
     told = dict(zip((field.name for field in found.type), found.flatten(), strict=True))
     lists = told["advances"].drop_null() if "advances" in told else pa.array([], pa.list_(pa.null()))
     return Registers(
-        next(iter(told["job"].drop_null().to_pylist()), None),
         pc.sum(told["rows"]).as_py() or 0,
         pc.max(told["clock"]).as_py(),
         pc.max(told["watermark"]).as_py(),
         _last(told.get("position")),
-        pa.table(pa.RecordBatch.from_struct_array(lists.flatten())) if len(lists) else None,
+        advances_of(pa.table(pa.RecordBatch.from_struct_array(lists.flatten()))) if len(lists) else None,
     )
 
 

@@ -15,7 +15,7 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks, check_units, look_at
 from .batch_rows import GivenSignals, gather
 from .batch_scan import BatchScan
-from .kept_state import KeptState, PriorState, check_arguments, form_of, kept_before, with_known_columns
+from .kept_state import PriorState, check_arguments, form_of, kept_before, with_known_columns
 from .row_rejects import Rejected
 
 
@@ -54,7 +54,7 @@ def aggregate_stream(
     before = kept_before(plan, state, since)
     now = clock_measure(plan, clock)
     signals, goes_on = GivenSignals(marks), state is not None
-    windows = BatchScan(schema, plan, signals, rejected, now, before.progress, is_continued=goes_on, state=before.state)
+    windows = BatchScan(schema, plan, signals, rejected, now, before, is_continued=goes_on)
     reading = _Reading(windows)
     result = pa.RecordBatchReader.from_batches(windows.result, reading.results(reader))
     if state is None:
@@ -81,8 +81,7 @@ class _Reading:
     def state(self) -> Iterator[pa.RecordBatch]:
         if not self.has_ended:
             raise ConfigError("the state is known when the result has been read", "read the result first, to its end")
-        kept = KeptState(self.windows.state, self.windows.progress)
-        yield from form_of(self.windows.plan).table(kept).to_batches()
+        yield from form_of(self.windows.plan).table(self.windows.carry).to_batches()
 
 
 def _batches(windows: BatchScan, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:

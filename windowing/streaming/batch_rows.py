@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.interval_grid import make_intervals
-from ..clock.watermark import Watermarks, explicit
+from ..clock.watermark import explicit
 from ..columns.arrays import ClockValue, Ints, Mask, combined, is_condition, is_true, latest_clock
 from ..columns.sort_keys import last_in_order, sorts_before
 from ..errors import ConfigError, did_you_mean
@@ -33,6 +33,7 @@ from ..scan.row_validation import (
     validate_rows,
 )
 from ..scan.scan import latest
+from ..state.carry import Registers
 from .row_rejects import RowRejects, failed_before
 
 # Marks and watermarks of a batch: those that a caller gives, or those of its rows (semantics sections 2 and 5).
@@ -109,39 +110,21 @@ def _true_rows(table: pa.Table, name: str) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far batches have come, over all keys.
-
-    ``rows``: number of rows so far, which is the arrival position of the next one.
-    ``clock``: the largest value of the clock, in measures of the clock column; None: no row yet, or no clock.
-    ``watermark``: the watermark, as a reading; None: no row yet, or no event time.
-    ``position``: one row with the largest order values; None: no row yet, or no order column.
-    ``advances``: the watermark advances that panes to come may still need; None: no row yet, or no event time.
-    """
-
-    rows: int = 0
-    clock: ClockValue | None = None
-    watermark: ClockValue | None = None
-    position: pa.Table | None = None
-    advances: Watermarks | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class BatchRows:
     """A batch that is ready for a scan.
 
     ``sequences``: the rows that the window sees, with `Plan.read_values`.
-    ``signals``: marks, or watermark advances with those of ``Progress.advances``.
-    ``progress``: after the batch; its ``advances`` are those before it.
+    ``signals``: marks, or watermark advances with those of `Registers.advances`.
+    ``after``: the registers after the batch; their ``advances`` are those before it.
     """
 
     sequences: Sequences
     signals: Signals
-    progress: Progress
+    after: Registers
 
 
 def read_batch(
-    plan: Plan, progress: Progress, table: pa.Table, pos: Ints, given: GivenSignals, rejects: RowRejects
+    plan: Plan, before: Registers, table: pa.Table, pos: Ints, given: GivenSignals, rejects: RowRejects
 ) -> BatchRows:
     """Return the rows of a batch in sequences, with what signals they bring.
 
@@ -154,23 +137,23 @@ def read_batch(
         # Rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
         order = order_of([combined(rows.column(name)) for name in plan.sort])
         rows, pos = take_rows(rows, order), pos[order]
-    late = sorts_before(rows, progress.position)  # by the order columns, over all keys
-    assessed = lateness(given, plan, progress.watermark, rows, pos) if plan.kind.needs.watermark else None
+    late = sorts_before(rows, before.position)  # by the order columns, over all keys
+    assessed = lateness(given, plan, before.watermark, rows, pos) if plan.kind.needs.watermark else None
     if assessed is not None:
         late |= assessed.late
     rows, pos = _valid_rows(plan, rows, pos, late, rejects)
     sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
-    clocks = (progress.clock, latest(plan, sequences.rows))
+    clocks = (before.clock, latest(plan, sequences.rows))
     after = replace(
-        progress,
-        rows=progress.rows + table.num_rows,
+        before,
+        rows=before.rows + table.num_rows,
         clock=latest_clock(clocks),
-        watermark=progress.watermark if assessed is None else assessed.watermark,
-        position=_position(plan, sequences, progress.position),
+        watermark=before.watermark if assessed is None else assessed.watermark,
+        position=_position(plan, sequences, before.position),
     )
     if assessed is None:
         return BatchRows(sequences, window_marks(in_order(marks)), after)
-    earlier = [] if progress.advances is None else [progress.advances]
+    earlier = [] if before.advances is None else [before.advances]
     return BatchRows(sequences, watermark_signals(merged_watermarks(plan, [*earlier, assessed.watermarks])), after)
 
 

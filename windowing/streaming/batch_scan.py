@@ -22,8 +22,9 @@ from ..rows.sequence import Sequences, order_of, places_among, take_rows
 from ..scan.lag_rows import keep_lookback, with_lag_columns
 from ..scan.row_validation import last_closed, relevant_advances
 from ..scan.scan import RunExtent, finish_operators, mark_only_rows, restore_rows, scan
-from ..state.window_state import WindowState, merge
-from .batch_rows import GivenSignals, Progress, read_batch
+from ..state.carry import Carry
+from ..state.window_state import merge
+from .batch_rows import GivenSignals, read_batch
 from .row_rejects import Rejected, RowRejects, check_rejected, with_rejected
 
 # The order of rows that have no arrival: where they tie, the values of other columns decide.
@@ -134,13 +135,12 @@ class BatchScan:
     ``signals``: what is said of marks and watermarks.
     ``rejected``: what to do with rows that no window can place.
     ``clock``: the clock after the last row, in measures of the clock column; None: the largest value of the rows.
-    ``progress``: how far the batches have come; its ``clock`` is that before the first row, if any.
+    ``carry``: what the batches so far leave; its ``clock`` is that before the first row, if any.
     ``ties``: what decides between rows of a batch that tie; None: their arrival. Rows that tie are in one batch.
     ``shown``: the columns that a rejected row has in the result; None: all.
     ``is_sorted``: whether the rows of each key are known to come in order, so that none is late.
     ``numbers``: how many rows of each key have come, where ``ties`` has no arrival.
-    ``is_continued``: whether another scan goes on from the state after the end.
-    ``state``: the window state after the batches so far; None: no key yet.
+    ``is_continued``: whether another scan goes on from the carry after the end.
     """
 
     schema: pa.Schema
@@ -148,13 +148,12 @@ class BatchScan:
     signals: GivenSignals = GivenSignals()  # noqa: RUF009 - frozen
     rejected: Rejected = "error"
     clock: ClockValue | None = None
-    progress: Progress = field(default=Progress())
+    carry: Carry = field(default=Carry())
     ties: TieOrder | None = None
     shown: pa.Schema | None = None
     is_sorted: bool = False
     numbers: RowNumbers = RowNumbers()
     is_continued: bool = False
-    state: WindowState | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_rejected(self.rejected)
@@ -182,14 +181,14 @@ class BatchScan:
     def _counted(self, table: pa.Table) -> Ints:
         if self.ties is not None:
             return np.arange(table.num_rows)
-        return np.arange(self.progress.rows, self.progress.rows + table.num_rows)
+        return np.arange(self.carry.registers.rows, self.carry.registers.rows + table.num_rows)
 
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
-        before = self.progress
+        before = self.carry.registers
         rejects = RowRejects(self.rejected, self.result if self.rejected == "column" else None)
         plan, table = rejects.numbered(plan, table)
-        state = rejects.numbered_state(plan, self.state)
+        state = rejects.numbered_state(plan, self.carry.state)
         batch = read_batch(plan, before, table, pos, self.signals, rejects)
         sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
         ordered = with_lag_columns(plan, sequences, state)
@@ -198,8 +197,8 @@ class BatchScan:
         if self.ties is not None and self.ties.arrival is None:
             new, self.numbers = self.numbers.number(new)
         sequences, restored, idle = restore_rows(plan, state, new, signals, before.advances, before.clock)
-        clock = latest_clock([batch.progress.clock, clock])
-        closed = last_closed(plan, sequences, signals, batch.progress.watermark)
+        clock = latest_clock([batch.after.clock, clock])
+        closed = last_closed(plan, sequences, signals, batch.after.watermark)
         extent = RunExtent(clock, before.clock, closed, at_end == "hold" or self.is_continued)
         scanned = scan(plan, sequences, signals, extent, restored)
         rejects.add_scanned(sequences, scanned.rejects)
@@ -208,9 +207,9 @@ class BatchScan:
         scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
         yield from rejects.beside(mark_only_rows(plan, scanned, sequences, signals.marks, extent))
         yield from rejects.result(table, self.schema if self.shown is None else self.shown)
-        self.state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
+        state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
         advances = None
         if signals.watermarks is not None:
             advances = relevant_advances(signals.watermarks, extent.last_closed)
-        position = None if self.is_sorted else batch.progress.position
-        self.progress = replace(batch.progress, clock=extent.clock, position=position, advances=advances)
+        position = None if self.is_sorted else batch.after.position
+        self.carry = Carry(replace(batch.after, clock=extent.clock, position=position, advances=advances), state)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from ..arguments import Clock, Rows, as_table, clock_measure
-from ..clock.watermark import LEVEL, POS, advance_table, advances_of
+from ..clock.watermark import LEVEL, POS
 from ..columns.arrays import combined, measure_type
 from ..errors import ConfigError
 from ..planning.identity import check_goes_on, check_types, differences, identity_of, known_columns, state_types
@@ -17,6 +17,7 @@ from ..planning.plan import Plan
 from ..rows.lag_columns import inputs_of
 from ..scan.lag_rows import NO_INPUT
 from ..scan.row_validation import clock_column, retyped_watermark
+from ..state.carry import Carry, Registers
 from ..state.one_table import (
     NEXT,
     OF_STATE,
@@ -25,7 +26,6 @@ from ..state.one_table import (
     REGISTERS,
     ROWS,
     STATE,
-    Registers,
     check_columns,
     conform,
     job_of,
@@ -36,9 +36,7 @@ from ..state.one_table import (
 )
 from ..state.state_tables import LAST, RANK, SHOWN, read_state
 from ..state.state_types import StateTypes
-from ..state.window_state import WindowState
 from ..support.column_types import common_type, plain
-from .batch_rows import Progress
 
 NEW = "new"
 PriorState: TypeAlias = Rows | Literal["new"]
@@ -47,21 +45,6 @@ _SHOWN = "the state"
 FORMAT = 1
 """The format of the table of a state; goes up when a column changes its meaning."""
 _BEGIN = f'give the job that made it, or begin with state="{NEW}"'
-
-
-@dataclass(frozen=True, slots=True)
-class KeptState:
-    """Where batches stopped.
-
-    ``state``: the window state; None: no row yet.
-    ``progress``: how far they had come.
-    ``next_rows``: int64, nullable, of the keys of ``state``: the arrival position of the key's next row, where keys
-        count their own rows; None: they do not.
-    """
-
-    state: WindowState | None = None
-    progress: Progress = Progress()  # noqa: RUF009 - frozen
-    next_rows: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +60,14 @@ class StateForm:
     job: str
     plan: Plan
 
-    def table(self, kept: KeptState) -> pa.Table:
-        """Return a state as the table that users keep."""
-        return state_table(self.schema, self.registers(kept.progress), kept.state, kept.next_rows)
-
-    def registers(self, progress: Progress) -> Registers:
-        """Return what a state says of all keys."""
-        advances = None if progress.advances is None else advance_table(progress.advances)
-        return Registers(self.job, progress.rows, progress.clock, progress.watermark, progress.position, advances)
+    def table(self, carry: Carry) -> pa.Table:
+        """Return a carry as the table that users keep."""
+        return state_table(self.schema, self.job, carry)
 
     def types_of(self, job: str | None) -> StateTypes:
         """Return the types that a state gets. Raises `ConfigError`, with the differences, where it is of another job.
 
-        ``job``: as in `Registers`.
+        ``job``: its identity, as JSON; None: the state says none.
         """
         if job is None:
             raise no_registers()
@@ -101,11 +79,11 @@ class StateForm:
         check_types(was, now, _SHOWN)
         return state_types(self.plan, was, _SHOWN)
 
-    def restored(self, found: Registers) -> Registers:
-        """Return registers of a state as those of the job of now. Raises as `types_of` does."""
-        types = self.types_of(found.job)
+    def registers(self, table: pa.Table) -> Registers:
+        """Return what a state says of all keys, in the types of the job of now. Raises as `types_of` does."""
+        types, found = self.types_of(job_of(table)), registers_of(table)
         clock = types.measure(clock_column(self.plan), found.clock)
-        return replace(found, job=self.job, clock=clock, watermark=retyped_watermark(self.plan, types, found.watermark))
+        return replace(found, clock=clock, watermark=retyped_watermark(self.plan, types, found.watermark))
 
 
 def no_such_format(found: object) -> ConfigError:
@@ -118,10 +96,10 @@ def form_of(plan: Plan) -> StateForm:
     return StateForm(_schema(plan), json.dumps({"format": FORMAT, **identity_of(plan)}), plan)
 
 
-def kept_before(plan: Plan, state: PriorState | None, since: Clock | None) -> KeptState:
+def kept_before(plan: Plan, state: PriorState | None, since: Clock | None) -> Carry:
     """Return where a call begins. ``state``, ``since``: as in `wincli.aggregate`. Raises as `from_table` does."""
     if state is None or (isinstance(state, str) and state == NEW):
-        return KeptState(progress=Progress(clock=clock_measure(plan, since)))
+        return Carry(Registers(clock=clock_measure(plan, since)))
     return from_table(plan, form_of(plan), state)
 
 
@@ -141,7 +119,7 @@ def check_arguments(
         raise ConfigError("the state says where the clock stands", "leave since= out")
 
 
-def from_table(plan: Plan, form: StateForm, rows: Rows) -> KeptState:
+def from_table(plan: Plan, form: StateForm, rows: Rows) -> Carry:
     """Return the state that a table holds. Raises `ConfigError` where it is of another job, or not a whole state."""
     table = as_table(rows)
     check_columns(table.column_names)
@@ -154,7 +132,7 @@ def from_table(plan: Plan, form: StateForm, rows: Rows) -> KeptState:
         types.retyped(found.keys)
         types.retyped(found.rows)
         raise
-    return replace(keys_of(plan, table), progress=progress_of(form.restored(registers_of(table))))
+    return replace(keys_of(plan, table), registers=form.registers(table))
 
 
 def with_known_columns(rows: Rows, state: PriorState | None) -> Rows:
@@ -196,19 +174,13 @@ def _in(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return types.retyped(types.with_all(rows, schema.names)).select(schema.names)
 
 
-def keys_of(plan: Plan, table: pa.Table) -> KeptState:
+def keys_of(plan: Plan, table: pa.Table) -> Carry:
     """Return what a table of `StateForm.schema` says of keys."""
     found = keys_and_rows(table, plan.key)
     if not plan.key and not found.keys.num_rows:
-        return KeptState()
+        return Carry()
     state = read_state(found.keys, found.rows, plan.key, plan.sort, plan.values)
-    return KeptState(state, next_rows=found.next_rows)
-
-
-def progress_of(found: Registers) -> Progress:
-    """Return how far batches had come, as registers say it."""
-    advances = None if found.advances is None else advances_of(found.advances)
-    return Progress(found.rows, found.clock, found.watermark, found.position, advances)
+    return Carry(state=state, next_rows=found.next_rows)
 
 
 def _schema(plan: Plan) -> pa.Schema:

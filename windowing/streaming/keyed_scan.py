@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import ClockValue, combined, latest_clock
+from ..columns.arrays import combined, latest_clock
 from ..columns.sort_keys import last_in_order
 from ..errors import DataError
 from ..language.spec import HIDDEN
-from ..state.one_table import PART, Registers, conform, key_rows
-from .batch_rows import Progress
+from ..state.carry import Carry, Registers
+from ..state.one_table import PART, conform, key_rows
 from .batch_scan import BatchScan, RowNumbers
-from .kept_state import KeptState, StateForm, keys_of
+from .kept_state import StateForm, keys_of
 
 # The scan of buckets of keys that go on from a state: the rows of the state stand among new rows, before them.
 
@@ -38,30 +38,26 @@ class LeftState:
 
     ``form``: the form of states.
     ``tables``: rows of states of keys that are done, until they are `taken`.
-    ``rows``, ``clock``, ``position``: as in `Progress`, but rows of these scans alone.
+    ``registers``: of the rows of these scans alone.
     """
 
     form: StateForm
     tables: list[pa.Table] = field(default_factory=list)
-    rows: int = 0
-    clock: ClockValue | None = None
-    position: pa.Table | None = None
+    registers: Registers = Registers()  # noqa: RUF009 - frozen
 
-    def note(self, progress: Progress, rows: int) -> None:
+    def note(self, after: Registers, rows: int) -> None:
         """Note how far a scan has come, with so many more rows."""
-        self.rows += rows
-        self.clock = latest_clock([self.clock, progress.clock])
-        positions = [each for each in (self.position, progress.position) if each is not None]
-        self.position = last_in_order(pa.concat_tables(positions)) if positions else None
+        positions = [each for each in (self.registers.position, after.position) if each is not None]
+        self.registers = Registers(
+            self.registers.rows + rows,
+            latest_clock([self.registers.clock, after.clock]),
+            position=last_in_order(pa.concat_tables(positions)) if positions else None,
+        )
 
     def taken(self) -> list[pa.Table]:
         """Return the rows of states of keys that are done, and hold them no longer."""
         tables, self.tables = self.tables, []
         return tables
-
-    def registers(self) -> Registers:
-        """Return what these scans say of all keys."""
-        return Registers(None, self.rows, self.clock, None, self.position)
 
 
 @dataclass(slots=True)
@@ -70,7 +66,7 @@ class RestoringScan:
 
     Rows of the state, which have a part, come before all new rows of the bucket.
 
-    ``first``: the scan of new rows before the first; its progress is that of all keys.
+    ``first``: the scan of new rows before the first; its registers are those of all keys.
     ``left``: where the state goes.
     """
 
@@ -93,10 +89,11 @@ class RestoringScan:
         windows = self._windows()
         yield from windows.end(rows)
         self._note(windows, rows)
-        if windows.state is not None and windows.state.sequences.keys is not None:
+        state = windows.carry.state
+        if state is not None and state.sequences.keys is not None:
             has_arrival = windows.ties is not None and windows.ties.arrival is not None
-            next_rows = None if has_arrival else pa.array(windows.numbers.of(windows.state.sequences.keys))
-            self.left.tables.append(key_rows(self.left.form.schema, windows.state, next_rows))
+            next_rows = None if has_arrival else pa.array(windows.numbers.of(state.sequences.keys))
+            self.left.tables.append(key_rows(self.left.form.schema, state, next_rows))
 
     def _new_rows(self, table: pa.Table) -> pa.Table:
         if PART_OF not in table.schema.names:
@@ -113,12 +110,16 @@ class RestoringScan:
             schema = self.left.form.schema
             before = keys_of(self.first.plan, pa.concat_tables([schema.empty_table(), *self._parts]))
             self._parts = ()
-            self._open = replace(self.first, state=before.state, numbers=_numbers(before, self.first.progress.rows))
+            registers = self.first.carry.registers
+            carry = replace(before, registers=registers)
+            self._open = replace(self.first, carry=carry, numbers=_numbers(before, registers.rows))
         return self._open
 
     def _note(self, windows: BatchScan, rows: pa.Table) -> None:
-        self.left.note(windows.progress, rows.num_rows)
-        windows.progress = replace(windows.progress, position=self.first.progress.position)
+        after = windows.carry.registers
+        self.left.note(after, rows.num_rows)
+        first = self.first.carry.registers
+        windows.carry = replace(windows.carry, registers=replace(after, position=first.position))
 
 
 def state_rows(form: StateForm, key: tuple[str, ...], table: pa.Table) -> pa.Table:
@@ -129,7 +130,7 @@ def state_rows(form: StateForm, key: tuple[str, ...], table: pa.Table) -> pa.Tab
     return conform(columns, form.schema, table.num_rows)
 
 
-def _numbers(before: KeptState, rows: int) -> RowNumbers:
+def _numbers(before: Carry, rows: int) -> RowNumbers:
     """Return the numbers of a state. ``rows``: the number for keys that have none of their own."""
     if before.state is None or before.next_rows is None:
         return RowNumbers()

@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from ...windowing.arguments import Rows, as_table
+from ...windowing.clock.watermark import advance_table, advances_of
 from ...windowing.columns.arrays import Ints, combined
 from ...windowing.errors import ConfigError, did_you_mean
 from ...windowing.ports import Counts, Part
 from ...windowing.rows.sequence import group_codes
+from ...windowing.state.carry import Carry, Registers
 from ...windowing.state.one_table import (
     HIDDEN,
     NEXT,
@@ -27,7 +29,6 @@ from ...windowing.state.one_table import (
     REGISTERS,
     ROWS,
     STATE,
-    Registers,
     check_columns,
     job_of,
     keys_and_rows,
@@ -65,7 +66,8 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
     keys, rows = (_read(files, kind) for kind in ("keys", "rows"))
     position, advances = (files.read_table(name) for name in ("position", "advances"))
     clock, watermark = found.registers["clock"], found.registers["watermark"]
-    registers = Registers(json.dumps(job), (record.ordinal + 1) * UNIT_DISTANCE, clock, watermark, position, advances)
+    before = (record.ordinal + 1) * UNIT_DISTANCE
+    registers = Registers(before, clock, watermark, position, None if advances is None else advances_of(advances))
     if rows is None:
         # A table of rows without a row; its types are those of the identity of the job.
         columns = job["columns"]
@@ -75,9 +77,9 @@ def read_state(folder: str, *, unit: str | None = None, stage: str | None = None
         rows = pa.schema({**{name: types[name] for name in key if name in types}, **types, **state}).empty_table()
     schema = _schema(keys, rows, key, registers)
     if keys is None:
-        return state_table(schema, registers, None, None)
+        return state_table(schema, json.dumps(job), Carry(registers))
     values = [name for name in rows.column_names if name not in key and name not in (POS, RANK, SHOWN, LAST)]
-    return state_table(schema, registers, window_state(keys, rows, key, order, values), None)
+    return state_table(schema, json.dumps(job), Carry(registers, window_state(keys, rows, key, order, values)))
 
 
 def kept_stage(
@@ -137,7 +139,8 @@ def _schema(keys: pa.Table | None, rows: pa.Table, key: Sequence[str], registers
     if registers.position is not None:
         told.append(pa.field("position", pa.struct(list(registers.position.schema))))
     if registers.advances is not None:
-        told.append(pa.field("advances", pa.list_(pa.struct(list(registers.advances.schema)))))
+        advances = advance_table(registers.advances)
+        told.append(pa.field("advances", pa.list_(pa.struct(list(advances.schema)))))
     of_key = pa.struct([*own, (PARTS, pa.int64()), (NEXT, pa.int64())])
     columns = [(PART, pa.int64()), (STATE, of_key), (ROWS, pa.list_(pa.struct(held))), (REGISTERS, pa.struct(told))]
     return pa.schema([*(rows.schema.field(name) for name in key), *columns])
@@ -181,7 +184,8 @@ def write_state(state: Rows, folder: str, *, stage: str = "window") -> None:
             raise ConfigError(f"the state {folder} has units already", "name a new folder")
         with opened.begin(_LABEL, 0, []) as staging:
             files = staging.stage(stage)
-            rows, advances = _numbered(held_rows, registers.advances)
+            advances = None if registers.advances is None else advance_table(registers.advances)
+            rows, advances = _numbered(held_rows, advances)
             parts = _write_parts(files, keys, rows, key)
             if registers.position is not None:
                 parts.append(files.write_table("position", registers.position))
