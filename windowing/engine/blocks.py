@@ -12,7 +12,7 @@ import json
 import mmap
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,16 +23,14 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import last_in_order
-from ..kinds.context import Signals
 from ..planning.plan import Plan
 from ..ports import ChunkAccount, Counts, Part
 from ..rows.marks import Marks
 from ..rows.sequence import Sequences, one_batch
-from ..scan.row_validation import relevant_advances
-from ..scan.scan import RunExtent, ScanResult
-from ..state.carry import Registers
+from ..scan.scan import ScanResult
+from ..state.carry import Carry
 from ..state.state_tables import key_table, read_state, row_schema, row_table
-from ..state.window_state import WindowState, concatenate, merge
+from ..state.window_state import WindowState, concatenate
 from ..state.window_state import part_of as state_part_of
 from .range_cuts import SliceBounds, slice_bounds, slices_of
 from .snapshot import EMPTY_SNAPSHOT, StatePart, TaskSnapshot
@@ -294,23 +292,14 @@ def decode_state(work: TaskContext, blocks: Sequence[pa.Buffer]) -> WindowState 
     return concatenate(states) if states else None
 
 
-def snapshot_slice(
-    work: TaskContext,
-    index: int,
-    seen: Sequence[Sequences],
-    scanned: ScanResult,
-    idle: WindowState | None,
-    signals: Signals,
-    bounds: RunExtent,
-) -> TaskSnapshot:
+def snapshot_slice(work: TaskContext, index: int, new: Sequences, scanned: ScanResult, carry: Carry) -> TaskSnapshot:
     """Write the window state of slice ``index`` for the next run; return what the driver needs of it.
 
-    ``seen``: the rows of the scan, those that were rejected among them.
+    ``new``: the rows of the run, those that were rejected among them.
     """
-    if work.state_files is None or scanned.state is None:
+    if work.state_files is None or carry.state is None:
         return EMPTY_SNAPSHOT
-    plan = work.plan
-    state = scanned.state if idle is None else merge(scanned.state, idle)
+    plan, state, registers = work.plan, carry.state, carry.registers
     rows = row_table(state)
     parts = []
     if state.key_state.rows.size:
@@ -319,14 +308,11 @@ def snapshot_slice(
         parts.append(work.state_files.write_rows(index, rows))
     first = [*plan.order.columns[:1], *([plan.options.event_time] if plan.options.event_time else [])][:1]
     oldest = [_least(combined(rows.column(name))) for name in first]
-    advances = None
-    if signals.watermarks is not None and index == 0:
-        advances = relevant_advances(signals.watermarks, bounds.last_closed)
     return TaskSnapshot(
         int(np.count_nonzero(np.diff(state.sequences.bounds))),
         scanned.open,
         oldest[0] if oldest else None,
-        Registers(clock=bounds.clock, position=_position(plan, seen), advances=advances),
+        replace(registers, position=_position(plan, new), advances=registers.advances if index == 0 else None),
         tuple(parts),
     )
 
@@ -338,10 +324,10 @@ def _least(column: pa.Array) -> Any:
     return pc.min(column.cast(pa.int64())).cast(column.type).as_py()
 
 
-def _position(plan: Plan, seen: Sequence[Sequences]) -> pa.Table | None:
+def _position(plan: Plan, new: Sequences) -> pa.Table | None:
     """Return one row with the largest order values; None without order columns or rows."""
     names = list(plan.order.columns)
-    return last_in_order(pa.Table.from_batches([each.rows.select(names) for each in seen])) if names else None
+    return last_in_order(pa.Table.from_batches([new.rows.select(names)])) if names and len(new) else None
 
 
 def _write_state(index: int, state: WindowState, sink: pa.NativeFile) -> None:

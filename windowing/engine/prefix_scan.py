@@ -18,7 +18,7 @@ import numpy as np
 from ..columns.arrays import combined, latest_clock
 from ..kinds.context import Signals
 from ..kinds.segment_summary import Passage
-from ..ports import ChunkAccount, Counts, Executor
+from ..ports import ChunkAccount, Executor
 from ..rows.sequence import Sequences, take_rows
 from ..scan.scan import RunExtent, falls_of
 from ..scan.segment_scan import (
@@ -50,7 +50,7 @@ from .segments import (
     write_part,
     write_rows,
 )
-from .slice_scan import TaskReport, mark_bits, write_parts
+from .slice_scan import TaskReport, counts_of, mark_bits, write_parts
 from .task import TaskContext
 
 
@@ -101,9 +101,7 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
     extent = RunExtent(task.clock)
     scanned = scan_segment(work.plan, task.entry, before, found.rows, found.signals, extent, task.is_last)
     parts = write_parts(work, task.part, scanned.tables)
-    counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held)
-    counts = replace(counts, panes_hidden=scanned.hidden.count, rejected=scanned.rejects.by_reason)
-    counts += found.account.counts
+    counts = counts_of(scanned, scanned.rejects) + found.account.counts
     occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
     falls = falls_of(work.plan, found.rows) + task.entry.falls
     report = TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied, span=found.account.span)

@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import NO_LEVEL, Watermarks, after
+from ..clock.watermark import Watermarks, after
 from ..columns.arrays import ClockValue, Ints, latest_clock
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..kinds.evictions import Evictions
@@ -19,26 +19,19 @@ from ..planning.plan import Plan, panes_only
 from ..ports import ChunkAccount, Counts, Executor, Part
 from ..rows.marks import Marks, all_in_order, no_marks
 from ..rows.merge import merge
+from ..rows.panes import ScanRejects
 from ..rows.sequence import Sequences, one_batch, order_of
-from ..scan.lag_rows import keep_lookback, with_lag_columns
+from ..scan.continue_scan import End, continue_scan, restore_rows
+from ..scan.lag_rows import with_lag_columns
 from ..scan.row_validation import (
     assess,
     is_ordered_by_time,
     is_read_in_order,
-    last_closed,
     merged_watermarks,
     no_watermarks,
 )
-from ..scan.scan import (
-    RunExtent,
-    empty_mark_rows,
-    falls_of,
-    finish_operators,
-    latest,
-    mark_only_rows,
-    restore_rows,
-    scan,
-)
+from ..scan.scan import ScanResult, empty_mark_rows, falls_of
+from ..state.carry import Carry
 from ..state.window_state import WindowState
 from .blocks import ShuffleBlock, decode_state, is_state, load_window_state, part_of, read, snapshot_slice
 from .map_side import (
@@ -125,7 +118,7 @@ def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
     marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
     state, since = load_window_state(work), work.before.clock
     new = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state).sequences
-    sequences, restored, _ = restore_rows(work.plan, state, new, window_marks(marks), None, since)
+    sequences, restored, _ = restore_rows(work.plan, new, window_marks(marks), Carry(work.before, state))
     context = replace(work.plan.context, clock=since, since=since, restored=restored)
     return work.plan.kind.evictions(sequences, marks, context)
 
@@ -241,44 +234,48 @@ def _finish(
     ``new``: the rows. ``clocks``: the largest clock value of each chunk that has one. ``account``: row accounting of
     the chunks. ``state``: what earlier runs have left of the window.
     """
-    plan, marks, since, earlier_advances = work.plan, signals.marks, work.before.clock, work.before.advances
-    ordered = with_lag_columns(plan, new, state)
-    sequences, restored, idle = restore_rows(plan, state, ordered.sequences, signals, earlier_advances, since)
-    clock = latest_clock([*clocks, since])
-    if is_only_slice and not plan.key and len(ordered.rejects):  # or the cell of a rejected row would seem to have rows
-        clock = latest_clock([latest(plan, ordered.sequences.rows), since])
-    is_continued = work.state_files is not None
-    closed = last_closed(plan, sequences, signals, work.watermark) if is_continued else NO_LEVEL
-    extent = RunExtent(clock, since, closed, is_continued)
-    scanned = scan(plan, sequences, signals, extent, restored)
-    finishing, idle = finish_operators(plan, idle, scanned.hidden)
-    mark_rows = mark_only_rows(plan, scanned, sequences, marks, extent) if is_only_slice else ()
-    parts = write_parts(work, number, chain(scanned.tables, finishing, mark_rows))
-    scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
-    rejects = ordered.rejects + scanned.rejects
-    seen = [sequences, new] if len(rejects) else [sequences]
-    snapshot = snapshot_slice(work, index, seen, scanned, idle, signals, extent)
-    carried = (
-        0 if restored is None else int((restored.restored_rows.sum()) - np.count_nonzero(restored.row_state.shown))
+    plan, marks = work.plan, signals.marks
+    end = End(
+        latest_clock([*clocks, work.before.clock]),
+        watermark=work.watermark,
+        is_continued=work.state_files is not None,
+        of_all_keys=is_only_slice,
     )
-    scan_counts = Counts(0, scanned.windowed, scanned.filtered, scanned.dropped, scanned.held, carried=carried)
-    scan_counts = replace(scan_counts, panes_hidden=scanned.hidden.count, rejected=rejects.by_reason)
+    ordered = with_lag_columns(plan, new, state)
+    going = continue_scan(plan, ordered, signals, Carry(work.before, state), end)
+    parts = write_parts(work, number, going.tables)
+    scanned, carry = going.settle()
+    rejects = ordered.rejects + scanned.rejects
+    snapshot = snapshot_slice(work, index, new, scanned, carry)
+    carried = 0 if state is None else int(np.count_nonzero(~state.row_state.shown))
     shared = plan.takes_marks and not is_only_slice
     occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
     reported_marks = marks if shared and index == 0 else None
-    counts, written = account.counts + scan_counts, account.rejects
     return TaskReport(
         parts,
-        counts,
-        written,
+        account.counts + counts_of(scanned, rejects, carried),
+        account.rejects,
         scanned.windows,
-        falls_of(plan, sequences),
+        falls_of(plan, going.sequences),
         occupied,
         reported_marks,
         snapshot,
         work.watermark,
         span=account.span,
         stored_rejects=store_rejects(work, number, rejects),
+    )
+
+
+def counts_of(scanned: ScanResult, rejects: ScanRejects, carried: int = 0) -> Counts:
+    """Return the account of the rows of a scan; ``carried``: those that it began with and no pane had shown."""
+    return Counts(
+        windowed=scanned.windowed,
+        filtered=scanned.filtered,
+        dropped_at_end=scanned.dropped,
+        held=scanned.held,
+        carried=carried,
+        panes_hidden=scanned.hidden.count,
+        rejected=rejects.by_reason,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 
@@ -11,19 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.interval_grid import clock_values
-from ..clock.watermark import NO_LEVEL, Watermarks, highest
+from ..clock.watermark import NO_LEVEL, highest
 from ..columns.arrays import ClockValue, Ints, Mask, combined, measures
 from ..emit.aggregate_rows import can_combine, combine
 from ..emit.operator_scenes import OperatorRun, no_outcome
 from ..emit.result_columns import HiddenPanes
-from ..emit.result_tables import emitted_panes, finishing_tables, mark_rows, pane_columns, result_tables, tick_rows
+from ..emit.result_tables import emitted_panes, mark_rows, pane_columns, result_tables, tick_rows
 from ..kinds.context import Signals, WindowContext
 from ..planning.plan import Plan
 from ..rows.marks import Marks, epochs, unoccupied
 from ..rows.membership import Membership, Ranges, ranges, shown, take
 from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, ScanRejects, reason
 from ..rows.sequence import Sequences, change_starts
-from ..state.window_state import RestoredState, WindowState, restore
+from ..state.window_state import RestoredState, WindowState
 from .operator_scan import (
     OperatorScan,
     Settled,
@@ -323,41 +323,6 @@ def falls_of(plan: Plan, sequences: Sequences) -> int:
     starts = sequences.bounds[1:-1]
     falls[starts - 1] = False
     return int(np.count_nonzero(falls))
-
-
-# Rows that a state retains before new rows of the same keys, and keys that have no rows any more.
-
-
-def restore_rows(
-    plan: Plan,
-    state: WindowState | None,
-    new: Sequences,
-    signals: Signals,
-    earlier_advances: Watermarks | None,
-    since: int | float | None,
-) -> tuple[Sequences, RestoredState | None, WindowState | None]:
-    """Put restored rows before new rows of the same keys; also return the state of keys that have no rows at all.
-
-    ``earlier_advances``: the advances among ``signals`` that were restored.
-    """
-    if state is None:
-        return new, None, None
-    sequences, restored, idle = restore(plan.kind.needs.baseline, state, new)
-    earlier_signals = 0
-    if signals.watermarks is not None and earlier_advances is not None:
-        earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, earlier_advances.marks.pos)))
-    return sequences, replace(restored, signals=earlier_signals, since=since), idle
-
-
-def finish_operators(
-    plan: Plan, idle: WindowState | None, hidden: HiddenPanes
-) -> tuple[Iterable[pa.Table], WindowState | None]:
-    """Where windows do not go on, return the last rows of operators whose keys have no rows, and these keys without."""
-    if idle is None or plan.options.operator is None or plan.options.at_end == "hold":
-        return (), idle
-    nothing = pa.nulls(len(idle.key_state.rows), pa.string())
-    rest = replace(idle, key_state=replace(idle.key_state, operator=nothing))
-    return (finishing_tables(plan, idle, hidden) if plan.options.at_end == "flush" else ()), rest
 
 
 # Map-side partial aggregation: rows of one key and cell are combined in the map task, before the exchange.

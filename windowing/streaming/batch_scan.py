@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,9 @@ from ..errors import DataError
 from ..language.options import AtEnd
 from ..planning.plan import Plan
 from ..rows.sequence import Sequences, order_of, places_among, take_rows
-from ..scan.lag_rows import keep_lookback, with_lag_columns
-from ..scan.row_validation import last_closed, relevant_advances
-from ..scan.scan import RunExtent, finish_operators, mark_only_rows, restore_rows, scan
+from ..scan.continue_scan import End, continue_scan
+from ..scan.lag_rows import with_lag_columns
 from ..state.carry import Carry
-from ..state.window_state import merge
 from .batch_rows import GivenSignals, read_batch
 from .row_rejects import Rejected, RowRejects, check_rejected, with_rejected
 
@@ -185,31 +182,28 @@ class BatchScan:
 
     def _scan(self, table: pa.Table, pos: Ints, at_end: AtEnd, clock: ClockValue | None = None) -> Iterator[pa.Table]:
         plan = replace(self.plan, options=replace(self.plan.options, at_end=at_end))
-        before = self.carry.registers
         rejects = RowRejects(self.rejected, self.result if self.rejected == "column" else None)
         plan, table = rejects.numbered(plan, table)
         state = rejects.numbered_state(plan, self.carry.state)
-        batch = read_batch(plan, before, table, pos, self.signals, rejects)
+        batch = read_batch(plan, self.carry.registers, table, pos, self.signals, rejects)
         sequences = batch.sequences if self.ties is None else self.ties.settle(batch.sequences, table)
-        ordered = with_lag_columns(plan, sequences, state)
-        rejects.add_scanned(sequences, ordered.rejects)
-        new, signals = ordered.sequences, batch.signals
+        new = with_lag_columns(plan, sequences, state)
+        rejects.add_scanned(sequences, new.rejects)
         if self.ties is not None and self.ties.arrival is None:
-            new, self.numbers = self.numbers.number(new)
-        sequences, restored, idle = restore_rows(plan, state, new, signals, before.advances, before.clock)
-        clock = latest_clock([batch.after.clock, clock])
-        closed = last_closed(plan, sequences, signals, batch.after.watermark)
-        extent = RunExtent(clock, before.clock, closed, at_end == "hold" or self.is_continued)
-        scanned = scan(plan, sequences, signals, extent, restored)
-        rejects.add_scanned(sequences, scanned.rejects)
-        finishing, idle = finish_operators(plan, idle, scanned.hidden)
-        yield from rejects.beside(chain(scanned.tables, finishing))
-        scanned, idle = keep_lookback(plan, scanned.settled(), idle, ordered.lookback)
-        yield from rejects.beside(mark_only_rows(plan, scanned, sequences, signals.marks, extent))
+            numbered, self.numbers = self.numbers.number(new.sequences)
+            new = replace(new, sequences=numbered)
+        end = End(
+            latest_clock([batch.after.clock, clock]),
+            clock,
+            batch.after.watermark,
+            is_continued=at_end == "hold" or self.is_continued,
+            of_all_keys=True,
+        )
+        going = continue_scan(plan, new, batch.signals, replace(self.carry, state=state), end)
+        rejects.add_scanned(going.sequences, going.scanned.rejects)
+        yield from rejects.beside(going.tables)
         yield from rejects.result(table, self.schema if self.shown is None else self.shown)
-        state = scanned.state if scanned.state is None or idle is None else merge(scanned.state, idle)
-        advances = None
-        if signals.watermarks is not None:
-            advances = relevant_advances(signals.watermarks, extent.last_closed)
+        _, carry = going.settle()
         position = None if self.is_sorted else batch.after.position
-        self.carry = Carry(replace(batch.after, clock=extent.clock, position=position, advances=advances), state)
+        registers = replace(carry.registers, rows=batch.after.rows, watermark=batch.after.watermark, position=position)
+        self.carry = replace(carry, registers=registers)

@@ -1,0 +1,135 @@
+"""The scan behind a cut: what the rows before it left, and new rows, give result rows and what goes on behind these.
+
+Slices, segments of a heavy key, chunks of a sorted log, batches and partitions of Spark all go on in this way. What
+differs among them is where rows come from and where the carry goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from ..clock.watermark import NO_LEVEL
+from ..columns.arrays import ClockValue, latest_clock
+from ..emit.result_columns import HiddenPanes
+from ..emit.result_tables import finishing_tables
+from ..kinds.context import Signals
+from ..planning.plan import Plan
+from ..rows.sequence import Sequences
+from ..state.carry import Carry, Registers
+from ..state.window_state import RestoredState, WindowState, merge, restore
+from .lag_rows import OrderedRows, keep_lookback
+from .row_validation import last_closed, relevant_advances
+from .scan import RunExtent, ScanResult, latest, mark_only_rows, scan
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of the rows of a scan.
+
+    ``clock``: the clock there, in measures of the clock column, over the rows of all tasks; None: the largest value of
+        the rows of this scan.
+    ``given``: what of that no row says; None: nothing.
+    ``watermark``: the watermark after all rows, as a reading; None: no row yet, or signals alone say it.
+    ``is_continued``: whether another scan goes on from the carry.
+    ``of_all_keys``: whether the scan has the rows of all keys, so that it knows which marks and ticks found none.
+    """
+
+    clock: ClockValue | None = None
+    given: ClockValue | None = None
+    watermark: ClockValue | None = None
+    is_continued: bool = False
+    of_all_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """A scan behind a cut.
+
+    ``plan``, ``signals``: as it was asked for.
+    ``new``: the new rows as windows see them, and those of them that have no place.
+    ``sequences``: the rows that were scanned: those of the carry, then new ones.
+    ``extent``: its extent in time.
+    ``tables``: what comes out, an iterator that can be read once: rows of panes, the last rows of operators whose keys
+        have no rows, mark-only rows.
+    ``scanned``: the result of the scan; `settle` has what its operators decide.
+    ``idle``: the state of keys that have no rows; None: there is none.
+    """
+
+    plan: Plan
+    signals: Signals
+    new: OrderedRows
+    sequences: Sequences
+    extent: RunExtent
+    tables: Iterator[pa.Table]
+    scanned: ScanResult
+    idle: WindowState | None
+
+    def settle(self) -> tuple[ScanResult, Carry]:
+        """Return the account of the rows, and what goes on behind them: only after ``tables`` have been read.
+
+        Of the registers it has the clock and the advances. There is a window state where ``is_continued`` says so.
+        """
+        scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new.lookback)
+        state, advances = scanned.state, None
+        if state is not None and idle is not None:
+            state = merge(state, idle)
+        if self.signals.watermarks is not None:
+            advances = relevant_advances(self.signals.watermarks, self.extent.last_closed)
+        return scanned, Carry(Registers(clock=self.extent.clock, advances=advances), state)
+
+
+def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, end: End) -> Continuation:
+    """Scan new rows behind those that left ``carry``.
+
+    ``new``: the rows, as `with_lag_columns` returns them for the state of ``carry``. ``signals``: all that came so far
+    and that windows may still need.
+    """
+    before = carry.registers
+    sequences, restored, idle = restore_rows(plan, new.sequences, signals, carry)
+    clock = end.clock
+    if end.of_all_keys and not plan.key and len(new.rejects):
+        # the cell of a rejected row would seem to have rows
+        clock = latest_clock([latest(plan, new.sequences.rows), before.clock, end.given])
+    closed = last_closed(plan, sequences, signals, end.watermark) if end.is_continued else NO_LEVEL
+    extent = RunExtent(clock, before.clock, closed, end.is_continued)
+    scanned = scan(plan, sequences, signals, extent, restored)
+    finishing, idle = finish_operators(plan, idle, scanned.hidden)
+    marks_only = mark_only_rows(plan, scanned, sequences, signals.marks, extent) if end.of_all_keys else ()
+    tables = chain(scanned.tables, finishing, marks_only)
+    return Continuation(plan, signals, new, sequences, extent, tables, scanned, idle)
+
+
+# Rows that a state retains before new rows of the same keys, and keys that have no rows any more.
+
+
+def restore_rows(
+    plan: Plan, new: Sequences, signals: Signals, carry: Carry
+) -> tuple[Sequences, RestoredState | None, WindowState | None]:
+    """Put the rows of a carry before new rows of the same keys; also return the state of keys that have no rows.
+
+    ``signals``: those of the carry are among them.
+    """
+    if carry.state is None:
+        return new, None, None
+    sequences, restored, idle = restore(plan.kind.needs.baseline, carry.state, new)
+    before, earlier_signals = carry.registers, 0
+    if signals.watermarks is not None and before.advances is not None:
+        earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, before.advances.marks.pos)))
+    restored = replace(restored, signals=earlier_signals, since=before.clock, continued=carry.continued)
+    return sequences, restored, idle
+
+
+def finish_operators(
+    plan: Plan, idle: WindowState | None, hidden: HiddenPanes
+) -> tuple[Iterable[pa.Table], WindowState | None]:
+    """Where windows do not go on, return the last rows of operators whose keys have no rows, and these keys without."""
+    if idle is None or plan.options.operator is None or plan.options.at_end == "hold":
+        return (), idle
+    nothing = pa.nulls(len(idle.key_state.rows), pa.string())
+    rest = replace(idle, key_state=replace(idle.key_state, operator=nothing))
+    return (finishing_tables(plan, idle, hidden) if plan.options.at_end == "flush" else ()), rest
