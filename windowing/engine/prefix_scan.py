@@ -20,18 +20,20 @@ from ..kinds.context import Signals
 from ..kinds.segment_summary import Passage
 from ..ports import ChunkAccount, Executor
 from ..rows.sequence import Sequences, take_rows
-from ..scan.scan import RunExtent, falls_of
+from ..scan.continue_scan import End
+from ..scan.scan import falls_of
 from ..scan.segment_scan import (
-    EarlierRows,
     WindowPart,
     continued_before,
     count_segment,
+    entry_carry,
     open_before,
     retained_before,
     scan_segment,
     sends_partials,
     window_part,
 )
+from ..state.carry import Carry
 from .blocks import part_of
 from .map_side import no_signals
 from .range_cuts import SliceBounds
@@ -94,12 +96,13 @@ def keep_open(work: TaskContext, name: str, rows: Sequences, window: int) -> Non
 def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask) -> TaskReport:
     """Scan a segment from its entry state, and write its part of the result."""
     found = source.rows(task)
-    before = _before(work, source, task, found)
-    if task.since_then and work.plan.kind.needs.overlaps:
-        shown = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
-        before = replace(before, row_state=np.isin(before.rows.pos, np.concatenate(shown)))
-    extent = RunExtent(task.clock)
-    scanned = scan_segment(work.plan, task.entry, before, found.rows, found.signals, extent, task.is_last)
+    carry = _carry(work, source, task, found)
+    if task.since_then and work.plan.kind.needs.overlaps and carry.state is not None:
+        numbers = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
+        shown = np.isin(carry.state.sequences.pos, np.concatenate(numbers))
+        carry = replace(carry, state=replace(carry.state, row_state=replace(carry.state.row_state, shown=shown)))
+    end = End(task.clock, is_continued=not task.is_last)
+    scanned = scan_segment(work.plan, task.entry, carry, found.rows, found.signals, end)
     parts = write_parts(work, task.part, scanned.tables)
     counts = counts_of(scanned, scanned.rejects) + found.account.counts
     occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
@@ -110,8 +113,8 @@ def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask)
 
 def _count(work: TaskContext, source: StagedSegments, task: SegmentTask) -> int:
     found = source.rows(task)
-    before = _before(work, source, task, found)
-    windows, shown = count_segment(work.plan, task.entry, before, found.rows, found.signals)
+    carry = _carry(work, source, task, found)
+    windows, shown = count_segment(work.plan, task.entry, carry, found.rows, found.signals)
     write_numbers(work, f"{task.segment.name}-shown", shown)
     return windows
 
@@ -125,23 +128,28 @@ def _pass_through(work: TaskContext, segments: Sequence[Segment]) -> list[Passag
     return found
 
 
-def _before(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> EarlierRows:
-    if sends_partials(work.plan, work.source.schema):
+def _carry(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> Carry:
+    """Return what the segments before one leave to it. No row of them counts as shown yet."""
+    plan, entry, segment = work.plan, task.entry, found.rows
+    carry_of = partial(entry_carry, plan, entry, segment=segment, signals=found.signals)
+    if sends_partials(plan, work.source.schema):
         of_window = [_part(work, source, task, earlier, first) for earlier, first, _ in task.before]
-        return continued_before(work.plan, of_window, task.entry.value, found.rows)
-    if not work.plan.kind.needs.overlaps:
-        return open_before([source.earlier_rows(earlier, first) for earlier, first, _ in task.before], found.rows)
+        standing, continued = continued_before(plan, of_window, entry.value, segment)
+        return carry_of(standing, continued=continued)
+    if not plan.kind.needs.overlaps:
+        earlier = [source.earlier_rows(earlier, first) for earlier, first, _ in task.before]
+        return carry_of(open_before(earlier, segment))
     parts, ranks = [], [np.empty(0, np.int64)]
-    for earlier, _, rows in task.before:
-        retained = read_numbers(work, f"{earlier.name}-held")
-        parts.append(_rows_at(source.earlier_rows(earlier, 0), retained))
+    for one, _, rows in task.before:
+        retained = read_numbers(work, f"{one.name}-held")
+        parts.append(_rows_at(source.earlier_rows(one, 0), retained))
         ranks.append(rows + retained)
-    before = retained_before(work.plan, task.entry, parts, np.concatenate(ranks), found.signals, found.rows)
-    if task.baseline is None:
-        return before
-    earlier, row = task.baseline
-    column = combined(source.earlier_rows(earlier, 0).rows.column(str(work.plan.kind.needs.baseline)))
-    return replace(before, baseline=column.slice(row, 1))
+    before, baseline = retained_before(plan, entry, parts, np.concatenate(ranks), found.signals, segment), None
+    if task.baseline is not None:
+        one, row = task.baseline
+        column = combined(source.earlier_rows(one, 0).rows.column(str(plan.kind.needs.baseline)))
+        baseline = column.slice(row, 1)
+    return carry_of(before, baseline=baseline)
 
 
 def _with_parts(

@@ -17,12 +17,14 @@ from ..planning.plan import Plan, panes_only
 from ..rows.marks import no_marks
 from ..rows.merge import merge
 from ..rows.sequence import Sequences, build
+from ..scan.continue_scan import End
 from ..scan.lag_rows import with_lag_columns
 from ..scan.row_validation import assess, merged_watermarks
 from ..scan.scan import RunExtent, can_preaggregate, preaggregate, scan
 from ..scan.segment_scan import (
     can_be_cut,
     continued_before,
+    entry_carry,
     scan_segment,
     sends_partials,
     summarise,
@@ -54,8 +56,9 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
         if has_order and sends_partials(plan, schema) and entry.before:
             own = _without_user_functions(plan)
-            before = continued_before(own, [window_part(own, one, 0)], entry.value, one)
-            deque(scan_segment(own, entry, before, one, signals, RunExtent(), is_last=True).tables, maxlen=0)
+            standing, continued = continued_before(own, [window_part(own, one, 0)], entry.value, one)
+            carry = entry_carry(own, entry, standing, one, signals, continued=continued)
+            deque(scan_segment(own, entry, carry, one, signals, End()).tables, maxlen=0)
     extent = RunExtent(1 if plan.kind.needs.clock else None)
     deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, plan.kind.needs.overlaps)

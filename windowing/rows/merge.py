@@ -133,11 +133,11 @@ def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
     runs = np.concatenate([np.diff(first.bounds), np.diff(then.bounds)])
     rows = one_batch(pa.Table.from_batches([first.rows, then.rows]))
     pos = np.concatenate([first.pos, then.pos])
-    picks = np.arange(len(pos))
-    if codes is not None and keys is not None:
-        picks = interleave(codes, runs, bounds[:-1].copy(), len(pos))
-        there = np.flatnonzero(np.diff(bounds))
-        keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])
+    if codes is None or keys is None or (keys.num_rows == 1 and len(pos)):  # one key: its rows stand in place
+        return Sequences(keys, bounds, rows, pos, then.order), np.arange(len(pos))
+    picks = interleave(codes, runs, bounds[:-1].copy(), len(pos))
+    there = np.flatnonzero(np.diff(bounds))
+    keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])
     return Sequences(keys, bounds, take_rows(rows, picks), pos[picks], then.order), picks
 
 

@@ -250,10 +250,12 @@ def relevant_advances(watermarks: Watermarks, last_closed: int) -> Watermarks:
 def last_closed(plan: Plan, sequences: Sequences, signals: Signals, watermark: ClockValue | None) -> int:
     """Return the last event-time pane that no row can enter any more.
 
-    ``watermark``: after all rows, as a reading; None: no row yet, or rows ordered by event time.
+    ``watermark``: after all rows, as a reading; None: no row yet, rows ordered by event time, or signals alone say it.
     """
     if signals.watermarks is None:
         return NO_LEVEL
     if is_ordered_by_time(plan):
         return int(signals.watermarks.level[-1]) if len(signals) else NO_LEVEL
-    return NO_LEVEL if watermark is None else lateness_of(plan, sequences.rows).last_closed(watermark)
+    if watermark is None:
+        return plan.kind.last_closed(signals, len(signals), plan.context)
+    return lateness_of(plan, sequences.rows).last_closed(watermark)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, Mask, combined
+from ..clock.watermark import Watermarks
+from ..columns.arrays import Ints, combined
 from ..emit.aggregate_rows import can_combine, combine_window, merging_plan
 from ..emit.result_columns import HiddenPanes
 from ..kinds.context import Signals
@@ -18,8 +19,11 @@ from ..planning.plan import Plan, panes_only
 from ..rows.panes import ContinuedWindow
 from ..rows.sequence import Sequences, one_batch, take_rows
 from ..rows.sequence import concatenate as concatenate_sequences
-from ..state.window_state import RestoredState, RowState, fresh, no_row_state
-from .scan import RunExtent, ScanResult, compares_with_previous_pane, scan
+from ..state.carry import Carry, Registers
+from ..state.window_state import WindowState, fresh, no_row_state
+from .continue_scan import End, continue_scan
+from .lag_rows import OrderedRows
+from .scan import ScanResult, compares_with_previous_pane
 
 
 def can_be_cut(plan: Plan) -> bool:
@@ -44,79 +48,78 @@ def summarise(plan: Plan, segment: Sequences, signals: Signals) -> tuple[Segment
     return plan.kind.summarise(segment, signals, plan.context)
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRows:
-    """The rows of earlier segments that a segment may show.
+def entry_carry(
+    plan: Plan,
+    entry: EntryState,
+    rows: Sequences,
+    segment: Sequences,
+    signals: Signals,
+    baseline: pa.Array | None = None,
+    continued: ContinuedWindow | None = None,
+) -> Carry:
+    """Return what the segments before one leave to it.
 
-    ``rows``: the rows, in order.
-    ``rank``: int64 (rows,), how many rows of the key came before each.
-    ``row_state``: bool (rows,), whether a pane has shown the row.
-    ``baseline``: array of length 1, what a ``delta`` trigger compares with; None: no baseline yet.
-    ``continued``: the window that the only row stands for; None: rows stand for themselves.
+    ``rows``: those of earlier segments that its windows may show, of its key. ``signals``: those before the next
+    segment. ``baseline``: as in `KeyState.baseline`, of length 1; None: no baseline yet. ``continued``: as in `Carry`.
     """
-
-    rows: Sequences
-    rank: Ints
-    row_state: Mask
-    baseline: pa.Array | None = None
-    continued: ContinuedWindow | None = None
+    overlaps = plan.kind.needs.overlaps  # else nothing looks back beyond the first row of a window
+    key_state = replace(
+        fresh(plan.kind.needs.baseline, segment.rows, 1),
+        rows=np.array([entry.rows if overlaps else len(rows)]),
+        windows=np.array([entry.windows]),
+        full=np.array([entry.full]),
+    )
+    if baseline is not None:
+        key_state = replace(key_state, baseline=baseline)
+    advances = None
+    if signals.watermarks is not None:
+        marks, level = signals.marks.take(np.arange(entry.signals)), signals.watermarks.level[: entry.signals]
+        advances = Watermarks(marks, level)
+    state = WindowState(replace(rows, keys=segment.keys), key_state, no_row_state(len(rows)))
+    return Carry(Registers(clock=entry.clock, advances=advances), state, continued=continued)
 
 
 def scan_segment(
-    plan: Plan,
-    entry: EntryState,
-    before: EarlierRows,
-    segment: Sequences,
-    signals: Signals,
-    extent: RunExtent,
-    is_last: bool,
+    plan: Plan, entry: EntryState, carry: Carry, segment: Sequences, signals: Signals, end: End
 ) -> ScanResult:
-    """Scan a segment from its entry state.
+    """Scan a segment from what the segments before it leave.
 
-    ``signals``: those before the next segment. ``extent``: that of the whole run. Rows that later segments may show are
-    counted there: this segment's row accounting leaves them out, unless it is the last.
+    ``signals``: those before the next segment. ``end``: of the whole run; it is continued by the next segment of the
+    key. Rows that later segments may show are counted there: this segment's row accounting leaves them out, unless it
+    is the last.
     """
     if not entry.emits:
         return ScanResult(iter(()), 0, HiddenPanes(), 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
-    rows, restored = _restore(plan, entry, before, segment)
-    if not is_last:
-        plan = replace(plan, options=replace(plan.options, at_end="hold"))
-        extent = replace(
-            extent,
-            clock=None,
-            is_continued=True,
-            last_closed=plan.kind.last_closed(signals, len(signals), plan.context),
-        )
-    scanned = scan(plan, rows, signals, replace(extent, since=entry.clock), restored)
-    return replace(scanned, held=0)
+    if end.is_continued:
+        plan, end = replace(plan, options=replace(plan.options, at_end="hold")), replace(end, clock=None)
+    return replace(continue_scan(plan, OrderedRows(segment), signals, carry, end).scanned, held=0)
 
 
 def count_segment(
-    plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequences, signals: Signals
+    plan: Plan, entry: EntryState, carry: Carry, segment: Sequences, signals: Signals
 ) -> tuple[int, Ints]:
     """Count the panes of a segment that is not the last, and find the rows it shows that later segments may show again.
 
     Returns the count and the arrival positions of these rows, int64.
     """
-    scanned = scan_segment(panes_only(plan), entry, before, segment, signals, RunExtent(), False)
+    scanned = scan_segment(panes_only(plan), entry, carry, segment, signals, End(is_continued=True))
     assert scanned.state is not None
     return scanned.windows, scanned.state.sequences.pos[scanned.state.row_state.shown]
 
 
 def retained_before(
     plan: Plan, entry: EntryState, earlier: Sequence[Sequences], rank: Ints, signals: Signals, segment: Sequences
-) -> EarlierRows:
+) -> Sequences:
     """Return the rows of earlier segments that are still retained where a segment begins.
 
-    ``earlier``: the rows that each segment before retained at its end. ``rank``: their ranks, all in one. No row counts
-    as shown yet.
+    ``earlier``: the rows that each segment before retained at its end. ``rank``: their ranks, all in one.
     """
     rows = concatenate([*earlier, _empty_like(segment)])
     kind, context = plan.kind, replace(plan.context, clock=entry.clock, hold=True)
     last_closed = kind.last_closed(signals, entry.signals, context)
     picks = np.flatnonzero(kind.retained_rows(rows, context, None, None, last_closed))
-    retained = replace(rows, bounds=np.array([0, len(picks)]), rows=take_rows(rows.rows, picks), pos=rows.pos[picks])
-    return EarlierRows(retained, rank[picks], np.zeros(len(picks), np.bool_))
+    bounds = np.array([0, len(picks)])
+    return replace(rows, bounds=bounds, rows=take_rows(rows.rows, picks), pos=rows.pos[picks], rank=rank[picks])
 
 
 def concatenate(earlier: Sequence[Sequences]) -> Sequences:
@@ -129,30 +132,13 @@ def concatenate(earlier: Sequence[Sequences]) -> Sequences:
     return replace(earlier[-1], bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
 
 
-def open_before(earlier: Sequence[Sequences], segment: Sequences) -> EarlierRows:
+def open_before(earlier: Sequence[Sequences], segment: Sequences) -> Sequences:
     """Return the rows of the tumbling window that is open where a segment begins."""
-    rows = concatenate([*earlier, _empty_like(segment)])
-    return EarlierRows(rows, np.arange(len(rows)), np.zeros(len(rows), np.bool_))
+    return concatenate([*earlier, _empty_like(segment)])
 
 
 def _empty_like(segment: Sequences) -> Sequences:
     return replace(segment, bounds=np.zeros(2, np.int64), rows=segment.rows.slice(0, 0), pos=segment.pos[:0])
-
-
-def _restore(plan: Plan, entry: EntryState, before: EarlierRows, segment: Sequences) -> tuple[Sequences, RestoredState]:
-    retained, key_state = len(before.rows), fresh(plan.kind.needs.baseline, segment.rows, 1)
-    rows = concatenate([before.rows, segment])
-    flags = RowState(np.append(before.row_state, np.zeros(len(segment), np.bool_)), no_row_state(len(rows)).last)
-    rows_before = retained
-    if plan.kind.needs.overlaps:  # else nothing looks back beyond the first row of a window
-        rows_before = entry.rows
-        rows = replace(rows, rank=np.append(before.rank, entry.rows + np.arange(len(segment))))
-    if before.baseline is not None:
-        key_state = replace(key_state, baseline=before.baseline)
-    windows, full = np.array([entry.windows]), np.array([entry.full])
-    key_state = replace(key_state, rows=np.array([rows_before]), windows=windows, full=full)
-    restored = RestoredState(np.array([retained]), key_state, flags, entry.signals, entry.clock, before.continued)
-    return rows, restored
 
 
 # What travels of a tumbling window that is open at the end of a segment: partial aggregates, where these merge.
@@ -192,15 +178,19 @@ def window_part(plan: Plan, rows: Sequences, window: int) -> WindowPart:
     return WindowPart(take_rows(rows.rows, ends), rows.pos[ends], combine_window(plan, rows, 0, size, window))
 
 
-def continued_before(plan: Plan, parts: Sequence[WindowPart], value: Any, segment: Sequences) -> EarlierRows:
-    """Return the window that is open where a segment begins. ``value``: as in `ContinuedWindow`."""
+def continued_before(
+    plan: Plan, parts: Sequence[WindowPart], value: Any, segment: Sequences
+) -> tuple[Sequences, ContinuedWindow | None]:
+    """Return the row that stands for the window that is open where a segment begins, and that window; None: none is.
+
+    ``value``: as in `ContinuedWindow`.
+    """
     filled = [part for part in parts if len(part.edges_pos)]
     if not filled:
-        return open_before([], segment)
+        return _empty_like(segment), None
     first, last = filled[0], filled[-1]
     edges = concatenate_sequences([pa.Table.from_batches([first.edges.slice(0, 1), last.edges.slice(1, 1)])])
     standing = replace(segment, bounds=np.array([0, 1]), rows=edges.slice(1, 1), pos=last.edges_pos[1:])
     partials = concatenate_sequences([pa.Table.from_batches([part.partials]) for part in filled])
     rows = int(combined(partials.column(str(merging_plan(plan).weight))).to_numpy().sum())
-    continued = ContinuedWindow(rows, edges, partials, value)
-    return EarlierRows(standing, np.zeros(1, np.int64), np.zeros(1, np.bool_), continued=continued)
+    return standing, ContinuedWindow(rows, edges, partials, value)

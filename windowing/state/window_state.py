@@ -73,7 +73,8 @@ class RowState:
 class WindowState:
     """The window state of K keys at the end of a run.
 
-    ``sequences``: the K keys and their n retained rows, in total order; a key may have no row. ``rank`` is not None.
+    ``sequences``: the K keys and their n retained rows, in total order; a key may have no row. ``rank`` is not None in
+        a state that is kept; without, rows are counted from the first of them.
     ``key_state``: of the K keys.
     ``row_state``: of the n rows.
     """
@@ -150,12 +151,12 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
     row_state: list[Any] = [
         np.concatenate([getattr(state.row_state, f.name), getattr(more, f.name)])[picks] for f in fields(RowState)
     ]
-    assert state.sequences.rank is not None
-    per_key = np.diff(sequences.bounds)
-    place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
-    rank = place + np.repeat(key_state.rows - restored_rows, per_key)
-    rank[picks < restored] = state.sequences.rank
-    sequences = replace(sequences, rank=rank)
+    if state.sequences.rank is not None:
+        per_key = np.diff(sequences.bounds)
+        place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
+        rank = place + np.repeat(key_state.rows - restored_rows, per_key)
+        rank[picks < restored] = state.sequences.rank
+        sequences = replace(sequences, rank=rank)
     idle = np.ones(len(state.key_state.rows), np.bool_)
     idle[known[there]] = False
     rest = take_keys(state, np.flatnonzero(idle))
@@ -241,15 +242,8 @@ def take_keys(state: WindowState, picks: Ints) -> WindowState:
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     rows = np.repeat(sequences.bounds[:-1][picks] - bounds[:-1], counts) + np.arange(bounds[-1])
     keys = None if sequences.keys is None else sequences.keys.take(pa.array(picks))
-    assert sequences.rank is not None
-    kept = Sequences(
-        keys,
-        bounds,
-        take_rows(sequences.rows, rows),
-        sequences.pos[rows],
-        sequences.order,
-        sequences.rank[rows],
-    )
+    rank = None if sequences.rank is None else sequences.rank[rows]
+    kept = Sequences(keys, bounds, take_rows(sequences.rows, rows), sequences.pos[rows], sequences.order, rank)
     return WindowState(kept, state.key_state.take(picks), state.row_state.take(rows))
 
 

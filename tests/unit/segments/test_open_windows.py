@@ -20,7 +20,7 @@ from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan
-from wincli.windowing.scan.segment_scan import EarlierRows, WindowPart, continued_before, sends_partials
+from wincli.windowing.scan.segment_scan import WindowPart, continued_before, sends_partials
 
 T, ARRIVAL = ["t"], "arrival"
 WINDOWS: list[WindowCase] = [
@@ -135,7 +135,7 @@ def test_rows_of_a_window_stay_in_their_segment(in_order: InOrder | None) -> Non
     source = MemorySource([table], [list(range(5, rows, 5))])
     merged: list[int] = []
 
-    def merge(plan: Plan, parts: Sequence[WindowPart], *others: Any) -> EarlierRows:
+    def merge(plan: Plan, parts: Sequence[WindowPart], *others: Any) -> Any:
         merged.append(sum(part.partials.num_rows for part in parts))
         return continued_before(plan, parts, *others)
 
