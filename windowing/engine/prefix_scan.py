@@ -1,9 +1,8 @@
 """The prefix scan: a sequence that is cut into segments is scanned by many tasks, to the same bits.
 
-Each segment is summarised by itself, or run through behind the one before; that is composed, in order, into the
-entry state of each segment; from there each segment is scanned. The driver composes where the tasks of an exchange have
-staged segments, between two rounds of tasks (`scan_staged_segments`); or it is a relay, in which each task has its
-segment in hand, and hands the position on to the next (`windowing.engine.presorted`).
+What the segments before one leave to it is found first, in little time; from there each segment is scanned. Where
+tasks of an exchange have staged segments this takes a few rounds of tasks (`scan_staged_segments`); or it is a relay,
+in which each task has its segment in hand, and hands the position on to the next (`windowing.engine.presorted`).
 """
 
 from __future__ import annotations
@@ -11,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 
-from ..columns.arrays import combined, latest_clock
+from ..columns.arrays import ClockValue, latest_clock
 from ..kinds.context import Signals
 from ..kinds.segment_summary import Passage
 from ..ports import ChunkAccount, Executor
-from ..rows.sequence import Sequences, take_rows
-from ..scan.continue_scan import End
+from ..rows.marks import epochs
+from ..rows.sequence import Sequences
+from ..scan.continue_scan import End, retain
 from ..scan.scan import falls_of
 from ..scan.segment_scan import (
     WindowPart,
@@ -28,26 +29,30 @@ from ..scan.segment_scan import (
     count_segment,
     entry_carry,
     open_before,
-    retained_before,
     scan_segment,
     sends_partials,
     window_part,
 )
-from ..state.carry import Carry
+from ..state.carry import Carry, Registers
 from .blocks import part_of
 from .map_side import no_signals
 from .range_cuts import SliceBounds
 from .rejects import store_rejects
 from .segments import (
+    ChainLink,
     Segment,
     SegmentTask,
+    SummarisedSegment,
+    part_number,
     plan_segments,
+    read_carry,
     read_numbers,
     read_part,
     read_segment,
     read_signals,
     segments_by_key,
-    with_window_numbers,
+    tumbling,
+    write_carry,
     write_numbers,
     write_part,
     write_rows,
@@ -94,62 +99,145 @@ def keep_open(work: TaskContext, name: str, rows: Sequences, window: int) -> Non
 
 
 def scan_from_entry(work: TaskContext, source: SegmentSource, task: SegmentTask) -> TaskReport:
-    """Scan a segment from its entry state, and write its part of the result."""
+    """Scan a segment from what the segments before it leave, and write its part of the result."""
     found = source.rows(task)
-    carry = _carry(work, source, task, found)
-    if task.since_then and work.plan.kind.needs.overlaps and carry.state is not None:
-        numbers = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.since_then]
-        shown = np.isin(carry.state.sequences.pos, np.concatenate(numbers))
-        carry = replace(carry, state=replace(carry.state, row_state=replace(carry.state.row_state, shown=shown)))
+    falls = falls_of(work.plan, found.rows)
+    report = TaskReport((), found.account.counts, found.account.rejects, 0, falls, span=found.account.span)
+    if task.entry is not None:
+        report = replace(report, falls=falls + task.entry.falls)
+        if not task.entry.emits:
+            return report
     end = End(task.clock, is_continued=not task.is_last)
-    scanned = scan_segment(work.plan, task.entry, carry, found.rows, found.signals, end)
-    parts = write_parts(work, task.part, scanned.tables)
-    counts = counts_of(scanned, scanned.rejects) + found.account.counts
-    occupied = mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b""
-    falls = falls_of(work.plan, found.rows) + task.entry.falls
-    report = TaskReport(parts, counts, found.account.rejects, scanned.windows, falls, occupied, span=found.account.span)
-    return replace(report, stored_rejects=store_rejects(work, task.part, scanned.rejects))
+    scanned = scan_segment(work.plan, _carry(work, source, task, found), found.rows, found.signals, end)
+    return replace(
+        report,
+        parts=write_parts(work, task.part, scanned.tables),
+        counts=report.counts + counts_of(scanned, scanned.rejects),
+        windows=scanned.windows,
+        occupied=mark_bits(scanned.by_mark, len(found.signals)) if work.plan.takes_marks else b"",
+        stored_rejects=store_rejects(work, task.part, scanned.rejects),
+    )
+
+
+def _carry(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> Carry:
+    """Return what the segments before one leave to it."""
+    plan, entry, segment = work.plan, task.entry, found.rows
+    if entry is None:
+        return _carry_before(work, task, found.signals)
+    if sends_partials(plan, work.source.schema):
+        of_window = [_part(work, source, task, earlier, first) for earlier, first in task.before]
+        standing, continued = continued_before(plan, of_window, entry.value, segment)
+        return entry_carry(plan, entry, standing, segment, continued)
+    earlier = [source.earlier_rows(earlier, first) for earlier, first in task.before]
+    return entry_carry(plan, entry, open_before(earlier, segment), segment)
+
+
+# Windows that overlap go on from segment to segment with the rows that they retain, as incremental runs do. How many
+# panes came out before a segment, and which rows these have shown, takes a scan of each: that is done side by side.
+
+
+def _go_through(work: TaskContext, segments: Sequence[Segment]) -> list[ChainLink]:
+    """Go through the segments of a key, and store with which window state each begins."""
+    plan, signals = work.plan, _all_signals(work)
+    carry, links, starts, before = Carry(), list[ChainLink](), [0], None
+    for number, segment in enumerate(segments):
+        rows = read_segment(work, segment)
+        passed = signals.first(int(epochs(part_of(rows, 0, 1), signals.marks)[0]))
+        if before is not None:
+            carry = retain(plan, before, passed, carry)
+        first = number
+        if carry.state is not None:
+            rank = carry.state.sequences.rank
+            assert rank is not None
+            first = int(np.searchsorted(starts, rank[0], side="right")) - 1 if len(rank) else number
+            write_carry(work, segment.name, carry.state)
+        links.append(ChainLink(number == 0, len(passed), first, carry.registers.clock))
+        starts.append(starts[-1] + len(rows))
+        before = rows
+    return links
+
+
+def _all_signals(work: TaskContext) -> Signals:
+    return read_signals(work, True, None) if work.plan.kind.needs.watermark else no_signals(work)
+
+
+def _tasks_of_chain(
+    cuts: SliceBounds, segments: Sequence[Segment], links: Sequence[ChainLink], clock: ClockValue | None
+) -> list[SegmentTask]:
+    last = len(segments) - 1
+    return [
+        SegmentTask(
+            part_number(cuts, segment.index, segment.side),
+            segment,
+            i == last,
+            link=link,
+            retained_of=tuple(segments[link.first : i]),
+            signals=None if i == last else links[i + 1].signals,
+            clock=clock if i == last else None,
+        )
+        for i, (segment, link) in enumerate(zip(segments, links, strict=True))
+    ]
+
+
+def _carry_before(work: TaskContext, task: SegmentTask, signals: Signals, is_counted: bool = True) -> Carry:
+    """Return the carry with which a segment begins.
+
+    ``is_counted``: whether the segments before have been counted; else none of their rows counts as shown yet.
+    """
+    link = task.link
+    assert link is not None
+    advances = None if signals.watermarks is None else signals.first(link.signals).watermarks
+    carry = Carry(Registers(clock=link.clock, advances=advances))
+    if link.is_first:
+        return carry
+    state = read_carry(work, task.segment.name)
+    if is_counted:
+        state = replace(state, key_state=replace(state.key_state, windows=np.array([task.windows])))
+        if task.retained_of:
+            numbers = [read_numbers(work, f"{earlier.name}-shown") for earlier in task.retained_of]
+            shown = np.isin(state.sequences.pos, np.concatenate(numbers))
+            state = replace(state, row_state=replace(state.row_state, shown=shown))
+    return replace(carry, state=state)
 
 
 def _count(work: TaskContext, source: StagedSegments, task: SegmentTask) -> int:
     found = source.rows(task)
-    carry = _carry(work, source, task, found)
-    windows, shown = count_segment(work.plan, task.entry, carry, found.rows, found.signals)
+    carry = _carry_before(work, task, found.signals, is_counted=False)
+    windows, shown = count_segment(work.plan, carry, found.rows, found.signals)
     write_numbers(work, f"{task.segment.name}-shown", shown)
     return windows
 
 
+def _scan_chains(
+    work: TaskContext,
+    source: StagedSegments,
+    cuts: SliceBounds,
+    by_key: Sequence[Sequence[SummarisedSegment]],
+    clock: ClockValue | None,
+    executor: Executor,
+) -> list[TaskReport]:
+    keys = [[segment for segment, _ in of_key] for of_key in by_key]
+    chains = executor.map("follow", partial(_go_through, work), keys)
+    by_key_tasks = [_tasks_of_chain(cuts, *of_key, clock) for of_key in zip(keys, chains, strict=True)]
+    counted = [task for tasks in by_key_tasks for task in tasks[:-1]]
+    windows = iter(executor.map("count", partial(_count, work, source), counted))
+    tasks = list[SegmentTask]()
+    for of_key in by_key_tasks:
+        before = accumulate((next(windows) for _ in of_key[:-1]), initial=0)
+        tasks += [replace(task, windows=number) for task, number in zip(of_key, before, strict=True)]
+    return executor.map("scan", partial(scan_from_entry, work, source), sorted(tasks, key=lambda task: task.part))
+
+
+# Tumbling windows: the driver composes summaries, or what running segments through has come to.
+
+
 def _pass_through(work: TaskContext, segments: Sequence[Segment]) -> list[Passage]:
     """Run the segments of a key through: what is open behind one decides what the next one does."""
-    kind, found, value = work.plan.kind, list[Passage](), None
+    kind, found, value = tumbling(work.plan), list[Passage](), None
     for segment in segments:
         found.append(kind.pass_through(read_segment(work, segment), value, work.plan.context))
         value = found[-1].value
     return found
-
-
-def _carry(work: TaskContext, source: SegmentSource, task: SegmentTask, found: SegmentRows) -> Carry:
-    """Return what the segments before one leave to it. No row of them counts as shown yet."""
-    plan, entry, segment = work.plan, task.entry, found.rows
-    carry_of = partial(entry_carry, plan, entry, segment=segment, signals=found.signals)
-    if sends_partials(plan, work.source.schema):
-        of_window = [_part(work, source, task, earlier, first) for earlier, first, _ in task.before]
-        standing, continued = continued_before(plan, of_window, entry.value, segment)
-        return carry_of(standing, continued=continued)
-    if not plan.kind.needs.overlaps:
-        earlier = [source.earlier_rows(earlier, first) for earlier, first, _ in task.before]
-        return carry_of(open_before(earlier, segment))
-    parts, ranks = [], [np.empty(0, np.int64)]
-    for one, _, rows in task.before:
-        retained = read_numbers(work, f"{one.name}-held")
-        parts.append(_rows_at(source.earlier_rows(one, 0), retained))
-        ranks.append(rows + retained)
-    before, baseline = retained_before(plan, entry, parts, np.concatenate(ranks), found.signals, segment), None
-    if task.baseline is not None:
-        one, row = task.baseline
-        column = combined(source.earlier_rows(one, 0).rows.column(str(plan.kind.needs.baseline)))
-        baseline = column.slice(row, 1)
-    return carry_of(before, baseline=baseline)
 
 
 def _with_parts(
@@ -160,9 +248,7 @@ def _with_parts(
     Where all earlier rows of a window are in one segment, the task that scans the window combines them itself.
     """
     far = {task.part for task in tasks if len(task.before) > 1}
-    begun = [
-        (earlier, first, task.entry.windows) for task in tasks if task.part in far for earlier, first, _ in task.before
-    ]
+    begun = [(earlier, first, _window(task)) for task in tasks if task.part in far for earlier, first in task.before]
     if begun:
         executor.map("combine", partial(_keep_part, work, source), begun)
     return [replace(task, has_parts=task.part in far) for task in tasks]
@@ -176,12 +262,12 @@ def _keep_part(work: TaskContext, source: StagedSegments, begun: tuple[Segment, 
 def _part(work: TaskContext, source: SegmentSource, task: SegmentTask, earlier: Segment, first: int) -> WindowPart:
     if task.has_parts:
         return read_part(work, earlier.name)
-    return window_part(work.plan, source.earlier_rows(earlier, first), task.entry.windows)
+    return window_part(work.plan, source.earlier_rows(earlier, first), _window(task))
 
 
-def _rows_at(segment: Sequences, picks: Any) -> Sequences:
-    bounds = np.array([0, len(picks)])
-    return replace(segment, bounds=bounds, rows=take_rows(segment.rows, picks), pos=segment.pos[picks])
+def _window(task: SegmentTask) -> int:
+    assert task.entry is not None
+    return task.entry.windows
 
 
 # Segments that the tasks of an exchange have staged: a `SegmentSource` over scratch rows.
@@ -190,13 +276,15 @@ def _rows_at(segment: Sequences, picks: Any) -> Sequences:
 def scan_staged_segments(
     work: TaskContext, cuts: SliceBounds, reports: Sequence[TaskReport], executor: Executor
 ) -> list[TaskReport]:
-    """Scan all segments that the slices have stored: compose the summaries of each key's on the driver, scan in tasks.
+    """Scan all segments that the slices have stored, side by side.
 
     ``cuts``: the cuts of the total order.
     """
     source = StagedSegments(work)
     by_key = segments_by_key(cuts, [segment for report in reports for segment in report.segments])
     clock = latest_clock(report.clock for report in reports)
+    if work.plan.kind.needs.overlaps:
+        return _scan_chains(work, source, cuts, by_key, clock, executor)
     passages: list[list[Passage]] = [[] for _ in by_key]
     if work.plan.kind.needs.run_through and by_key:
         segments = [[segment for segment, _ in of_key] for of_key in by_key]
@@ -204,10 +292,6 @@ def scan_staged_segments(
     tasks_by_key = [
         plan_segments(work.plan, cuts, of_key, through, clock) for of_key, through in zip(by_key, passages, strict=True)
     ]
-    if work.plan.kind.needs.overlaps:
-        counted = [task for tasks in tasks_by_key for task in tasks[:-1]]
-        windows = iter(executor.map("count", partial(_count, work, source), counted))
-        tasks_by_key = [with_window_numbers(tasks, [next(windows) for _ in tasks[:-1]]) for tasks in tasks_by_key]
     tasks = sorted((task for tasks in tasks_by_key for task in tasks), key=lambda task: task.part)
     if sends_partials(work.plan, work.source.schema):
         tasks = _with_parts(work, source, tasks, executor)
@@ -227,7 +311,7 @@ class StagedSegments:
         plan = self.work.plan
         rows = read_segment(self.work, task.segment)  # they stay on disk until they are used
         if plan.takes_marks or plan.kind.needs.watermark:
-            return SegmentRows(rows, read_signals(self.work, not plan.takes_marks, task.marks))
+            return SegmentRows(rows, read_signals(self.work, not plan.takes_marks, task.signals))
         return SegmentRows(rows, no_signals(self.work))
 
     def earlier_rows(self, segment: Segment, first: int) -> Sequences:

@@ -25,12 +25,12 @@ from ..kinds.segment_summary import SegmentSummary, WindowPosition
 from ..kinds.tumbling.kind import entry_state
 from ..ports import Executor
 from ..rows.sequence import Sequences, one_batch, order_of
-from ..scan.segment_scan import sends_partials, summarise
+from ..scan.segment_scan import sends_partials
 from .blocks import part_of
 from .map_side import no_signals, read_chunk
 from .prefix_scan import SegmentRows, keep_open, scan_from_entry
 from .range_cuts import PLACE, Samples
-from .segments import FIRST, Segment, SegmentTask, read_rows
+from .segments import FIRST, Segment, SegmentTask, read_rows, tumbling
 from .slice_scan import TaskReport, with_rejects
 from .task import Chunk, TaskContext
 
@@ -219,7 +219,7 @@ def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_la
         return None
     summary = SegmentSummary(0, None)
     if len(rows):
-        summary, _ = summarise(work.plan, rows, no_signals(work))
+        summary = tumbling(work.plan).summarise(rows, no_signals(work), work.plan.context)
     message = relay.receive()
     if message is None:
         return None
@@ -229,9 +229,9 @@ def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_la
         return None
     relay.pass_on(pickle.dumps(after))
     entry = entry_state(before.position, relay.index, summary, after.position, is_last, work.plan.context)
-    earlier = tuple((relay_segment(index), first, 0) for index, first in entry.before)
+    earlier = tuple((relay_segment(index), first) for index, first in entry.before)
     has_parts = sends_partials(work.plan, work.source.schema)
-    task = SegmentTask(relay.index, relay_segment(relay.index), entry, is_last, earlier, has_parts=has_parts)
+    task = SegmentTask(relay.index, relay_segment(relay.index), is_last, entry, before=earlier, has_parts=has_parts)
     return scan_from_entry(work, source, task)
 
 
@@ -252,7 +252,7 @@ def _handoff_after(
         ends = first_and_last(work, rows)
         if before.ends is not None and not follows(ends, before.ends):
             return None
-        kind, through = plan.kind, None
+        kind, through = tumbling(plan), None
         if kind.needs.run_through:
             through = kind.pass_through(rows, before.position.value, plan.context)
         position = kind.advance(before.position, index, summary, through, plan.context)

@@ -1,7 +1,8 @@
-"""Keys that are cut into segments: where each segment is stored, and the entry state of each.
+"""Keys that are cut into segments: where each segment is stored, and how each is scanned.
 
-The task that merges a slice stores the rows of its segments where any task can read them, and reports a summary of
-each. The driver composes the summaries into entry states; then each segment is scanned by a task of its own.
+The task that merges a slice stores the rows of its segments where any task can read them. Under a tumbling window it
+reports a summary of each, and the driver composes these into entry states; where windows overlap, one task for each key
+goes from segment to segment with the rows that windows retain. Then each segment is scanned by a task of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..kinds.segment_summary import EntryState, Passage, SegmentSummary
+from ..kinds.tumbling.kind import TumblingKind
 from ..planning.plan import Plan
 from ..rows.marks import Marks
-from ..rows.sequence import Sequences
-from ..scan.segment_scan import WindowPart, summarise
+from ..rows.sequence import Sequences, one_batch
+from ..scan.segment_scan import WindowPart
+from ..state.state_tables import key_table, read_state, row_table
+from ..state.window_state import WindowState
 from .blocks import without_last
 from .range_cuts import SliceBounds, same_key
 from .task import TaskContext
@@ -45,8 +49,25 @@ class Segment:
     key: pa.Table | None
 
 
-SummarisedSegment: TypeAlias = tuple[Segment, SegmentSummary]
-"""A segment and its summary, which may be large: only the driver gets it, tasks get a `SegmentTask`."""
+SummarisedSegment: TypeAlias = tuple[Segment, SegmentSummary | None]
+"""A segment and its summary, which may be large: only the driver gets it, tasks get a `SegmentTask`. None where windows
+overlap: they go on with the rows that they retain."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """What is known of a segment when the rows of its key have been gone through up to it.
+
+    ``is_first``: whether no segment of the key comes before it.
+    ``signals``: number of signals before its first row.
+    ``first``: the first segment whose rows are retained where it begins; its own number where none are.
+    ``clock``: the clock there, in measures; None: no row before, or no clock.
+    """
+
+    is_first: bool
+    signals: int
+    first: int
+    clock: ClockValue | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +76,29 @@ class SegmentTask:
 
     ``part``: number of its part of the result.
     ``segment``: the segment.
-    ``entry``: its entry state.
     ``is_last``: whether it is the last segment of its key.
-    ``before``: earlier segments whose rows it may show, each with the first of these rows, as in
-        `windowing.kinds.segment_summary.EntryState.before`, and with the number of rows of the key before that segment.
-    ``since_then``: all segments from the first of ``before`` up to this one, exclusive.
-    ``baseline``: the segment and the row in it that a ``delta`` trigger compares with; None: no baseline yet.
-    ``marks``: number of signals before the next segment; None: all signals.
-    ``clock``: as in `windowing.scan.scan.RunExtent`.
+    ``entry``: its entry state under a tumbling window; None where windows overlap.
+    ``link``: what is known of it where they do.
+    ``before``: earlier segments whose rows a tumbling window may show here, each with the first of these rows, as in
+        `windowing.kinds.segment_summary.EntryState.before`.
     ``has_parts``: whether the segments of ``before`` have stored their parts of the window that is open.
+    ``retained_of``: the segments before, from the first whose rows overlapping windows retain.
+    ``windows``: number of panes of the key before it, where windows overlap.
+    ``signals``: number of signals before the next segment; None: all signals.
+    ``clock``: as in `windowing.scan.scan.RunExtent`.
     """
 
     part: int
     segment: Segment
-    entry: EntryState
     is_last: bool
-    before: tuple[tuple[Segment, int, int], ...] = ()
-    since_then: tuple[Segment, ...] = ()
-    baseline: tuple[Segment, int] | None = None
-    marks: int | None = None
-    clock: ClockValue | None = None
+    entry: EntryState | None = None
+    link: ChainLink | None = None
+    before: tuple[tuple[Segment, int], ...] = ()
     has_parts: bool = False
+    retained_of: tuple[Segment, ...] = ()
+    windows: int = 0
+    signals: int | None = None
+    clock: ClockValue | None = None
 
 
 def part_number(cuts: SliceBounds | None, index: int, side: int) -> int:
@@ -120,35 +143,32 @@ def plan_segments(
     passages: Sequence[Passage],
     clock: ClockValue | None,
 ) -> list[SegmentTask]:
-    """Return the tasks that scan the segments of one key, in order.
+    """Return the tasks that scan the segments of one key under a tumbling window, in order.
 
-    ``passages``: as in `WindowKind.entry_states`. ``clock``: the clock at the end of the input.
+    ``passages``: as in `TumblingKind.entry_states`. ``clock``: the clock at the end of the input.
     """
-    segments, summaries = [segment for segment, _ in summarised], [summary for _, summary in summarised]
-    entries = plan.kind.entry_states(summaries, passages, plan.context)
-    tasks = []
-    for i, (segment, entry) in enumerate(zip(segments, entries, strict=True)):
-        is_last = i == len(segments) - 1
-        tasks.append(
-            SegmentTask(
-                part_number(cuts, segment.index, segment.side),
-                segment,
-                entry,
-                is_last,
-                tuple((segments[j], first, entries[j].rows) for j, first in entry.before),
-                tuple(segments[entry.before[0][0] : i]) if entry.before else (),
-                None if entry.baseline is None else (segments[entry.baseline[0]], entry.baseline[1]),
-                None if is_last else summaries[i + 1].epochs[0],
-                clock if is_last else None,
-            )
+    segments = [segment for segment, _ in summarised]
+    summaries = [summary for _, summary in summarised if summary is not None]
+    entries = tumbling(plan).entry_states(summaries, passages, plan.context)
+    last = len(segments) - 1
+    return [
+        SegmentTask(
+            part_number(cuts, segment.index, segment.side),
+            segment,
+            i == last,
+            entry,
+            before=tuple((segments[j], first) for j, first in entry.before),
+            signals=None if i == last else summaries[i + 1].epochs[0],
+            clock=clock if i == last else None,
         )
-    return tasks
+        for i, (segment, entry) in enumerate(zip(segments, entries, strict=True))
+    ]
 
 
-def with_window_numbers(tasks: Sequence[SegmentTask], windows: Sequence[int]) -> list[SegmentTask]:
-    """Return the tasks of one key with window numbers set. ``windows``: number of panes of each segment."""
-    before = np.cumsum([0, *windows])
-    return [replace(t, entry=replace(t.entry, windows=int(w))) for t, w in zip(tasks, before, strict=False)]
+def tumbling(plan: Plan) -> TumblingKind:
+    """Return the kind of a plan, which must be a tumbling window."""
+    assert isinstance(plan.kind, TumblingKind)
+    return plan.kind
 
 
 # Storage of segments and of the signals they share, where any task can read them.
@@ -158,12 +178,12 @@ _SIGNALS, _LEVELS = "marks", "advances"
 
 
 def write_segment(work: TaskContext, index: int, side: int, segment: Sequences, signals: Signals) -> SummarisedSegment:
-    """Store the rows of a segment, and which of them are retained at its end; return it with its summary."""
+    """Store the rows of a segment; return it with its summary."""
     name = f"slice-{index:05d}-{side}"
     write_rows(work, name, segment)
-    summary, retained = summarise(work.plan, segment, signals)
-    if len(retained):
-        write_numbers(work, f"{name}-held", retained)
+    plan, summary = work.plan, None
+    if not plan.kind.needs.overlaps:
+        summary = tumbling(plan).summarise(segment, signals, plan.context)
     return Segment(index, side, name, segment.keys), summary
 
 
@@ -193,6 +213,18 @@ def read_part(work: TaskContext, name: str) -> WindowPart:
     """Return what `write_part` has stored under a name."""
     edges, (pos,) = _read(work, f"{name}-edges", 1)
     return WindowPart(edges, pos, work.sink.read_scratch(f"{name}-partials"))
+
+
+def write_carry(work: TaskContext, name: str, state: WindowState) -> None:
+    """Store the window state with which a segment begins."""
+    work.sink.write_scratch(f"{name}-keys", one_batch(key_table(state)))
+    work.sink.write_scratch(f"{name}-retained", one_batch(row_table(state)))
+
+
+def read_carry(work: TaskContext, name: str) -> WindowState:
+    """Return what `write_carry` has stored under a name."""
+    keys, rows = (pa.Table.from_batches([work.sink.read_scratch(f"{name}-{each}")]) for each in ("keys", "retained"))
+    return read_state(keys, rows, work.plan.key, work.plan.sort, work.plan.values)
 
 
 def write_signals(work: TaskContext, signals: Signals) -> None:

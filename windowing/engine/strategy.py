@@ -25,6 +25,7 @@ from .blocks import sampled_keys
 from .map_side import rows_per_cell, sample_rows
 from .presorted import KEYED, OUT_OF_ORDER, obstacle_of
 from .range_cuts import PLACE, Samples, SliceBounds, choose_bounds, no_samples
+from .segments import tumbling
 from .task import Chunk, Sizes, TaskContext, group, pack, result_size, row_width, slice_count
 
 # Samples of a few rows, to choose slice bounds and whether partial aggregation pays. They change no result.
@@ -309,5 +310,5 @@ def _rows_by_policy(work: TaskContext, sample: Sample) -> int:
     if PLACE not in rows.schema.names:
         return sample.rows
     sampled = build(rows, combined(rows.column(PLACE)).to_numpy(), plan.key, plan.sort, rows.schema.names)
-    most = plan.kind.most_rows(sampled, sample.rows / len(sampled), plan.context)
+    most = tumbling(plan).most_rows(sampled, sample.rows / len(sampled), plan.context)
     return sample.rows if most is None else most

@@ -12,12 +12,12 @@ import pyarrow as pa
 from ..aggregates.table import warm as warm_aggregates
 from ..emit.aggregate_rows import merging_plan
 from ..kinds.context import Signals, watermark_signals, window_marks
-from ..kinds.segment_summary import Passage
+from ..kinds.segment_summary import EntryState, Passage
 from ..planning.plan import Plan, panes_only
 from ..rows.marks import no_marks
 from ..rows.merge import merge
 from ..rows.sequence import Sequences, build
-from ..scan.continue_scan import End
+from ..scan.continue_scan import End, retain
 from ..scan.lag_rows import with_lag_columns
 from ..scan.row_validation import assess, merged_watermarks
 from ..scan.scan import RunExtent, can_preaggregate, preaggregate, scan
@@ -27,9 +27,10 @@ from ..scan.segment_scan import (
     entry_carry,
     scan_segment,
     sends_partials,
-    summarise,
     window_part,
 )
+from ..state.carry import Carry
+from .segments import tumbling
 
 
 def warm(plan: Plan, schema: pa.Schema) -> None:
@@ -47,18 +48,13 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     signals = _signals(plan, merged)
     if can_be_cut(plan):
         one = _first_rows(merged, 1)  # a segment that may come after itself: its first row is not before its last
-        summary, _ = summarise(plan, one, _signals(plan, one))
-        passages: list[Passage] = []
-        if plan.kind.needs.run_through:
-            passages.append(plan.kind.pass_through(one, None, plan.context))
-            passages.append(plan.kind.pass_through(one, passages[0].value, plan.context))
-        _, entry = plan.kind.entry_states([summary] * 2, passages, plan.context)
         has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
-        if has_order and sends_partials(plan, schema) and entry.before:
+        if plan.kind.needs.overlaps:
+            retain(plan, one, signals, retain(plan, one, signals, Carry()))
+        elif (entry := _entry_state(plan, one)).before and has_order and sends_partials(plan, schema):
             own = _without_user_functions(plan)
             standing, continued = continued_before(own, [window_part(own, one, 0)], entry.value, one)
-            carry = entry_carry(own, entry, standing, one, signals, continued=continued)
-            deque(scan_segment(own, entry, carry, one, signals, End()).tables, maxlen=0)
+            deque(scan_segment(own, entry_carry(own, entry, standing, one, continued), one, signals, End()).tables, 0)
     extent = RunExtent(1 if plan.kind.needs.clock else None)
     deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, plan.kind.needs.overlaps)
@@ -66,6 +62,16 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
         scan_plan = merging_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part, signals.marks) for part in (sequences, sequences)])
         deque(scan(scan_plan, combined, signals, extent).tables, maxlen=0)
+
+
+def _entry_state(plan: Plan, one: Sequences) -> EntryState:
+    """Return the entry state of a segment that comes after itself."""
+    kind, passages = tumbling(plan), list[Passage]()
+    if kind.needs.run_through:
+        passages.append(kind.pass_through(one, None, plan.context))
+        passages.append(kind.pass_through(one, passages[0].value, plan.context))
+    _, entry = kind.entry_states([kind.summarise(one, _signals(plan, one), plan.context)] * 2, passages, plan.context)
+    return entry
 
 
 def _first_rows(rows: Sequences, count: int) -> Sequences:

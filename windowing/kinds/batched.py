@@ -23,7 +23,7 @@ from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext
-from .contract import OverlappingKind
+from .contract import WindowKind
 from .key_lifetimes import Lifetimes
 from .needs import Causes, Explain, Needs, Option, PanesByCount, PaneTimes
 
@@ -371,7 +371,7 @@ def _codes(sequences: Sequences, names: Sequence[str]) -> tuple[Codes, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchedKind(OverlappingKind):
+class BatchedKind(WindowKind):
     """A batched window.
 
     ``spec``: its spec.
@@ -407,19 +407,6 @@ class BatchedKind(OverlappingKind):
         entering[lives.row] = lives.enter
         return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
 
-    @property
-    def for_any_start(self) -> BatchedKind:
-        """The kind that retains rows enough, however many rows of a segment's first batch are in earlier segments.
-
-        By itself a segment counts batches (``retain N every M``) from its first row, so its last full batch may end up
-        to ``M - 1`` rows later than for the whole key, and what the batches before it show begins as much later. Rows
-        that it leaves out are whole batches, which do not change how the rest is counted.
-        """
-        spec = self.spec
-        if spec.within is not None or spec.every is None or spec.retain is None:
-            return self
-        return replace(self, spec=replace(spec, retain=spec.retain + 2 * int(spec.every)))
-
     def retained_rows(
         self,
         sequences: Sequences,
@@ -429,9 +416,6 @@ class BatchedKind(OverlappingKind):
         last_closed: int,  # noqa: ARG002
     ) -> Mask:
         return batched_rest(self.spec, sequences, context)
-
-    def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        return self.spec.within is not None or self.spec.retain is not None
 
 
 def batched_kind(spec: Batched) -> BatchedKind:
@@ -454,6 +438,7 @@ def batched_kind(spec: Batched) -> BatchedKind:
         causes=causes,
         waits=spec.every is not None,
         options=frozenset(option for option, is_given in given.items() if is_given),
+        can_cut=spec.within is not None or spec.retain is not None,
         changes_of_groups=True,
         sum_of_nothing=0,
         by_count=by_count,

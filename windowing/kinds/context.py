@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +114,13 @@ class Signals:
 
     def __len__(self) -> int:
         return len(self.marks)
+
+    def first(self, count: int) -> Signals:
+        """Return the first ``count`` signals."""
+        marks, watermarks = self.marks.take(np.arange(count)), self.watermarks
+        if watermarks is not None:
+            watermarks = Watermarks(marks, watermarks.level[:count])
+        return replace(self, marks=marks, watermarks=watermarks)
 
 
 def window_marks(marks: Marks, evictions: Evictions | None = None) -> Signals:

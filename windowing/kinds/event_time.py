@@ -23,7 +23,7 @@ from ..rows.panes import AT_END, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
-from .contract import OverlappingKind
+from .contract import WindowKind
 from .key_lifetimes import Lifetimes
 from .needs import Needs, PaneTimes
 
@@ -447,7 +447,7 @@ def _next_steps(
 
 
 @dataclass(frozen=True, slots=True)
-class EventTimeKind(OverlappingKind):
+class EventTimeKind(WindowKind):
     """Event-time panes.
 
     ``spec``: their spec.
@@ -497,9 +497,6 @@ class EventTimeKind(OverlappingKind):
         if context.in_event_order:
             return level
         return max(NO_LEVEL, level - math.ceil(self.spec.discard_age / self.spec.period) - 1)
-
-    def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        return True
 
 
 def event_time_kind(spec: TimeInterval) -> EventTimeKind:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,12 @@ from ..rows.panes import AT_END, MarkOnly, Panes, reason
 from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
-from .contract import OverlappingKind
-from .delta import Baselines, comparable, delta_starts, evicted_by_delta, oldest_retained, risen_pairs
+from .contract import WindowKind
+from .delta import comparable, evicted_by_delta, oldest_retained, risen_pairs
 from .eviction_kernels import STAYS, Times, evicted_by
 from .evictions import NO_PLACES, Evictions, TickEvents, by_key, limits, row_seconds, tick_events, total_order
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
 from .needs import Explain, Needs, Option, PanesByCount, PaneTimes, Step, check_condition, check_measured
-from .segment_summary import Passage, RetentionSummary
 from .sliding_triggers import (
     MOST_TICKS,
     Finding,
@@ -358,7 +357,7 @@ def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> TickE
 
 
 @dataclass(frozen=True, slots=True)
-class SlidingKind(OverlappingKind):
+class SlidingKind(WindowKind):
     """A sliding window.
 
     ``spec``: its spec.
@@ -452,28 +451,6 @@ class SlidingKind(OverlappingKind):
             baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
         return full, baseline
 
-    def can_cut(self, has_key: bool, context: WindowContext) -> bool:
-        """Whether nothing is evicted; mark-only rows come last in a result, so one task must write them."""
-        return self.needs.eviction is None and (has_key or not context.partial)
-
-    def with_delta(self, segment: Sequences, window: RetentionSummary) -> RetentionSummary:
-        if isinstance(self.spec.evict, Delta):
-            values, amount = measures_and_amount(segment, self.spec.evict.attribute, self.spec.evict.amount)
-            compared: Any = comparable(values)
-            evicts = bool((evicted_at(self.spec, segment) < len(segment)).any())
-            window = replace(window, low=compared.min(), high=compared.max(), evicts=evicts, amount=amount)
-        return window
-
-    def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:  # noqa: ARG002
-        """Return how often the baseline advances, and where it is then."""
-        assert isinstance(self.spec.trigger, Delta)
-        values, amount = measures_and_amount(segment, self.spec.trigger.attribute, self.spec.trigger.amount)
-        begin, known = np.zeros(1, np.int64), np.array([value is not None])
-        baselines = Baselines(begin, known, np.array([0 if value is None else value], values.dtype))
-        tripped = delta_starts(np.array([0, len(segment)]), values, amount, baselines)
-        last = int(tripped[-1]) if len(tripped) else -1
-        return Passage(len(tripped), last, value=values[last] if len(tripped) else value)
-
 
 def sliding_kind(spec: Sliding) -> SlidingKind:
     """Return a sliding window as a kind."""
@@ -501,7 +478,7 @@ def sliding_kind(spec: Sliding) -> SlidingKind:
         partitioned=spec.partitioned,
         eviction=spec.eviction,
         options=ticks | {"partial", "changes", "left"},
-        run_through=isinstance(spec.trigger, Delta),  # its baseline may be in any segment before
+        can_cut=spec.eviction is None,
         full_when=evict.full_when,
         by_count=by_count,
         rows_out_per_row=rows_out,

@@ -23,6 +23,7 @@ from ..rows.sequence import Sequences
 from ..state.carry import Carry, Registers
 from ..state.window_state import RestoredState, WindowState, merge, restore
 from .lag_rows import OrderedRows, keep_lookback
+from .operator_scan import Emission, snapshot
 from .row_validation import last_closed, relevant_advances
 from .scan import RunExtent, ScanResult, latest, mark_only_rows, scan
 
@@ -102,6 +103,22 @@ def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, 
     marks_only = mark_only_rows(plan, scanned, sequences, signals.marks, extent) if end.of_all_keys else ()
     tables = chain(scanned.tables, finishing, marks_only)
     return Continuation(plan, signals, new, sequences, extent, tables, scanned, idle)
+
+
+def retain(plan: Plan, new: Sequences, signals: Signals, carry: Carry) -> Carry:
+    """Return what goes on behind new rows under windows that overlap, but for what panes show: that takes a scan.
+
+    ``new``: rows of one key, at least one. ``signals``: those before the row that comes next.
+    """
+    sequences, restored, _ = restore_rows(plan, new, signals, carry)
+    before, rows = carry.registers, len(sequences)
+    clock = latest_clock([latest(plan, sequences.rows), before.clock])
+    context = replace(plan.context, clock=clock, since=before.clock, hold=True, restored=restored)
+    nothing = np.zeros(rows, np.bool_)
+    emission = Emission(nothing, nothing, np.zeros(1, np.int64), pa.nulls(1))
+    closed = plan.kind.last_closed(signals, len(signals), context)
+    state = snapshot(plan.kind, sequences, signals, context, None, emission, closed)
+    return Carry(Registers(clock=clock, advances=signals.watermarks), state)
 
 
 # Rows that a state retains before new rows of the same keys, and keys that have no rows any more.

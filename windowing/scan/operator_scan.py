@@ -182,13 +182,14 @@ def snapshot(
     sequences: Sequences,
     signals: Signals,
     context: WindowContext,
-    panes: Panes,
+    panes: Panes | None,
     emission: Emission,
     last_closed: int,
 ) -> WindowState:
     """Return the window state for the next run.
 
-    ``panes``: all panes. ``last_closed``: the last event-time pane that no row can enter any more.
+    ``panes``: all panes; None where windows overlap, and rows alone decide. ``last_closed``: the last event-time pane
+        that no row can enter any more.
     """
     restored = context.restored or nothing_restored(kind, sequences)
     key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
@@ -196,7 +197,8 @@ def snapshot(
     if context.hold:
         is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | emission.last
     settled = np.zeros(len(sequences), np.bool_)
-    if kind.needs.window_before:  # no window will hold these rows: they are kept because later rows look back at them
+    if kind.needs.window_before and panes is not None:
+        # no window will hold these rows: they are kept because later rows look back at them
         is_open = panes.take(np.flatnonzero(panes.cause == AT_END)).membership
         settled = is_retained & ~shown(is_open, len(sequences))
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)

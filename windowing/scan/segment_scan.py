@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks
 from ..columns.arrays import Ints, combined
 from ..emit.aggregate_rows import can_combine, combine_window, merging_plan
-from ..emit.result_columns import HiddenPanes
 from ..kinds.context import Signals
-from ..kinds.segment_summary import EntryState, SegmentSummary
+from ..kinds.segment_summary import EntryState
 from ..planning.plan import Plan, panes_only
 from ..rows.panes import ContinuedWindow
 from ..rows.sequence import Sequences, one_batch, take_rows
@@ -36,90 +34,45 @@ def can_be_cut(plan: Plan) -> bool:
     # Float aggregates of groups in overlapping panes may depend on cuts.
     if options.group_by and plan.kind.needs.overlaps:
         return False
-    return plan.kind.can_cut(bool(plan.key), plan.context)
-
-
-def summarise(plan: Plan, segment: Sequences, signals: Signals) -> tuple[SegmentSummary, Ints]:
-    """Summarise a segment, which must not be empty.
-
-    Also return which of its rows later segments may show, as far as these rows decide: int64, ascending. Empty for
-    tumbling windows, whose entry states name them.
-    """
-    return plan.kind.summarise(segment, signals, plan.context)
+    if options.partial and not plan.key:  # mark-only rows come last in a result, so one task must write them
+        return False
+    return plan.kind.needs.can_cut
 
 
 def entry_carry(
-    plan: Plan,
-    entry: EntryState,
-    rows: Sequences,
-    segment: Sequences,
-    signals: Signals,
-    baseline: pa.Array | None = None,
-    continued: ContinuedWindow | None = None,
+    plan: Plan, entry: EntryState, rows: Sequences, segment: Sequences, continued: ContinuedWindow | None = None
 ) -> Carry:
-    """Return what the segments before one leave to it.
+    """Return what the segments before one leave to it under a tumbling window.
 
-    ``rows``: those of earlier segments that its windows may show, of its key. ``signals``: those before the next
-    segment. ``baseline``: as in `KeyState.baseline`, of length 1; None: no baseline yet. ``continued``: as in `Carry`.
+    ``rows``: those of the window that is open, of earlier segments. ``continued``: as in `Carry`.
     """
-    overlaps = plan.kind.needs.overlaps  # else nothing looks back beyond the first row of a window
-    key_state = replace(
-        fresh(plan.kind.needs.baseline, segment.rows, 1),
-        rows=np.array([entry.rows if overlaps else len(rows)]),
-        windows=np.array([entry.windows]),
-        full=np.array([entry.full]),
-    )
-    if baseline is not None:
-        key_state = replace(key_state, baseline=baseline)
-    advances = None
-    if signals.watermarks is not None:
-        marks, level = signals.marks.take(np.arange(entry.signals)), signals.watermarks.level[: entry.signals]
-        advances = Watermarks(marks, level)
+    numbers = fresh(plan.kind.needs.baseline, segment.rows, 1)
+    # nothing looks back beyond the first row of a window
+    key_state = replace(numbers, rows=np.array([len(rows)]), windows=np.array([entry.windows]))
     state = WindowState(replace(rows, keys=segment.keys), key_state, no_row_state(len(rows)))
-    return Carry(Registers(clock=entry.clock, advances=advances), state, continued=continued)
+    return Carry(Registers(clock=entry.clock), state, continued=continued)
 
 
-def scan_segment(
-    plan: Plan, entry: EntryState, carry: Carry, segment: Sequences, signals: Signals, end: End
-) -> ScanResult:
+def scan_segment(plan: Plan, carry: Carry, segment: Sequences, signals: Signals, end: End) -> ScanResult:
     """Scan a segment from what the segments before it leave.
 
     ``signals``: those before the next segment. ``end``: of the whole run; it is continued by the next segment of the
     key. Rows that later segments may show are counted there: this segment's row accounting leaves them out, unless it
     is the last.
     """
-    if not entry.emits:
-        return ScanResult(iter(()), 0, HiddenPanes(), 0, 0, 0, 0, 0, np.empty(0, np.int64), None)
     if end.is_continued:
         plan, end = replace(plan, options=replace(plan.options, at_end="hold")), replace(end, clock=None)
     return replace(continue_scan(plan, OrderedRows(segment), signals, carry, end).scanned, held=0)
 
 
-def count_segment(
-    plan: Plan, entry: EntryState, carry: Carry, segment: Sequences, signals: Signals
-) -> tuple[int, Ints]:
+def count_segment(plan: Plan, carry: Carry, segment: Sequences, signals: Signals) -> tuple[int, Ints]:
     """Count the panes of a segment that is not the last, and find the rows it shows that later segments may show again.
 
     Returns the count and the arrival positions of these rows, int64.
     """
-    scanned = scan_segment(panes_only(plan), entry, carry, segment, signals, End(is_continued=True))
+    scanned = scan_segment(panes_only(plan), carry, segment, signals, End(is_continued=True))
     assert scanned.state is not None
     return scanned.windows, scanned.state.sequences.pos[scanned.state.row_state.shown]
-
-
-def retained_before(
-    plan: Plan, entry: EntryState, earlier: Sequence[Sequences], rank: Ints, signals: Signals, segment: Sequences
-) -> Sequences:
-    """Return the rows of earlier segments that are still retained where a segment begins.
-
-    ``earlier``: the rows that each segment before retained at its end. ``rank``: their ranks, all in one.
-    """
-    rows = concatenate([*earlier, _empty_like(segment)])
-    kind, context = plan.kind, replace(plan.context, clock=entry.clock, hold=True)
-    last_closed = kind.last_closed(signals, entry.signals, context)
-    picks = np.flatnonzero(kind.retained_rows(rows, context, None, None, last_closed))
-    bounds = np.array([0, len(picks)])
-    return replace(rows, bounds=bounds, rows=take_rows(rows.rows, picks), pos=rows.pos[picks], rank=rank[picks])
 
 
 def concatenate(earlier: Sequence[Sequences]) -> Sequences:

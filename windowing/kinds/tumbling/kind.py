@@ -209,17 +209,8 @@ class TumblingKind(WindowKind):
 
     # --- segments of a key
 
-    def can_cut(self, has_key: bool, context: WindowContext) -> bool:  # noqa: ARG002
-        """Whether nothing is evicted, and a segment need not know marks or the window before its own to be run through.
-
-        Marks end windows whatever is open; but a segment that is run through knows none.
-        """
-        return self.needs.eviction is None and not (
-            self.needs.window_before or (self.needs.marks and self.needs.run_through)
-        )
-
-    def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> tuple[SegmentSummary, Ints]:
-        """Summarise a segment; its entry state names the rows of earlier segments that it shows."""
+    def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> SegmentSummary:
+        """Summarise a segment by itself; it must not be empty."""
         window, names = None, dict.fromkeys([*self.needs.attributes, *segment.order])
         if not self.needs.run_through:
             panes = self._panes(segment, signals.marks, context)
@@ -229,14 +220,19 @@ class TumblingKind(WindowKind):
         first, last = epochs(segment, signals.marks)[[0, -1]].tolist() if self.needs.marks else (0, 0)
         edges = segment.rows.select(list(names)).take(pa.array([0, len(segment) - 1]))
         clock = clock_at_end(segment) if self.needs.clock else None
-        return SegmentSummary(len(segment), window, (first, last), edges, clock), np.empty(0, np.int64)
+        return SegmentSummary(len(segment), window, (first, last), edges, clock)
 
     def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
+        """Run a segment through from what the one before leaves, `Passage.value`; None: there is none before."""
         return passage(self.policies, segment, value, context)
 
     def entry_states(
         self, segments: Sequence[SegmentSummary], passages: Sequence[Passage], context: WindowContext
     ) -> list[EntryState]:
+        """Compose the summaries of the segments of one key, in order, into the entry state of each.
+
+        ``passages``: of each, where segments are run through; else none.
+        """
         position, entries = WindowPosition(), []
         for i, segment in enumerate(segments):
             after = self.advance(position, i, segment, passages[i] if passages else None, context)
@@ -271,7 +267,7 @@ class TumblingKind(WindowKind):
 
     def _entered(self, before: SegmentSummary | None, segment: SegmentSummary, context: WindowContext) -> Passage:
         window = segment.window
-        assert isinstance(window, Passage)
+        assert window is not None
         begun = 1
         if before is not None:
             assert before.edges is not None
@@ -287,6 +283,10 @@ class TumblingKind(WindowKind):
         return replace(window, last=window.last if window.starts else -1)
 
     def most_rows(self, sample: Sequences, share: float, context: WindowContext) -> int | None:
+        """Return about how many rows a window has at most; None where nothing is known.
+
+        ``sample``: some of the rows, with no other columns than key and order; each is one of ``share`` rows.
+        """
         known = [self._most_rows(policy, sample, share, context) for policy in self.policies]
         return min((rows for rows in known if rows is not None), default=None)
 
@@ -303,6 +303,9 @@ def tumbling_kind(spec: Tumbling) -> TumblingKind:
     policies, eviction = policies_of(spec.policy), spec.eviction
     needs, is_one = joined([policy.needs for policy in policies]), len(policies) == 1
     is_grid = is_one and needs.clock
+    run_through = not all(policy.neighbours_decide for policy in policies)
+    # Marks end windows whatever is open; but a segment that is run through knows none, and none before its own window.
+    can_cut = eviction is None and not (needs.window_before or (needs.marks and run_through))
     options = needs.options if is_one else needs.options - {"empty"}  # windows without rows have no bounds
     causes: Causes = "rows"
     if needs.clock:  # partition eviction, and rows beside the clock, are causes as well
@@ -321,6 +324,7 @@ def tumbling_kind(spec: Tumbling) -> TumblingKind:
         options=options,
         overlaps=False,
         cells=is_grid and eviction is None,
-        run_through=not all(policy.neighbours_decide for policy in policies),
+        can_cut=can_cut,
+        run_through=run_through,
     )
     return TumblingKind(spec, policies, needs)
