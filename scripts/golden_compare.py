@@ -101,6 +101,7 @@ class Masks:
         text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", self._numbered, text)
         for known, name in self.ids.items():
             text = text.replace(known, name)
+        text = re.sub(r"(?<=-)[0-9]{12}(?=[-.])", self._numbered, text)  # of a part, without a letter by chance
         return re.sub(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{12}\b", self._numbered, text)  # of a run that is gone
 
     def _numbered(self, found: re.Match[str]) -> str:
