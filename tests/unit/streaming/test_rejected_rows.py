@@ -121,3 +121,20 @@ def test_mistakes_are_named() -> None:
         wincli.aggregate(found, "punct()")
     good = found.filter(found["_rejected"].is_null()).drop_columns(["_rejected"])
     assert len(wincli.aggregate(good, "punct()")) == 1
+
+
+@pytest.mark.parametrize("cut", [None, 2, 3])
+def test_a_row_that_its_lag_rejects_does_not_move_the_clock(cut: int | None) -> None:
+    """Or ticks after the last row of a window would come out, which in runs do not."""
+    log = pa.table({"t": [0, 1, 8, 20], "word": ["1", "2", "x", "4"]})
+    options: dict[str, Any] = {
+        "order_by": "t", "let": "y=cast(lag(word) as int)", "aggregates": ["count()", "sum(y)"], "empty": "mark",
+        "rejected": "drop",
+    }  # fmt: skip
+    if cut is None:
+        found = wincli.aggregate(log, "time(5)", **options).to_pylist()
+    else:
+        first, state = wincli.aggregate(log[:cut], "time(5)", state="new", at_end="hold", **options)
+        rest, _ = wincli.aggregate(log[cut:], "time(5)", state=state, at_end="flush", **options)
+        found = pa.concat_tables([first, rest]).to_pylist()
+    assert [(row["window"], row["count"], row["closed_by"]) for row in found] == [(0, 2, "time"), (1, 1, "end")]

@@ -211,20 +211,25 @@ class TumblingKind(WindowKind):
 
     def summarise(self, segment: Sequences, signals: Signals, context: WindowContext) -> SegmentSummary:
         """Summarise a segment by itself; it must not be empty."""
-        window, names = None, dict.fromkeys([*self.needs.attributes, *segment.order])
+        window = None
         if not self.needs.run_through:
             panes = self._panes(segment, signals.marks, context)
             assert isinstance(panes.membership, Ranges)
             is_closed = int(panes.cause[-1]) == len(segment) - 1
             window = Passage(len(panes) - 1, int(panes.membership.lo[-1]), is_closed)
         first, last = epochs(segment, signals.marks)[[0, -1]].tolist() if self.needs.marks else (0, 0)
-        edges = segment.rows.select(list(names)).take(pa.array([0, len(segment) - 1]))
+        edges = self._deciding(segment).rows.take(pa.array([0, len(segment) - 1]))
         clock = clock_at_end(segment) if self.needs.clock else None
         return SegmentSummary(len(segment), window, (first, last), edges, clock)
 
     def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
         """Run a segment through from what the one before leaves, `Passage.value`; None: there is none before."""
-        return passage(self.policies, segment, value, context)
+        return passage(self.policies, self._deciding(segment), value, context)
+
+    def _deciding(self, segment: Sequences) -> Sequences:
+        """Return a segment with the columns that decide where windows end."""
+        names = dict.fromkeys([*self.needs.attributes, *segment.order])
+        return replace(segment, rows=segment.rows.select(list(names)))
 
     def entry_states(
         self, segments: Sequence[SegmentSummary], passages: Sequence[Passage], context: WindowContext
