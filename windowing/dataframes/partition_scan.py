@@ -73,8 +73,8 @@ class Prepare(PartitionTask):
         names = [name for name in self.result.names if name not in (SEEN, FAILED_BEFORE)]
         for table in self.tables(batches):
             nothing, rejects = np.zeros(table.num_rows, np.int64), RowRejects(self.rejected)
-            rows, kept = project_batch(self.plan, table, nothing, names, rejects)
-            mask = _mask(kept, table.num_rows)
+            rows, selection = project_batch(self.plan, table, nothing, names, rejects)
+            mask = _mask(selection.without_failures().picks, table.num_rows)
             rows = rows.select(names)
             if FAILED_BEFORE in self.result.names:
                 rows = with_failures(rows, rejects.failures)

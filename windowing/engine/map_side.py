@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import ClockValue, Ints, Mask, is_true, latest_clock
-from ..columns.sort_keys import sort_keys, sorts_before
+from ..columns.arrays import ClockValue, Ints, is_true, latest_clock
+from ..columns.sort_keys import sort_keys
 from ..kinds.context import Signals, window_marks
 from ..planning.plan import Plan, panes_only
 from ..planning.result_schema import MARK
@@ -19,94 +19,20 @@ from ..ports import Batch, ChunkAccount, Counts, Split
 from ..rows.marks import NO_FILE, Marks, all_marks, no_marks, with_place
 from ..rows.merge import merge
 from ..rows.sequence import Sequences, build, concatenate, one_batch
+from ..scan.chunk_rows import RowSelection, judge_rows, marks_behind, select_rows
 from ..scan.row_validation import (
-    FAILED,
     LatenessResult,
     Reasons,
-    add_late,
     assess,
     highest_reading,
     no_watermarks,
     split_by_reason,
-    validate_rows,
 )
 from ..scan.scan import cell_boundaries, latest, preaggregate
 from .blocks import Fill, ShuffleBlock, part_of, write
 from .range_cuts import PLACE, SliceBounds, slice_offsets, slices_of
 from .rejects import reject, span_of
 from .task import FILES, NONE, STREAM, Chunk, TaskContext
-
-# Which rows of a chunk there are: without mark-only rows and those that the condition of the run leaves out.
-
-
-@dataclass(frozen=True, slots=True)
-class RowSelection:
-    """Which of the rows of a chunk are selected.
-
-    ``picks``: int64, the selected rows, ascending; None: all rows. Those that have failed are among them: they are
-        rejected.
-    ``failed``: bool, which of the selected rows have failed; None: none.
-    ``mark_only``: how many rows are marks only.
-    ``filtered``: how many rows the condition leaves out.
-    """
-
-    picks: Ints | None = None
-    failed: Mask | None = None
-    mark_only: int = 0
-    filtered: int = 0
-
-    def without_failures(self) -> RowSelection:
-        """Return the selection of those rows that have not failed."""
-        if self.failed is None or self.picks is None:
-            return self if self.failed is None else RowSelection(np.flatnonzero(~self.failed))
-        return RowSelection(self.picks[~self.failed])
-
-    def take(self, rows: pa.RecordBatch, pos: Ints) -> tuple[pa.RecordBatch, Ints]:
-        """Return the selected rows, and their arrival positions."""
-        if self.picks is None:
-            return rows, pos
-        return (rows.take(pa.array(self.picks)) if rows.num_columns else rows), pos[self.picks]
-
-    def add_failures(self, reasons: Reasons | None) -> Reasons | None:
-        """Give the rows that have failed that reason, before any other: a value that they lack is no null."""
-        if self.failed is None:
-            return reasons
-        reasons = np.full(len(self.failed), None, np.object_) if reasons is None else reasons
-        reasons[self.failed] = FAILED
-        return reasons
-
-
-def select_rows(work: TaskContext, batches: Sequence[Batch], rows: pa.RecordBatch) -> RowSelection:
-    """Select rows of a chunk; ``rows``: those of all ``batches``, one after the other."""
-    count, skipped = sum(len(batch.pos) for batch in batches), sum(batch.skipped for batch in batches)
-    only = None if work.source.stream is None else _marks_only(rows)
-    if only is None and all(batch.kept is None and batch.failures is None for batch in batches):
-        return RowSelection(filtered=skipped)
-    kept, failed = np.ones(count, np.bool_), np.zeros(count, np.bool_)
-    first = 0
-    for batch in batches:
-        stop = first + len(batch.pos)
-        if batch.kept is not None:
-            kept[first:stop] = batch.kept
-        if batch.failures is not None:
-            failed[first + batch.failures.row] = True
-        first = stop
-    filtered = ~(kept | failed)
-    if only is not None:
-        filtered &= ~only
-        kept &= ~only
-        failed &= ~only
-    selected = kept | failed
-    picks = None if selected.all() else np.flatnonzero(selected)
-    mark_only = 0 if only is None else int(only.sum())
-    return RowSelection(picks, failed[selected] if failed.any() else None, mark_only, int(filtered.sum()) + skipped)
-
-
-def _marks_only(rows: pa.RecordBatch) -> Mask | None:
-    """Return which rows of a result are marks only; None where no row is."""
-    only = np.asarray(rows.column(MARK).to_numpy(zero_copy_only=False) == "only", np.bool_)
-    return only if only.any() else None
-
 
 # Window marks of the input: ends of files, a boolean column, or the marks of the stage before.
 
@@ -169,36 +95,35 @@ class ChunkRows:
     ``rows``: the columns that the plan needs.
     ``pos``: int64 (n,), arrival positions.
     ``reasons``: reject reasons (n,); None where no row is rejected.
-    ``marks``: window marks of the chunk.
+    ``marks``: window marks of the chunk, or the advances of the watermark.
+    ``level``: int64 (marks,), as in `ShuffleBlock`.
     ``batches``: the splits as they were read.
-    ``mark_only``: how many mark-only rows the chunk has.
-    ``filtered``: how many rows the condition of the run leaves out.
+    ``selection``: which of their rows these are.
     """
 
     rows: pa.RecordBatch
     pos: Ints
     reasons: Reasons | None
     marks: Marks
+    level: Ints
     batches: Sequence[Batch]
-    mark_only: int = 0
-    filtered: int = 0
+    selection: RowSelection
 
 
 def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
-    """Read all splits of a chunk with the columns that the plan needs, and validate the rows."""
+    """Read all splits of a chunk with the columns that the plan needs, and find the rows that are rejected."""
     batches = [work.source.read(split, work.columns, work.encoded) for split in chunk.splits]
     rows = concatenate([batch.rows for batch in batches])
     pos = batches[0].pos if len(batches) == 1 else np.concatenate([batch.pos for batch in batches])
-    marks = input_marks(work, chunk, batches, rows, pos)
-    # A row that sorts before the last row of earlier runs is late, by the order columns and over all keys.
-    position = work.before.position
-    if position is not None:  # marks of late rows are late, too
-        marks = marks.take(np.flatnonzero(~sorts_before(marks.rows, position)))
-    selection = select_rows(work, batches, rows)
+    marks = marks_behind(input_marks(work, chunk, batches, rows, pos), work.before.position)
+    selection = select_rows(batches, rows, work.source.stream is not None)
     rows, pos = selection.take(rows, pos)
-    reasons = add_late(validate_rows(work.plan, rows), sorts_before(rows, position))
-    reasons = selection.add_failures(reasons)
-    return ChunkRows(rows, pos, reasons, marks, batches, selection.mark_only, selection.filtered)
+    assess = partial(_assess_lateness, work, chunk) if work.plan.kind.needs.watermark else None
+    reasons, lateness = judge_rows(work.plan, rows, pos, selection.failed, work.before.position, assess)
+    level = np.zeros(len(marks), np.int64)
+    if lateness is not None:
+        marks, level = lateness.watermarks.marks, lateness.watermarks.level
+    return ChunkRows(rows, pos, reasons, marks, level, batches, selection)
 
 
 def sequences_of(work: TaskContext, rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None) -> Sequences:
@@ -231,7 +156,7 @@ def read_columns(work: TaskContext, chunk: Chunk, columns: Sequence[str]) -> tup
     wanted = list(dict.fromkeys([*columns, *stream]))
     batches = [work.source.read(split, wanted) for split in chunk.splits]
     rows = one_batch(pa.concat_tables([batch.rows for batch in batches]))
-    selection = select_rows(work, batches, rows).without_failures()
+    selection = select_rows(batches, rows, work.source.stream is not None).without_failures()
     return selection.take(rows, np.concatenate([batch.pos for batch in batches]))
 
 
@@ -267,10 +192,7 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
     work = replace(work, plan=panes_only(work.plan))
     read = read_rows(work, Chunk(0, split.base, (parts[len(parts) // 2],)))
     sequences = sequences_of(work, read.rows, read.pos, read.reasons)
-    marks = (
-        assess(work.plan, None, read.rows, read.pos).watermarks.marks if work.plan.kind.needs.watermark else read.marks
-    )
-    return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences, marks)))
+    return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences, read.marks)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,27 +248,13 @@ def _merged(reads: Sequence[MappedChunk]) -> MappedChunk:
 
 def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
-    read, level = read_assessed(work, chunk)
-    reasons, marks = read.reasons, read.marks
-    rows_in = chunk.rows - read.mark_only - sum(batch.elsewhere for batch in read.batches)
-    counts = Counts(rows_in=rows_in, filtered=read.filtered)
-    sequences = sequences_of(work, read.rows, read.pos, reasons)
-    span = span_of(work.plan, sequences.rows) if work.asks_span else None
-    account = reject(work, chunk, read.batches, read.pos, reasons) + ChunkAccount(counts, span=span)
-    return MappedChunk(sequences, marks, level, latest(work.plan, sequences.rows), account)
-
-
-def read_assessed(work: TaskContext, chunk: Chunk) -> tuple[ChunkRows, Ints]:
-    """Read all splits of a chunk, with reject reasons and signals; also return the levels of these, int64 (marks,).
-
-    The signals stand in `ChunkRows.marks`: window marks, or the advances of the watermark.
-    """
     read = read_rows(work, chunk)
-    if not work.plan.kind.needs.watermark:
-        return read, np.zeros(len(read.marks), np.int64)
-    lateness = _assess_lateness(work, chunk, read.rows, read.pos)
-    advances = lateness.watermarks
-    return replace(read, reasons=add_late(read.reasons, lateness.late), marks=advances.marks), advances.level
+    rows_in = chunk.rows - read.selection.mark_only - sum(batch.elsewhere for batch in read.batches)
+    counts = Counts(rows_in=rows_in, filtered=read.selection.filtered)
+    sequences = sequences_of(work, read.rows, read.pos, read.reasons)
+    span = span_of(work.plan, sequences.rows) if work.asks_span else None
+    account = reject(work, chunk, read.batches, read.pos, read.reasons) + ChunkAccount(counts, span=span)
+    return MappedChunk(sequences, read.marks, read.level, latest(work.plan, sequences.rows), account)
 
 
 def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:

@@ -138,7 +138,8 @@ def _carry(work: TaskContext, source: SegmentSource, task: SegmentTask, found: S
 
 def _go_through(work: TaskContext, segments: Sequence[Segment]) -> list[ChainLink]:
     """Go through the segments of a key, and store with which window state each begins."""
-    plan, signals = work.plan, _all_signals(work)
+    plan = work.plan
+    signals = read_signals(work) if plan.kind.needs.watermark else no_signals(work)
     carry, links, starts, before = Carry(), list[ChainLink](), [0], None
     for number, segment in enumerate(segments):
         rows = read_segment(work, segment)
@@ -155,10 +156,6 @@ def _go_through(work: TaskContext, segments: Sequence[Segment]) -> list[ChainLin
         starts.append(starts[-1] + len(rows))
         before = rows
     return links
-
-
-def _all_signals(work: TaskContext) -> Signals:
-    return read_signals(work, True, None) if work.plan.kind.needs.watermark else no_signals(work)
 
 
 def _tasks_of_chain(
@@ -311,7 +308,8 @@ class StagedSegments:
         plan = self.work.plan
         rows = read_segment(self.work, task.segment)  # they stay on disk until they are used
         if plan.takes_marks or plan.kind.needs.watermark:
-            return SegmentRows(rows, read_signals(self.work, not plan.takes_marks, task.signals))
+            signals = read_signals(self.work)
+            return SegmentRows(rows, signals if task.signals is None else signals.first(task.signals))
         return SegmentRows(rows, no_signals(self.work))
 
     def earlier_rows(self, segment: Segment, first: int) -> Sequences:

@@ -236,13 +236,13 @@ def write_signals(work: TaskContext, signals: Signals) -> None:
         _write(work, _LEVELS, marks.rows, [marks.pos, marks.file, signals.watermarks.level])
 
 
-def read_signals(work: TaskContext, are_advances: bool, count: int | None) -> Signals:
-    """Return the first ``count`` signals that all segments share; None: all of them."""
-    if are_advances:
+def read_signals(work: TaskContext) -> Signals:
+    """Return the signals that all segments share."""
+    if not work.plan.takes_marks:
         rows, (pos, file, level) = _read(work, _LEVELS, 3)
-        return watermark_signals(Watermarks(Marks(rows[:count], pos[:count], file[:count]), level[:count]))
+        return watermark_signals(Watermarks(Marks(rows, pos, file), level))
     rows, (pos, file) = _read(work, _SIGNALS, 2)
-    return window_marks(Marks(rows[:count], pos[:count], file[:count]))
+    return window_marks(Marks(rows, pos, file))
 
 
 def write_numbers(work: TaskContext, name: str, numbers: Ints) -> None:

@@ -17,10 +17,10 @@ from ..planning.plan import Plan, panes_only
 from ..rows.marks import no_marks
 from ..rows.merge import merge
 from ..rows.sequence import Sequences, build
-from ..scan.continue_scan import End, retain
-from ..scan.lag_rows import with_lag_columns
+from ..scan.continue_scan import End, continue_scan, retain
+from ..scan.lag_rows import OrderedRows, with_lag_columns
 from ..scan.row_validation import assess, merged_watermarks
-from ..scan.scan import RunExtent, can_preaggregate, preaggregate, scan
+from ..scan.scan import can_preaggregate, preaggregate
 from ..scan.segment_scan import (
     can_be_cut,
     continued_before,
@@ -55,13 +55,13 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
             own = _without_user_functions(plan)
             standing, continued = continued_before(own, [window_part(own, one, 0)], entry.value, one)
             deque(scan_segment(own, entry_carry(own, entry, standing, one, continued), one, signals, End()).tables, 0)
-    extent = RunExtent(1 if plan.kind.needs.clock else None)
-    deque(scan(kernel_plan, merged, signals, extent).tables, maxlen=0)
+    end = End(1 if plan.kind.needs.clock else None)
+    deque(continue_scan(kernel_plan, OrderedRows(merged), signals, Carry(), end).tables, maxlen=0)
     warm_aggregates(plan.aggregates, schema, plan.kind.needs.overlaps)
     if can_preaggregate(plan, schema):
         scan_plan = merging_plan(plan)
         combined = merge([preaggregate(plan, scan_plan, part, signals.marks) for part in (sequences, sequences)])
-        deque(scan(scan_plan, combined, signals, extent).tables, maxlen=0)
+        deque(continue_scan(scan_plan, OrderedRows(combined), signals, Carry(), end).tables, maxlen=0)
 
 
 def _entry_state(plan: Plan, one: Sequences) -> EntryState:

@@ -117,7 +117,8 @@ class Signals:
 
     def first(self, count: int) -> Signals:
         """Return the first ``count`` signals."""
-        marks, watermarks = self.marks.take(np.arange(count)), self.watermarks
+        marks, watermarks = self.marks, self.watermarks
+        marks = Marks(marks.rows[:count], marks.pos[:count], marks.file[:count])
         if watermarks is not None:
             watermarks = Watermarks(marks, watermarks.level[:count])
         return replace(self, marks=marks, watermarks=watermarks)

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..clock.interval_grid import make_intervals
 from ..clock.watermark import explicit
 from ..columns.arrays import ClockValue, Ints, Mask, combined, is_condition, is_true, latest_clock
-from ..columns.sort_keys import last_in_order, sorts_before
+from ..columns.sort_keys import last_in_order
 from ..errors import ConfigError, did_you_mean
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..language.spec import TimeInterval
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
-from ..ports import Failures
+from ..ports import Batch, Failures
 from ..rows.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from ..rows.projection import ARRIVAL, project
 from ..rows.sequence import Sequences, build, one_batch, order_of, take_rows
+from ..scan.chunk_rows import RowSelection, judge_rows, marks_behind, select_rows
 from ..scan.row_validation import (
+    FAILED,
     LatenessResult,
-    add_late,
+    Reasons,
     assess,
     event_times,
     merged_watermarks,
     split_by_reason,
-    validate_rows,
 )
 from ..scan.scan import latest
 from ..state.carry import Registers
@@ -131,17 +132,15 @@ def read_batch(
     ``table``: rows in the order in which they arrive. ``pos``: int64 (n,), their arrival positions. Raises `DataError`
     for a row that no window can place, or an expression fails for, as ``rejects`` say; and as `marks_of`.
     """
-    rows, marks, kept = _seen_rows(plan, table, pos, given, rejects)
-    pos = pos if kept is None else pos[kept]
+    rows, pos, marks, failed = _seen_rows(plan, table, pos, given, rejects)
+    marks = marks_behind(marks, before.position)
     if plan.kind.needs.watermark and plan.reads_result:
         # Rows of a result as they came out, which is how they arrive: a watermark follows them in this order.
         order = order_of([combined(rows.column(name)) for name in plan.sort])
-        rows, pos = take_rows(rows, order), pos[order]
-    late = sorts_before(rows, before.position)  # by the order columns, over all keys
-    assessed = lateness(given, plan, before.watermark, rows, pos) if plan.kind.needs.watermark else None
-    if assessed is not None:
-        late |= assessed.late
-    rows, pos = _valid_rows(plan, rows, pos, late, rejects)
+        rows, pos, failed = take_rows(rows, order), pos[order], None if failed is None else failed[order]
+    assess = partial(lateness, given, plan, before.watermark) if plan.kind.needs.watermark else None
+    reasons, assessed = judge_rows(plan, rows, pos, failed, before.position, assess)
+    rows, pos = _valid_rows(rows, pos, reasons, rejects)
     sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
     clocks = (before.clock, latest(plan, sequences.rows))
     after = replace(
@@ -159,82 +158,61 @@ def read_batch(
 
 def project_batch(
     plan: Plan, table: pa.Table, pos: Ints, names: Sequence[str], rejects: RowRejects
-) -> tuple[pa.Table, Ints | None]:
-    """Return all rows with some columns of the plan, and which rows the window sees, int64; None: all.
+) -> tuple[pa.Table, RowSelection]:
+    """Return all rows with some columns of the plan, and which rows are selected.
 
     Raises `DataError` where an expression fails for a row, as ``rejects`` say.
     """
-    only, failed = _marks_only(plan, table), failed_before(table)
-    kept = None
+    is_stream = plan.reads_result and MARK in table.schema.names
+    batch, marks_only = Batch(table, pos, failures=failed_before(table)), table
     if not plan.projection.is_trivial:
         if ARRIVAL in plan.projection.virtual:
             table = table.append_column(ARRIVAL, pa.array(pos))
         found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
-        table, kept, failed = found.rows, found.kept, failed or found.failures
-    failed = _without_marks(failed, only)
-    rejects.add_failures(failed, pos)
-    return table, _picks(len(pos), kept, only, failed)
+        batch = Batch(found.rows, pos, kept=found.kept, failures=batch.failures or found.failures)
+    selection = select_rows([batch], marks_only, is_stream)
+    if batch.failures is not None and selection.failed is not None:
+        rejects.add_failures(_selected(batch.failures, selection, len(pos)), pos)
+    return batch.rows, selection
+
+
+def _selected(failures: Failures, selection: RowSelection, rows: int) -> Failures:
+    """Return the failures of rows that are more than marks. ``rows``: how many there are."""
+    assert selection.failed is not None
+    own = np.arange(rows) if selection.picks is None else selection.picks
+    picks = np.flatnonzero(np.isin(failures.row, own[selection.failed]))
+    return Failures(failures.row[picks], failures.detail.take(pa.array(picks)))
 
 
 def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
     """Return the largest value of the clock among the rows that the window places; None: there is none."""
-    pos = np.arange(table.num_rows)
     rejects = RowRejects("drop")
-    rows, _, kept = _seen_rows(plan, table, pos, GivenSignals(), rejects)
-    rows, _ = _valid_rows(plan, rows, pos if kept is None else pos[kept], np.zeros(rows.num_rows, np.bool_), rejects)
-    return latest(plan, rows)
+    rows, pos, _, failed = _seen_rows(plan, table, np.arange(table.num_rows), GivenSignals(), rejects)
+    reasons, _ = judge_rows(plan, rows, pos, failed, None, None)
+    return latest(plan, _valid_rows(rows, pos, reasons, rejects)[0])
 
 
 def _seen_rows(
     plan: Plan, table: pa.Table, pos: Ints, given: GivenSignals, rejects: RowRejects
-) -> tuple[pa.RecordBatch, Marks, Ints | None]:
-    """Return the rows that the condition of the window keeps, the marks, and which rows these are; None: all."""
+) -> tuple[pa.RecordBatch, Ints, Marks, Mask | None]:
+    """Return the rows that are selected, their positions, the marks of all rows, and which of the first have failed."""
     given = given.of(plan)
     extra = [name for name in plan.projection.schema.names if name == given.mark_column]
-    table, kept = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejects)
+    table, selection = project_batch(plan, table, pos, list(dict.fromkeys([*plan.columns, *extra])), rejects)
     rows = one_batch(table.select(list(plan.columns)))
     marks = marks_of(given, plan, table, rows, pos)
-    if kept is not None and rows.num_columns:
-        rows = rows.take(pa.array(kept))
-    return rows, marks, kept
-
-
-def _marks_only(plan: Plan, table: pa.Table) -> Mask | None:
-    """Return which rows of a result are marks only; None where no row is, or the input is no result."""
-    if not plan.reads_result or MARK not in table.schema.names:
-        return None
-    only = is_true(combined(pc.equal(table.column(MARK), "only")))
-    return only if only.any() else None
-
-
-def _picks(rows: int, kept: Mask | None, only: Mask | None, failed: Failures | None) -> Ints | None:
-    """Return the rows that are kept, are no marks alone and have not failed, int64, of ``rows``; None: all."""
-    if kept is None and only is None and failed is None:
-        return None
-    found = np.ones(rows, np.bool_) if kept is None else kept.copy()
-    if only is not None:
-        found &= ~only
-    if failed is not None:
-        found[failed.row] = False
-    return np.flatnonzero(found)
-
-
-def _without_marks(failures: Failures | None, only: Mask | None) -> Failures | None:
-    """Return the failures of rows that are more than marks; None where there are none."""
-    if failures is None or only is None:
-        return failures
-    picks = np.flatnonzero(~only[failures.row])
-    return Failures(failures.row[picks], failures.detail.take(pa.array(picks))) if len(picks) else None
+    return *selection.take(rows, pos), marks, selection.failed
 
 
 def _valid_rows(
-    plan: Plan, rows: pa.RecordBatch, pos: Ints, late: Mask, rejects: RowRejects
+    rows: pa.RecordBatch, pos: Ints, reasons: Reasons | None, rejects: RowRejects
 ) -> tuple[pa.RecordBatch, Ints]:
-    reasons = add_late(validate_rows(plan, rows), late)
     if reasons is None:
         return rows, pos
     kept, bad = split_by_reason(reasons)
-    rejects.add_invalid(rows, pos, reasons, bad)
+    invalid = bad[reasons[bad] != FAILED]  # others were added before
+    if len(invalid):
+        rejects.add_invalid(rows, pos, reasons, invalid)
     return rows.take(pa.array(kept)), pos[kept]
 
 

@@ -16,7 +16,7 @@ from ....windowing.clock.interval_grid import clock_values
 from ....windowing.columns.arrays import ClockValue, Ints, Mask, combined
 from ....windowing.columns.sort_keys import sort_keys
 from ....windowing.emit.result_tables import emitted_panes, pane_columns
-from ....windowing.engine.map_side import MappedChunk, no_sequences, read_assessed, sequences_of
+from ....windowing.engine.map_side import MappedChunk, no_sequences, read_rows, sequences_of
 from ....windowing.engine.slice_scan import run_global_pass, signals_of
 from ....windowing.engine.task import TaskContext, pack, row_width, with_projection
 from ....windowing.errors import ConfigError, InputError, did_you_mean
@@ -128,14 +128,14 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     rejected: Counter[str] = Counter()
     mapped = []
     for chunk in assigned:  # of its rows those of the key are kept
-        read, level = read_assessed(work, chunk)
+        read = read_rows(work, chunk)
         mine = np.flatnonzero(is_of_key(read.rows, key)) if key else np.arange(len(read.pos))
         reasons = None if read.reasons is None else read.reasons[mine]
         rejected.update(each for each in (() if reasons is None else reasons) if each is not None)
         own = sequences_of(work, take_rows(read.rows, mine), read.pos[mine], reasons)
         marks_of = read.marks.take(np.arange(len(read.marks)))  # a copy: a slice of no rows keeps all rows in memory
         kept = read.rows if read.reasons is None else read.rows.take(pa.array(split_by_reason(read.reasons)[0]))
-        mapped.append(MappedChunk(own, marks_of, level, latest(plan, kept), ChunkAccount()))
+        mapped.append(MappedChunk(own, marks_of, read.level, latest(plan, kept), ChunkAccount()))
     sequences = merge([no_sequences(work), *(each.sequences for each in mapped)])
     signals = signals_of(work, mapped)
     ordered = with_lag_columns(plan, sequences)

@@ -119,6 +119,16 @@ def test_rows_before_those_of_the_call_before_are_late() -> None:
         wincli.aggregate(LOG[:2], state=state, **DELTA)
 
 
+def test_the_mark_of_a_late_row_is_late() -> None:
+    """Or it would cut the open window in two, long after rows behind the cut have come."""
+    options: dict[str, Any] = {"order_by": "t", "aggregates": "a=collect(t)", "marks": "m", "rejected": "drop"}
+    log = pa.table({"t": [0, 1, 2], "m": [False] * 3})
+    _, state = wincli.aggregate(log, "punct()", state="new", **options)
+    more = pa.table({"t": [1, 3], "m": [True, False]})
+    found, _ = wincli.aggregate(more, "punct()", state=state, at_end="flush", **options)
+    assert found["a"].to_pylist() == [[0, 1, 2, 3]]
+
+
 def test_numbers_of_marks_are_counted_in_each_call() -> None:
     log = pa.table({"made": [3, 1, 4, 1, 5, 9]})
     options: dict[str, Any] = {"aggregates": ["made=collect(made)"]}
