@@ -33,7 +33,6 @@ from openlineage.client.uuid import generate_new_uuid
 
 from ...conf.job import PIPE, is_table, plain_path
 from ...conf.ranges import Unit, before_date, has_date, unit_of
-from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import shown
 from ...windowing.language.spec import Column
 from ...windowing.planning.plan import Plan
@@ -44,7 +43,6 @@ from ...windowing.tables.address import split_path
 from ...writers.output.versions import version_of
 from ..console.messages import Messages, Stopped
 from ..planning.fingerprint import absolute
-from ..planning.open_input import AnySource
 from ..planning.request import JobRequest
 from ..planning.stage_plans import StagePlan
 from ..run.context import ObservedRun, StagedJob
@@ -454,7 +452,7 @@ def _column_lineage(
 
 def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
     """Return the inputs of a run that is committed, those of enrich tables last."""
-    base, tables = _divided(job.plan.source)
+    base, tables = job.plan.source.base, job.plan.source.tables
     names = input_names(request)
     if len(names) == 1:
         rows = job.stage_runs[0].outcome.counts.rows_in
@@ -478,18 +476,16 @@ def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
 def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDataset]:
     """Yield the outputs of a run that is committed, with the lineage of their columns from the input of the job."""
     source, names = job.plan.source, input_names(request)
-    base, _ = _divided(source)
-    origins: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
+    origins: dict[str, Origin] = {column: [(name, column) for name in names] for column in source.base.schema.names}
     joins: list[str] = []  # the columns by which enrich tables are looked up
-    if isinstance(source, EnrichedSource):
-        for each, one in zip(request.enrichments, source.enriched, strict=True):
-            table, bound = name_of(each.path), one.bound
-            pairs = zip(bound.fields, bound.taken, strict=True)
-            origins |= {field.name: [(table, taken)] for field, taken in pairs}
-            # No column of the input is called so: it is a column of the table that only is compared.
-            compared = {f"\0{bound.enrichment.name}\0{pair.right}": pair.right for pair in bound.compared}
-            origins |= {key: [(table, right)] for key, right in compared.items()}
-            joins += [*bound.left, *compared]
+    for each, one in zip(request.enrichments, source.enriched, strict=True):
+        table, bound = name_of(each.path), one.bound
+        pairs = zip(bound.fields, bound.taken, strict=True)
+        origins |= {field.name: [(table, taken)] for field, taken in pairs}
+        # No column of the input is called so: it is a column of the table that only is compared.
+        compared = {f"\0{bound.enrichment.name}\0{pair.right}": pair.right for pair in bound.compared}
+        origins |= {key: [(table, right)] for key, right in compared.items()}
+        joins += [*bound.left, *compared]
     paths = iter(outputs_of(request))
     lineage: ColumnLineage | None = None
     for run in job.stage_runs:
@@ -504,10 +500,6 @@ def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDatas
         is_last = run is job.stage_runs[-1]
         told = [(one.expect, one.holds, one.on_fail == "fail") for one in job.expectations] if is_last else []
         yield output_of(name_of(path), run.stage.result, run.parts, replace(lineage, rows=rows), origins, told)
-
-
-def _divided(source: AnySource) -> tuple[AnySource, Sequence[AnySource]]:
-    return (source.base, source.tables) if isinstance(source, EnrichedSource) else (source, ())
 
 
 def _size(files: Sequence[InputFile]) -> tuple[int, int]:

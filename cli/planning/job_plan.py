@@ -22,7 +22,6 @@ from ...writers.output.partitioning import bind_partitions
 from ...writers.output.sink import FileSink
 from ...writers.places.lock import Owner
 from ...writers.state.store_storage import storage_of
-from .open_input import AnySource
 from .request import JobRequest, naming_stage
 from .stage_plans import StagePlan, plan_stages
 
@@ -144,7 +143,7 @@ class JobPlan:
     """
 
     request: JobRequest
-    source: AnySource
+    source: EnrichedSource
     stages: tuple[StagePlan, ...]
     stage_outputs: tuple[StageOutput, ...]
     table_parts: tuple[Part, ...] = ()
@@ -158,14 +157,11 @@ class JobPlan:
 
 def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
     """Return the files of each enrich table, by the name of the enrichment."""
-    source = plan.source
-    if not isinstance(source, EnrichedSource):
-        return {}
-    pairs = zip(plan.request.enrichments, source.tables, strict=True)
+    pairs = zip(plan.request.enrichments, plan.source.tables, strict=True)
     return {each.name: tuple(table.files) for each, table in pairs}
 
 
-def plan_job(request: JobRequest, source: AnySource, outputs: Sequence[Output | None]) -> JobPlan:
+def plan_job(request: JobRequest, source: EnrichedSource, outputs: Sequence[Output | None]) -> JobPlan:
     """Plan all stages of a job over ``source`` and choose their outputs among ``outputs``, which are open.
 
     Raises `ConfigError` as `plan_stages` and `plan_outputs` do.

@@ -194,29 +194,25 @@ def columns_of_call(call: AggregateCall) -> Iterator[str]:
 # The input of a job with the columns of its enrich tables: these are opened and bound, but not read yet.
 
 
-AnySource = FileSource | MergedSource | EnrichedSource
-"""The input of a job's first stage."""
-
-
 def enriched_input(
     request: JobRequest,
     source: FileSource | MergedSource,
     executor: Executor,
     known: KnownColumns = NOTHING_KNOWN,
-) -> AnySource:
-    """Return the input with the columns of the job's enrich tables, if it has any.
+) -> EnrichedSource:
+    """Return the input of a job's first stage, with the columns of the job's enrich tables.
 
     ``known``: what earlier runs say of the columns of these. Raises what `open_source` raises for a table, and
     `ConfigError` where a table does not fit the rows.
     """
-    enriched = EnrichedSource(source, (), (), source.splits)
+    enriched = EnrichedSource.plain(source)
     for enrichment in request.enrichments:
         table = _open_table(request, enrichment, executor, known.tables.get(enrichment.name, ()))
         own = [name for name in table.stream.own if name.startswith("_")] if table.stream is not None else []
         bound = bind_enrichment(enrichment, enriched.schema, table.schema, own)
         one = Enriched(bound)
         enriched = replace(enriched, enriched=(*enriched.enriched, one), tables=(*enriched.tables, table))
-    return enriched if enriched.enriched else source
+    return enriched
 
 
 def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:

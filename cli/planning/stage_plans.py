@@ -123,7 +123,8 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
     where the next stage could not read a column of its result.
     """
-    read = source.base if isinstance(source, EnrichedSource) else source  # no table has been read yet
+    given = source if isinstance(source, EnrichedSource) else EnrichedSource.plain(source)
+    read = given.base  # no table has been read yet
     stage_input = _Input(source.schema, source.stream, read, request.reading.schema, columns_of_folders(read))
     planned: list[StagePlan] = []
     for stage in request.stages:
@@ -136,7 +137,7 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
     found: Mapping[str, str] = getattr(read, "type_places", {})
     first = replace(planned[0], enrichments=texts, places=found)
-    return (_with_tables(first, source), *planned[1:])
+    return (_with_tables(first, given), *planned[1:])
 
 
 @contextmanager
@@ -153,9 +154,7 @@ def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
         raise
 
 
-def _with_tables(stage: StagePlan, source: Source) -> StagePlan:
-    if not isinstance(source, EnrichedSource):
-        return stage
+def _with_tables(stage: StagePlan, source: EnrichedSource) -> StagePlan:
     tables = {}
     for each, table in zip(source.enriched, source.tables, strict=True):
         tables[each.bound.enrichment.name] = pa.schema([table.schema.field(name) for name in each.bound.right])

@@ -20,7 +20,6 @@ from ...readers.open import open_source
 from ...readers.source import FileSource
 from ...windowing.columns.arrays import ClockValue, Mask, combined
 from ...windowing.columns.sort_keys import sorts_before
-from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import WincliError
 from ...windowing.planning.plan import Plan
 from ...windowing.ports import Executor, Split
@@ -115,7 +114,7 @@ def _advice(plan: Plan, ahead: _Ahead | None, earlier: EarlierUnits | None) -> s
 def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, executor: Executor) -> _Ahead | None:
     """Find the row that the others came behind; None where it cannot be found: the run is committed all the same."""
     plan, source = run.stage.plan, job.plan.source
-    own: Any = source.base if isinstance(source, EnrichedSource) else source
+    own = source.base
     with suppress(WincliError):
         if not plan.order.columns:
             return _behind_watermark(job.plan.request, run, own, earlier, executor)

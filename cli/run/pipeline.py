@@ -19,7 +19,6 @@ from ...windowing.engine.run import Outcome, run_window
 from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import Sizes, TaskContext
 from ...windowing.engine.warmup import warm
-from ...windowing.enrichment.source import EnrichedSource
 from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
@@ -203,7 +202,7 @@ def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Itera
     The files through which tasks share them are deleted at the end. Raises what `load_tables` raises.
     """
     source = plan.source
-    if not isinstance(source, EnrichedSource):
+    if not source.tables:
         yield plan
         return
     sink = plan.stage_outputs[-1].sink.for_tables()

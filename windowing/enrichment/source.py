@@ -48,7 +48,7 @@ class EnrichedSource(SourceOver):
     """A `windowing.ports.Source` over another one, with the columns of one enrichment after another behind its own.
 
     ``base``: the input.
-    ``enriched``: the enrichments; the keys of a later one may be columns of an earlier one.
+    ``enriched``: the enrichments, often none; the keys of a later one may be columns of an earlier one.
     ``tables``: the sources of their tables, for the record of a run.
     ``splits``: the splits of the input.
     """
@@ -60,7 +60,14 @@ class EnrichedSource(SourceOver):
 
     @property
     def schema(self) -> pa.Schema:
+        if not self.enriched:
+            return self.base.schema
         return pa.schema([*self.base.schema, *(field for each in self.enriched for field in each.bound.fields)])
+
+    @classmethod
+    def plain(cls, base: Any) -> EnrichedSource:
+        """Return an input without enrichments."""
+        return cls(base, (), (), base.splits)
 
     @property
     def skipped(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.ports import Source, Split
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
 from ...console.amounts import count_of
-from ...planning.open_input import AnySource, columns_of_call
+from ...planning.open_input import columns_of_call
 from ...planning.stage_plans import StagePlan
 from ...run.pipeline import sizes_of, task_of
 from ...run.reports import window_words
@@ -45,7 +45,7 @@ class MemoryTables:
         return self.kept[name]
 
 
-def sample_job(job: OpenJob) -> tuple[AnySource | None, Values | None]:
+def sample_job(job: OpenJob) -> tuple[EnrichedSource | None, Values | None]:
     """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
 
     Returns the input with its tables, and how the first stage will be computed; None for both where the tables are too
@@ -54,12 +54,11 @@ def sample_job(job: OpenJob) -> tuple[AnySource | None, Values | None]:
     """
     options = job.plan.request.job
     driver = driver_of(options.master, options.spark_conf)
-    source: AnySource = job.plan.source
-    if isinstance(source, EnrichedSource):
-        if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
-            return None, None
-        sink: Any = MemoryTables()
-        source = load_tables(source, sink, driver, None, options.slice_size).source
+    source = job.plan.source
+    if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
+        return None, None
+    sink: Any = MemoryTables()
+    source = load_tables(source, sink, driver, None, options.slice_size).source
     plan, mode = replace(job.plan, source=source), job.mode
     stage = plan.stages[0]
     work = task_of(plan, stage, source, plan.stage_outputs[0])
@@ -164,7 +163,7 @@ _PANE = re.compile(r"^( *pane (\d+): )(.*?[\]>…])(.*)$")
 
 def drawing_of(
     job: OpenJob,
-    source: AnySource | None,
+    source: EnrichedSource | None,
     chosen: Sequence[tuple[str, str]],
     rows: int,
     width: int,

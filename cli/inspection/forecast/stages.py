@@ -27,7 +27,7 @@ from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import output_to_plan
 from ...console.progress import Show
 from ...planning.job_plan import JobPlan, plan_job
-from ...planning.open_input import NOTHING_KNOWN, AnySource, Earlier, enriched_input, open_input, open_unit
+from ...planning.open_input import NOTHING_KNOWN, Earlier, enriched_input, open_input, open_unit
 from ...planning.request import JobRequest
 from ...planning.stage_plans import StagePlan
 from ...run.incremental_run import IncrementalRun
@@ -49,12 +49,10 @@ _FIXED: Mapping[str, str] = {
 }
 
 
-def input_columns(request: JobRequest, source: AnySource, plan: Plan) -> Iterator[Values]:
+def input_columns(request: JobRequest, source: EnrichedSource, plan: Plan) -> Iterator[Values]:
     """Yield all columns of the input and of the expressions over it, and as ``origin`` where their types come from."""
-    base, tables = source, {}
-    if isinstance(source, EnrichedSource):
-        base = source.base
-        tables = {field.name: each.bound.enrichment.name for each in source.enriched for field in each.bound.fields}
+    base = source.base
+    tables = {field.name: each.bound.enrichment.name for each in source.enriched for field in each.bound.fields}
     assert isinstance(base, FileSource)
     module = type(base.reader).__module__
     form = next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
