@@ -28,6 +28,7 @@ from wincli.cli.run.reports import manifests_of
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
+from wincli.windowing.enrichment.source import EnrichedSource
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -84,7 +85,7 @@ def read(stage: Any) -> StageRequest:
 def run(job: JobRequest) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
         source = open_source(job.job.input, job.reading, LocalExecutor())
-        plan = plan_job(job, source, outputs)
+        plan = plan_job(job, EnrichedSource.plain(source), outputs)
         ran = run_stages(plan, PlainRun(0.0), Stages())
         commit_all(manifests_of(plan, ran, {"total": 1.0}))
     return ran
