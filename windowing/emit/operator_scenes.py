@@ -62,8 +62,8 @@ def make_scene(
     head: Head = NO_HEAD,
 ) -> Scene:
     """Return a scene; ``marks`` and ``panes`` as the kind of the window returned them for ``signals``."""
-    steps = plan.kind.row_steps(sequences, signals, panes, memberships_of(panes.membership), context)
     parts = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
+    steps = plan.kind.row_steps(sequences, signals, panes, memberships_of(panes.membership), parts, context)
     table = make_timetable(plan, sequences, marks, panes, steps, context, parts, head)
     at = _no_stamps(plan)
     if parts is not None:

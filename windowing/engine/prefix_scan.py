@@ -43,7 +43,6 @@ from .segments import (
     Segment,
     SegmentTask,
     SummarisedSegment,
-    part_number,
     plan_segments,
     read_carry,
     read_numbers,
@@ -51,6 +50,7 @@ from .segments import (
     read_segment,
     read_signals,
     segments_by_key,
+    tasks_of,
     tumbling,
     write_carry,
     write_numbers,
@@ -161,18 +161,10 @@ def _go_through(work: TaskContext, segments: Sequence[Segment]) -> list[ChainLin
 def _tasks_of_chain(
     cuts: SliceBounds, segments: Sequence[Segment], links: Sequence[ChainLink], clock: ClockValue | None
 ) -> list[SegmentTask]:
-    last = len(segments) - 1
+    tasks = tasks_of(cuts, segments, [link.signals for link in links], clock)
     return [
-        SegmentTask(
-            part_number(cuts, segment.index, segment.side),
-            segment,
-            i == last,
-            link=link,
-            retained_of=tuple(segments[link.first : i]),
-            signals=None if i == last else links[i + 1].signals,
-            clock=clock if i == last else None,
-        )
-        for i, (segment, link) in enumerate(zip(segments, links, strict=True))
+        replace(task, link=link, retained_of=tuple(segments[link.first : i]))
+        for i, (task, link) in enumerate(zip(tasks, links, strict=True))
     ]
 
 

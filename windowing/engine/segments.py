@@ -150,19 +150,23 @@ def plan_segments(
     segments = [segment for segment, _ in summarised]
     summaries = [summary for _, summary in summarised if summary is not None]
     entries = tumbling(plan).entry_states(summaries, passages, plan.context)
-    last = len(segments) - 1
+    tasks = tasks_of(cuts, segments, [summary.epochs[0] for summary in summaries], clock)
     return [
-        SegmentTask(
-            part_number(cuts, segment.index, segment.side),
-            segment,
-            i == last,
-            entry,
-            before=tuple((segments[j], first) for j, first in entry.before),
-            signals=None if i == last else summaries[i + 1].epochs[0],
-            clock=clock if i == last else None,
-        )
-        for i, (segment, entry) in enumerate(zip(segments, entries, strict=True))
+        replace(task, entry=entry, before=tuple((segments[j], first) for j, first in entry.before))
+        for task, entry in zip(tasks, entries, strict=True)
     ]
+
+
+def tasks_of(
+    cuts: SliceBounds, segments: Sequence[Segment], signals: Sequence[int], clock: ClockValue | None
+) -> list[SegmentTask]:
+    """Return the tasks of the segments of one key, in order, without what the segments before one leave to it.
+
+    ``signals``: number of signals before the first row of each. ``clock``: the clock at the end of the input.
+    """
+    *others, last = [SegmentTask(part_number(cuts, each.index, each.side), each, is_last=False) for each in segments]
+    tasks = [replace(task, signals=count) for task, count in zip(others, signals[1:], strict=True)]
+    return [*tasks, replace(last, is_last=True, clock=clock)]
 
 
 def tumbling(plan: Plan) -> TumblingKind:

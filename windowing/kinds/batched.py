@@ -400,6 +400,7 @@ class BatchedKind(WindowKind):
         signals: Signals,  # noqa: ARG002
         panes: Panes,
         lives: Memberships,
+        parts: Lifetimes | None,  # noqa: ARG002
         context: WindowContext,  # noqa: ARG002
     ) -> RowSteps:
         rows = len(sequences)

@@ -53,11 +53,18 @@ class WindowKind(ABC):
 
     @abstractmethod
     def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, lives: Memberships, context: WindowContext
+        self,
+        sequences: Sequences,
+        signals: Signals,
+        panes: Panes,
+        lives: Memberships,
+        parts: Lifetimes | None,
+        context: WindowContext,
     ) -> RowSteps:
         """Return when rows enter and leave.
 
-        ``panes``: those that are emitted, in this run; ``lives`` are their memberships.
+        ``panes``: those that are emitted, in this run; ``lives`` are their memberships. ``parts``: the lifetimes of
+        keys, where there is partition eviction; else None.
         """
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
@@ -99,8 +106,8 @@ class WindowKind(ABC):
         """Return `KeyState.full` and `KeyState.baseline` of each sequence at the end of the run."""
         return restored.key_state.full, restored.key_state.baseline
 
-    def last_closed(self, signals: Signals, count: int, context: WindowContext) -> int:  # noqa: ARG002
-        """Return an event-time pane that is closed after the first ``count`` advances, as are all panes before it.
+    def last_closed(self, signals: Signals, context: WindowContext) -> int:  # noqa: ARG002
+        """Return an event-time pane that is closed after all signals, as are all panes before it.
 
         It is the last such pane, or one not far before it: then a few more rows are retained, which no pane will show.
         """

@@ -467,7 +467,13 @@ class EventTimeKind(WindowKind):
         return interval_panes(self.spec, sequences, signals.watermarks, context.event_time), signals.marks
 
     def row_steps(
-        self, sequences: Sequences, signals: Signals, panes: Panes, lives: Memberships, context: WindowContext
+        self,
+        sequences: Sequences,
+        signals: Signals,
+        panes: Panes,
+        lives: Memberships,
+        parts: Lifetimes | None,  # noqa: ARG002
+        context: WindowContext,
     ) -> RowSteps:
         return interval_steps(self.spec, sequences, signals, panes, lives, context)
 
@@ -490,10 +496,10 @@ class EventTimeKind(WindowKind):
         assert context.event_time is not None
         return interval_rest(self.spec, sequences, context.event_time, last_closed)
 
-    def last_closed(self, signals: Signals, count: int, context: WindowContext) -> int:
-        if signals.watermarks is None or not count:
+    def last_closed(self, signals: Signals, context: WindowContext) -> int:
+        if signals.watermarks is None or not len(signals):
             return NO_LEVEL
-        level = int(signals.watermarks.level[count - 1])
+        level = int(signals.watermarks.level[-1])
         if context.in_event_order:
             return level
         return max(NO_LEVEL, level - math.ceil(self.spec.discard_age / self.spec.period) - 1)

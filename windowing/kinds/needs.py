@@ -116,8 +116,8 @@ class Needs:
     ``overlaps``: whether a row may be in several panes; then segments show rows of earlier segments.
     ``cells``: whether rows share cells: sets of neighbouring rows of a key that are in the same panes, if none is late.
     ``can_cut``: whether keys may be cut into segments.
-    ``run_through``: whether segments of a key are run through, one after the other: what is open before one decides
-        what happens in it. So it is where windows overlap.
+    ``run_through``: of tumbling windows, whether segments of a key are run through, one after the other: what is open
+        before one decides what happens in it.
     ``changes_of_groups``: whether a pane emits only the groups that differ from the pane before it.
     ``sum_of_nothing``: the sum of a pane without values (section 9).
     ``full_when``: the step at which a window is full for the first time; None: windows are always full.

@@ -397,25 +397,25 @@ class SlidingKind(WindowKind):
     def row_steps(
         self,
         sequences: Sequences,
-        signals: Signals,
+        signals: Signals,  # noqa: ARG002
         panes: Panes,
         lives: Memberships,  # noqa: ARG002
+        parts: Lifetimes | None,
         context: WindowContext,
     ) -> RowSteps:
         """Rows enter one by one and leave at the step of the row that evicts them; ``count(0)`` holds nothing."""
         rows = len(sequences)
         driven = evicted_at(self.spec, sequences)
         steps = steps_of_rows(after_rows(panes), rows)
-        at = None if signals.evictions is None else self._evicted_at(sequences, signals.evictions, context)
+        at = None if parts is None else self._evicted_at(sequences, parts.evictions, context)
         return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True, evicted_at=at)
 
     def _evicted_at(self, sequences: Sequences, evictions: Evictions, context: WindowContext) -> pa.Array | None:
-        ticking = lifetimes(evictions, sequences).evictions
         period = trigger_of(self.spec.trigger).period
-        if period is None or not ticking.by_tick.any():
+        if period is None or not evictions.by_tick.any():
             return None
         grid = time_grid(sequences.rows.column(sequences.order[0]).type, period, context.origin)
-        return grid.bounds(np.where(ticking.by_tick, ticking.tick, 0))
+        return grid.bounds(np.where(evictions.by_tick, evictions.tick, 0))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         return sliding_evictions(self.spec, sequences, marks, context)

@@ -98,14 +98,16 @@ def judge_rows(
     ``failed``: as in `RowSelection`; such a row has that reason before any other: a value that it lacks is no null.
     ``position``: as in `Registers`. ``assess``: None without a watermark; then lateness is None, too.
     """
-    reasons = add_late(validate_rows(plan, rows), sorts_before(rows, position))
-    lateness = None
+    reasons, lateness = add_late(validate_rows(plan, rows), sorts_before(rows, position)), None
     if assess is not None:
-        known = np.arange(len(pos)) if failed is None else np.flatnonzero(~failed)
-        lateness = assess(rows, pos) if failed is None else assess(rows.take(pa.array(known)), pos[known])
-        late = np.zeros(len(pos), np.bool_)
-        late[known] = lateness.late
-        reasons, lateness = add_late(reasons, late), replace(lateness, late=late)
+        if failed is None:
+            lateness = assess(rows, pos)
+        else:
+            known, late = np.flatnonzero(~failed), np.zeros(len(pos), np.bool_)
+            lateness = assess(rows.take(pa.array(known)), pos[known])
+            late[known] = lateness.late
+            lateness = replace(lateness, late=late)
+        reasons = add_late(reasons, lateness.late)
     if failed is not None:
         reasons = np.full(len(pos), None, np.object_) if reasons is None else reasons
         reasons[failed] = FAILED

@@ -73,13 +73,13 @@ class Continuation:
     def settle(self) -> tuple[ScanResult, Carry]:
         """Return the account of the rows, and what goes on behind them: only after ``tables`` have been read.
 
-        Of the registers it has the clock and the advances. There is a window state where ``is_continued`` says so.
+        Of the registers it has the clock and, as the window state, the advances where ``is_continued`` says so.
         """
         scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new.lookback)
         state, advances = scanned.state, None
         if state is not None and idle is not None:
             state = merge(state, idle)
-        if self.signals.watermarks is not None:
+        if self.extent.is_continued and self.signals.watermarks is not None:
             advances = relevant_advances(self.signals.watermarks, self.extent.last_closed)
         return scanned, Carry(Registers(clock=self.extent.clock, advances=advances), state)
 
@@ -116,7 +116,7 @@ def retain(plan: Plan, new: Sequences, signals: Signals, carry: Carry) -> Carry:
     context = replace(plan.context, clock=clock, since=before.clock, hold=True, restored=restored)
     nothing = np.zeros(rows, np.bool_)
     emission = Emission(nothing, nothing, np.zeros(1, np.int64), pa.nulls(1))
-    closed = plan.kind.last_closed(signals, len(signals), context)
+    closed = last_closed(plan, sequences, signals, None)
     state = snapshot(plan.kind, sequences, signals, context, None, emission, closed)
     return Carry(Registers(clock=clock, advances=signals.watermarks), state)
 

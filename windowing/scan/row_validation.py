@@ -254,8 +254,6 @@ def last_closed(plan: Plan, sequences: Sequences, signals: Signals, watermark: C
     """
     if signals.watermarks is None:
         return NO_LEVEL
-    if is_ordered_by_time(plan):
-        return int(signals.watermarks.level[-1]) if len(signals) else NO_LEVEL
-    if watermark is None:
-        return plan.kind.last_closed(signals, len(signals), plan.context)
+    if watermark is None or is_ordered_by_time(plan):
+        return plan.kind.last_closed(signals, plan.context)
     return lateness_of(plan, sequences.rows).last_closed(watermark)

@@ -1,4 +1,4 @@
-"""One segment of a sequence: its summary, and its scan from an entry state."""
+"""One segment of a sequence, scanned from what the segments before it leave, and what travels of an open window."""
 
 from __future__ import annotations
 

@@ -153,30 +153,25 @@ class TumblingKind(WindowKind):
         signals: Signals,
         panes: Panes,
         lives: Memberships,
+        parts: Lifetimes | None,
         context: WindowContext,
     ) -> RowSteps:
-        steps = steps_of_rows(after_rows(panes), len(sequences))
-        lives_of, evicted_at = sequences, None
-        if signals.evictions is not None:
-            parts = lifetimes(signals.evictions, sequences)
-            lives_of = replace(sequences, bounds=parts.bounds)
-            if parts.evictions.by_tick.any():
-                evicted_at = self._evicted_at(lives_of, signals.marks, parts, context)
-        if self.needs.window_before or any(policy.opens for policy in self.policies):
+        steps, evicted_at = steps_of_rows(after_rows(panes), len(sequences)), None
+        skips = self.needs.window_before or any(policy.opens for policy in self.policies)
+        is_ticking = parts is not None and bool(parts.evictions.by_tick.any())
+        if skips or is_ticking:
             # also those that the end of the data or an eviction does not emit
-            every = self._panes(lives_of, signals.marks, context)
-            steps = replace(steps, stepping=shown(every.membership, len(sequences)))
+            of_lives = sequences if parts is None else replace(sequences, bounds=parts.bounds)
+            every = self._panes(of_lives, signals.marks, context)
+            if skips:
+                steps = replace(steps, stepping=shown(every.membership, len(sequences)))
+            if parts is not None and is_ticking and every.at is not None:
+                # the end of the window that was open at each: its tick evicts the key and would end the window
+                last = np.searchsorted(every.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1
+                evicted_at = every.at.take(pa.array(last))
         leaving = np.full(len(sequences), NEVER)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
         return replace(steps, leaving=leaving, evicted_at=evicted_at)
-
-    def _evicted_at(self, lives: Sequences, marks: Marks, parts: Lifetimes, context: WindowContext) -> pa.Array | None:
-        """Return the end of the window that was open at each eviction: its tick evicts the key and would end it."""
-        panes = self._panes(lives, marks, context)
-        if panes.at is None:
-            return None
-        last = np.searchsorted(panes.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1
-        return panes.at.take(pa.array(last))
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         assert self.needs.eviction is not None
