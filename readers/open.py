@@ -24,7 +24,7 @@ from .files.result_folders import STREAM_COLUMN, Files, order_files
 from .files.walk import ListedFile, folder_values
 from .formats.split_rows import FormatReader, PlanInput, SplitPlan
 from .options import ReadOptions
-from .source import FileSource
+from .source import FileKind, FileSource
 from .values.casts import convert
 from .values.types import ColumnType, Named, column_type, unify
 
@@ -244,16 +244,16 @@ def _source(
             "is the input empty, or of another format? --schema says which columns an empty input has, as in "
             "--schema 'ts:timestamp,user:string'",
         )
+    formats = {name: kind.format for name, kind in given.items() if kind.format is not None}
+    kinds = (FileKind(reader, tuple(each.names), formats, frozenset(constants)) for each in plan.schemas.distinct)
     return FileSource(
         schema,
         ValueTable(InputFile, (places.column("shown"), found.column("size"), found.column("mtime"))),
         plan.splits,
         files.stream,
-        reader,
+        SharedValues(tuple(kinds), plan.schemas.codes),
         places,
-        SharedValues(tuple(tuple(schema.names) for schema in plan.schemas.distinct), plan.schemas.codes),
         constants,
-        {name: kind.format for name, kind in given.items() if kind.format is not None},
         {name: split for name, split in plan.text_at.items() if name not in constants},
         found.texts("below"),
         type_places=unified.places,

@@ -1,9 +1,10 @@
-"""The input as one source: reads a split of any file in the columns and types of one common schema."""
+"""The input as one source: reads a split of any file in the columns and types of one common schema, through steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..windowing.errors import InputError, did_you_mean
-from ..windowing.ports import Batch, Condition, InputFile, Split, StreamInfo
+from ..windowing.ports import Batch, Condition, InputFile, Split, Step, StreamInfo
+from ..windowing.support.value_table import SharedValues, value_table
 from .files.file import Located, check_all
 from .formats.split_rows import FormatReader, ReadRequest, SplitRows, first_of, rejects_table
 from .values.casts import convert
@@ -25,65 +27,97 @@ _HEAD = 1 << 20  # bytes at the beginning of a file, by which its first values a
 
 
 @dataclass(frozen=True, slots=True)
-class FileSource:
-    """A `windowing.ports.Source` over files of one format.
+class FileKind:
+    """What files of an input have in common; most inputs have one kind.
 
-    ``schema``: the columns of the input, with one type each.
+    ``reader``: the reader of their format.
+    ``names``: the names of their columns, in their order.
+    ``formats``: the timestamp format of columns that are declared with one, by column.
+    ``of_folders``: the columns whose value comes from the folder of the file.
+    """
+
+    reader: FormatReader
+    names: tuple[str, ...]
+    formats: Mapping[str, str | None]
+    of_folders: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A `windowing.ports.Source`: files, each with its reader, and the steps that their rows go through.
+
+    ``stored``: the columns of the files, with one type each.
     ``files``: the files in arrival order, as the manifest lists them.
     ``splits``: the splits of all files, in arrival order.
     ``stream``: how a result of wincli is read back as a stream; None for other inputs.
-    ``reader``: the reader of the file format.
+    ``kinds``: of what kind each file is, by file index.
     ``places``: where each file is, by file index.
-    ``layouts``: the names of the columns of each file, by file index.
     ``constants``: the columns whose value comes from the folder of a file: by column, one value for each file.
-    ``formats``: the timestamp format of columns that are declared with one, by column.
     ``text_at``: the index of the split whose values made the type of a column string, by column.
     ``names``: the name of each file relative to the path that the user gave, by file index.
     ``skipped``: the unreadable paths that were skipped, each with its reason.
     ``type_places``: by column, the file, or what else it is, that made its type what it is, for messages.
     ``is_cut``: whether the input has more rows than are read.
     ``whole``: the last split as the reader knows it, where only its first rows are read; else None.
+    ``shift``, ``steps``: as `windowing.ports.Source` has them.
     """
 
-    schema: pa.Schema
+    stored: pa.Schema
     files: Sequence[InputFile]
     splits: Sequence[Split]
     stream: StreamInfo | None
-    reader: FormatReader
+    kinds: SharedValues
     places: Sequence[Located]
-    layouts: Sequence[tuple[str, ...]]
     constants: Mapping[str, pa.Array]
-    formats: Mapping[str, str | None]
     text_at: Mapping[str, int]
     names: Sequence[str] = ()
     skipped: tuple[str, ...] = ()
     type_places: Mapping[str, str] = field(default_factory=dict)
     is_cut: bool = False
     whole: Split | None = None
+    shift: int = 0
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return reduce(lambda before, step: step.schema_after(before), self.steps, self.stored)
 
     @property
     def columnar(self) -> bool:
-        return self.reader.columnar
+        return all(kind.reader.columnar for kind in self.kinds.distinct)
+
+    def with_steps(self, steps: Iterable[Step]) -> FileSource:
+        return replace(self, steps=tuple(steps))
+
+    def moved(self, by: int) -> FileSource:
+        splits = value_table(Split, (replace(split, base=split.base + by) for split in self.splits))
+        return replace(self, splits=splits, shift=self.shift + by)
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
-        """Read ``columns`` of one split, and its rejects.
+        """Read ``columns`` of one split, and its rejects: from its file, through the steps.
 
         Text columns that are also in ``dictionary`` are dictionary encoded with int32 codes. A columnar format that
         stores such a column plain, because few values repeat, leaves it plain.
         Raises `InputError` naming the file where it cannot be read, and for an unknown column.
         """
+        if not self.steps:
+            return self._read_file(split, columns, dictionary)
+        *before, last = self.steps
+        return last.read(self.with_steps(before), split, columns, dictionary)
+
+    def _read_file(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
         for name in columns:
-            if name not in self.schema.names:
-                raise InputError(f"no file has a column {name!r}", did_you_mean(name, self.schema.names))
-        layout = self.layouts[split.file]
+            if name not in self.stored.names:
+                raise InputError(f"no file has a column {name!r}", did_you_mean(name, self.stored.names))
+        kind = self.kinds[split.file]
         want = {
-            name: ColumnType(self.schema.field(name).type, self.formats.get(name))
+            name: ColumnType(self.stored.field(name).type, kind.formats.get(name))
             for name in columns
-            if name in layout and name not in self.constants
+            if name in kind.names and name not in kind.of_folders
         }
-        encoded = [name for name in dictionary if name in columns and is_text(self.schema.field(name).type)]
+        encoded = [name for name in dictionary if name in columns and is_text(self.stored.field(name).type)]
         own = self._as_read(split)
-        found = self.reader.read(self.places[split.file], own, ReadRequest(layout, want, tuple(encoded)))
+        found = kind.reader.read(self.places[split.file], own, ReadRequest(kind.names, want, tuple(encoded)))
         if own is not split:
             found = first_of(found, split.rows)
         table = self._shaped(found, columns, split.file, encoded)
@@ -93,34 +127,40 @@ class FileSource:
         return Batch(table, pos, rejects)
 
     def check_unchanged(self) -> None:
+        """Raise `InputError` naming a file that has changed since it was listed."""
         check_all(self.places)
 
     def parts_of(self, split: Split) -> Sequence[Split]:
-        return [split] if self._is_cut(split) else self.reader.parts_of(self.places[split.file], split)
+        return [split] if self._is_cut(split) else self._reader(split).parts_of(self.places[split.file], split)
 
     def pieces_of(self, split: Split, nbytes: int) -> Iterable[Split]:
         """Return splits that a split is made of, in order: of text of about ``nbytes`` bytes, else as `parts_of` does.
 
         Those of text are found when they are asked for, which may raise `InputError`.
         """
-        return [split] if self._is_cut(split) else self.reader.pieces_of(self.places[split.file], split, nbytes)
+        return [split] if self._is_cut(split) else self._reader(split).pieces_of(self.places[split.file], split, nbytes)
 
     def looks_of(self, split: Split) -> Sequence[Split]:
-        return [split] if self._is_cut(split) else self.reader.looks_of(self.places[split.file], split)
+        enough = ("all", "columnar") if self.columnar else ("all",)
+        if self._is_cut(split) or not all(step.looks in enough for step in self.steps):
+            return [split]
+        return self._reader(split).looks_of(self.places[split.file], split)
+
+    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
+        is_known = all(name in self.stored.names for name in condition.columns)  # of others nothing is stored
+        if self._is_cut(split) or not is_known or not all(step.skips for step in self.steps):
+            return [split]
+        of_folders = self.kinds[split.file].of_folders
+        types = {name: self.stored.field(name).type for name in condition.columns if name not in of_folders}
+        return self._reader(split).parts_with(self.places[split.file], split, condition, types)
 
     def is_local(self, split: Split) -> bool:
         return self.places[split.file].is_local
 
     def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         offsets, back = np.unique(np.asarray(pos, np.int64) - split.base, return_inverse=True)
-        lines = self.reader.lines(self.places[split.file], self._as_read(split), offsets)
+        lines = self._reader(split).lines(self.places[split.file], self._as_read(split), offsets)
         return lines[back]
-
-    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
-        if self._is_cut(split):
-            return [split]
-        types = {name: self.schema.field(name).type for name in condition.columns if name not in self.constants}
-        return self.reader.parts_with(self.places[split.file], split, condition, types)
 
     def file_name(self, split: Split) -> str:
         return self.names[split.file]
@@ -130,12 +170,12 @@ class FileSource:
         if column not in self.text_at:
             return None
         split = self.splits[self.text_at[column]]
-        batch = self.read(split, [column])
+        batch = self._read_file(split, [column])
         sorts = _sorts(batch.rows[column])
         odd = sorts == _OTHER
         if not odd.any():
             pieces = (part for own in self.splits if own.file == split.file for part in self.pieces_of(own, _HEAD))
-            found = (_sorts(self.read(part, [column]).rows[column]) for part in pieces if part.rows)
+            found = (_sorts(self._read_file(part, [column]).rows[column]) for part in pieces if part.rows)
             known = (each[each != _EMPTY] for each in found)
             first = next((int(each[0]) for each in known if len(each)), _EMPTY)
             odd = (sorts != _EMPTY) & (sorts != first)
@@ -145,6 +185,10 @@ class FileSource:
         line = int(self.line_numbers(split, batch.pos[at : at + 1])[0])
         return f"{self.files[split.file].path} has {batch.rows[column][at].as_py()!r} at line {line}"
 
+    def _reader(self, split: Split) -> FormatReader:
+        reader: FormatReader = self.kinds[split.file].reader
+        return reader
+
     def _is_cut(self, split: Split) -> bool:
         return self.whole is not None and split.index == self.whole.index
 
@@ -153,18 +197,20 @@ class FileSource:
 
     def _shaped(self, found: SplitRows, columns: Sequence[str], file: int, encoded: Sequence[str]) -> pa.Table:
         """Return the columns in the given order; columns that the file lacks are constants of its folder, or null."""
-        rows = len(found.offsets)
+        rows, of_folders = len(found.offsets), self.kinds[file].of_folders
         shaped = []
         for name in columns:
-            kind = self.schema.field(name).type
-            if name in self.constants:
+            kind = self.stored.field(name).type
+            if name in of_folders:
                 value = self.constants[name][file].as_py()
                 column = pa.chunked_array([pa.repeat(pa.scalar(value, kind), rows)])
             elif name in found.table.column_names:
                 column = found.table[name]
             else:
                 column = pa.chunked_array([pa.nulls(rows, kind)])
-            knows = self.columnar and name in found.table.column_names  # the reader has already decided on a dictionary
+            knows = (
+                self.kinds[file].reader.columnar and name in found.table.column_names
+            )  # the reader has already decided on a dictionary
             is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
             if not is_left:
                 wanted = pa.dictionary(pa.int32(), kind)

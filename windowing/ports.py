@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -141,32 +141,67 @@ class Condition(Protocol):
         ...
 
 
+Looks: TypeAlias = Literal["all", "columnar", "none"]
+
+
+class Step(Protocol):
+    """What the rows of an input go through between their files and the windows; a `Source` has a tuple of them.
+
+    Each sees the source as the steps before it leave it, and counts on what that says of positions and rejects.
+    Implementations pickle.
+
+    ``skips``: whether parts of files may be left out before it. Not where it counts each row, or may reject it.
+    ``looks``: of which inputs small parts stand for a split: of all; of columnar ones, where it needs the exact
+        positions of rows; or of none, where it keeps few of them.
+    """
+
+    skips: ClassVar[bool]
+    looks: ClassVar[Looks]
+
+    def schema_after(self, before: pa.Schema) -> pa.Schema:
+        """Return the columns behind it."""
+        ...
+
+    def read(self, before: Source, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
+        """Read ``columns`` of one split of the source before it, as `Source.read` does."""
+        ...
+
+
 class Source(Protocol):
-    """An input with its files and schema, to be read split by split in any process. Implementations must pickle."""
+    """An input: its files, and the steps that their rows go through. It is read split by split in any process.
+
+    Implementations must pickle.
+
+    ``schema``: the columns behind all steps.
+    ``files``: the files, in arrival order.
+    ``splits``: the splits of all files, in arrival order; each counts all of its rows, whatever steps leave out.
+    ``columnar``: whether a few columns of a split can be read without reading all of its bytes.
+    ``stream``: how to read the input as a stream, where it is a result of wincli; else None.
+    ``shift``: how far arrival positions are from those that the files alone have: `moved` adds to it.
+    ``steps``: the steps, first to last.
+    """
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns of all files together."""
+    def schema(self) -> pa.Schema: ...
+    @property
+    def files(self) -> Sequence[InputFile]: ...
+    @property
+    def splits(self) -> Sequence[Split]: ...
+    @property
+    def columnar(self) -> bool: ...
+    @property
+    def stream(self) -> StreamInfo | None: ...
+    @property
+    def shift(self) -> int: ...
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+
+    def with_steps(self, steps: Iterable[Step]) -> Self:
+        """Return the same files with other steps."""
         ...
 
-    @property
-    def files(self) -> Sequence[InputFile]:
-        """The files, in arrival order."""
-        ...
-
-    @property
-    def splits(self) -> Sequence[Split]:
-        """The splits of all files, in arrival order."""
-        ...
-
-    @property
-    def columnar(self) -> bool:
-        """Whether a few columns of a split can be read without reading all of its bytes."""
-        ...
-
-    @property
-    def stream(self) -> StreamInfo | None:
-        """How to read the input as a stream, where it is a result of wincli; else None."""
+    def moved(self, by: int) -> Self:
+        """Return the same rows with a number added to all arrival positions."""
         ...
 
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
@@ -176,19 +211,19 @@ class Source(Protocol):
         """
         ...
 
+    def check_unchanged(self) -> None:
+        """Raise `InputError` naming a file that has changed since it was listed."""
+        ...
+
     def parts_of(self, split: Split) -> Sequence[Split]:
         """Return the smallest splits into which a split can be divided, in order."""
         ...
 
     def looks_of(self, split: Split) -> Sequence[Split]:
-        """Return small parts that stand for a split, in order; none where it has none. For samples.
+        """Return small parts that stand for a split, in order; the split where it has none. For samples.
 
         Their arrival positions ascend, but of text they are estimates.
         """
-        ...
-
-    def is_local(self, split: Split) -> bool:
-        """Whether the file of a split is on a local file system, where reads have little latency."""
         ...
 
     def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:
@@ -196,6 +231,10 @@ class Source(Protocol):
 
         What cannot be decided without reading rows is returned. All of it: the split itself.
         """
+        ...
+
+    def is_local(self, split: Split) -> bool:
+        """Whether the file of a split is on a local file system, where reads have little latency."""
         ...
 
     def file_name(self, split: Split) -> str:

@@ -33,6 +33,7 @@ from openlineage.client.uuid import generate_new_uuid
 
 from ...conf.job import PIPE, is_table, plain_path
 from ...conf.ranges import Unit, before_date, has_date, unit_of
+from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import shown
 from ...windowing.language.spec import Column
 from ...windowing.planning.plan import Plan
@@ -452,7 +453,7 @@ def _column_lineage(
 
 def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
     """Return the inputs of a run that is committed, those of enrich tables last."""
-    base, tables = job.plan.source.base, job.plan.source.tables
+    base = without_enrichments(job.plan.source)
     names = input_names(request)
     if len(names) == 1:
         rows = job.stage_runs[0].outcome.counts.rows_in
@@ -468,17 +469,18 @@ def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
                 if own.namespace == name.namespace and (own.name == name.name or own.name.startswith(above))
             ]
             found.append(input_of(name, base.schema, None, *_size(files)))
-    for each, table in zip(request.enrichments, tables, strict=True):
-        found.append(input_of(name_of(each.path), table.schema, None, *_size(table.files)))
+    for each, one in zip(request.enrichments, enrichments_of(job.plan.source), strict=True):
+        found.append(input_of(name_of(each.path), one.table.schema, None, *_size(one.table.files)))
     return found
 
 
 def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDataset]:
     """Yield the outputs of a run that is committed, with the lineage of their columns from the input of the job."""
     source, names = job.plan.source, input_names(request)
-    origins: dict[str, Origin] = {column: [(name, column) for name in names] for column in source.base.schema.names}
+    base = without_enrichments(source)
+    origins: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
     joins: list[str] = []  # the columns by which enrich tables are looked up
-    for each, one in zip(request.enrichments, source.enriched, strict=True):
+    for each, one in zip(request.enrichments, enrichments_of(source), strict=True):
         table, bound = name_of(each.path), one.bound
         pairs = zip(bound.fields, bound.taken, strict=True)
         origins |= {field.name: [(table, taken)] for field, taken in pairs}

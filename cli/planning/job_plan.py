@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ...conf.option_values import Expectation, parse_expectation, partition_column
+from ...readers.source import FileSource
 from ...windowing.engine.rejects import order_column, reject_schema
-from ...windowing.enrichment.source import EnrichedSource
+from ...windowing.enrichment.step import enrichments_of
 from ...windowing.errors import SpecError
 from ...windowing.expressions.binding import BoundExpression, bind_condition
 from ...windowing.planning.result_schema import MARK
@@ -143,7 +144,7 @@ class JobPlan:
     """
 
     request: JobRequest
-    source: EnrichedSource
+    source: FileSource
     stages: tuple[StagePlan, ...]
     stage_outputs: tuple[StageOutput, ...]
     table_parts: tuple[Part, ...] = ()
@@ -157,11 +158,10 @@ class JobPlan:
 
 def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
     """Return the files of each enrich table, by the name of the enrichment."""
-    pairs = zip(plan.request.enrichments, plan.source.tables, strict=True)
-    return {each.name: tuple(table.files) for each, table in pairs}
+    return {each.bound.enrichment.name: tuple(each.table.files) for each in enrichments_of(plan.source)}
 
 
-def plan_job(request: JobRequest, source: EnrichedSource, outputs: Sequence[Output | None]) -> JobPlan:
+def plan_job(request: JobRequest, source: FileSource, outputs: Sequence[Output | None]) -> JobPlan:
     """Plan all stages of a job over ``source`` and choose their outputs among ``outputs``, which are open.
 
     Raises `ConfigError` as `plan_stages` and `plan_outputs` do.

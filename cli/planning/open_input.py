@@ -8,13 +8,12 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from ...readers.merged_source import MergedSource
 from ...readers.open import NoColumnError, open_source
 from ...readers.source import FileSource
 from ...readers.values.types import Named
 from ...windowing.columns.arrays import is_instant
 from ...windowing.enrichment.binding import bind_enrichment
-from ...windowing.enrichment.source import Enriched, EnrichedSource
+from ...windowing.enrichment.step import Enrich
 from ...windowing.errors import InputError, WincliError
 from ...windowing.expressions.syntax import Expression
 from ...windowing.kinds.registry import kind_of
@@ -196,23 +195,21 @@ def columns_of_call(call: AggregateCall) -> Iterator[str]:
 
 def enriched_input(
     request: JobRequest,
-    source: FileSource | MergedSource,
+    source: FileSource,
     executor: Executor,
     known: KnownColumns = NOTHING_KNOWN,
-) -> EnrichedSource:
+) -> FileSource:
     """Return the input of a job's first stage, with the columns of the job's enrich tables.
 
     ``known``: what earlier runs say of the columns of these. Raises what `open_source` raises for a table, and
     `ConfigError` where a table does not fit the rows.
     """
-    enriched = EnrichedSource.plain(source)
     for enrichment in request.enrichments:
         table = _open_table(request, enrichment, executor, known.tables.get(enrichment.name, ()))
         own = [name for name in table.stream.own if name.startswith("_")] if table.stream is not None else []
-        bound = bind_enrichment(enrichment, enriched.schema, table.schema, own)
-        one = Enriched(bound)
-        enriched = replace(enriched, enriched=(*enriched.enriched, one), tables=(*enriched.tables, table))
-    return enriched
+        bound = bind_enrichment(enrichment, source.schema, table.schema, own)
+        source = source.with_steps([*source.steps, Enrich(bound, table)])
+    return source
 
 
 def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:

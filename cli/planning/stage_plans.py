@@ -11,16 +11,16 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from ...readers.formats.parquet import file_schema
-from ...readers.merged_source import columns_of_folders
 from ...readers.options import SchemaTypes
+from ...readers.source import FileSource
 from ...windowing.columns.arrays import is_condition
 from ...windowing.engine.task import FILES, NONE, STREAM
-from ...windowing.enrichment.source import EnrichedSource
+from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import ClockError, ConfigError, SpecError, did_you_mean
 from ...windowing.planning.plan import Plan, make_plan, stream_of
 from ...windowing.planning.result_schema import MARK
 from ...windowing.planning.validation import Epoch, check_marks
-from ...windowing.ports import Source, StreamInfo
+from ...windowing.ports import StreamInfo
 from ...windowing.support.column_types import schema_entry
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
@@ -81,7 +81,7 @@ class _Input:
 
     schema: pa.Schema
     stream: StreamInfo | None
-    read: Source | None = None
+    read: FileSource | None = None
     declared: SchemaTypes = ()
     of_folders: frozenset[str] = frozenset()
 
@@ -110,22 +110,21 @@ class _Input:
         """Return the advice where a text file has another delimiter than it is read with; None where it has not."""
         names = [] if self.read is None else self.read.schema.names
         own = [name for name in names if any(mark in name for mark in _DELIMITERS)]
-        is_csv = getattr(getattr(self.read, "reader", None), "delimiter", None) == ","
+        is_csv = self.read is not None and getattr(self.read.kinds[0].reader, "delimiter", None) == ","
         if len(own) != 1 or not is_csv:
             return None
         mark = max(_DELIMITERS, key=own[0].count)
         return f"the columns stand between other characters than commas: say --delimiter {_DELIMITERS[mark]}"
 
 
-def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
+def plan_stages(request: JobRequest, source: FileSource) -> tuple[StagePlan, ...]:
     """Plan all stages of a job: the first over ``source``, each other over the result of the stage before.
 
     Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
     where the next stage could not read a column of its result.
     """
-    given = source if isinstance(source, EnrichedSource) else EnrichedSource.plain(source)
-    read = given.base  # no table has been read yet
-    stage_input = _Input(source.schema, source.stream, read, request.reading.schema, columns_of_folders(read))
+    read = without_enrichments(source)  # no table has been read yet
+    stage_input = _Input(source.schema, source.stream, read, request.reading.schema, frozenset(read.constants))
     planned: list[StagePlan] = []
     for stage in request.stages:
         with naming_stage(request, stage.stage.name):
@@ -135,13 +134,12 @@ def plan_stages(request: JobRequest, source: Source) -> tuple[StagePlan, ...]:
                 plan = planned[-1].plan
                 stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan))
     texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
-    found: Mapping[str, str] = getattr(read, "type_places", {})
-    first = replace(planned[0], enrichments=texts, places=found)
-    return (_with_tables(first, given), *planned[1:])
+    first = replace(planned[0], enrichments=texts, places=read.type_places)
+    return (_with_tables(first, source), *planned[1:])
 
 
 @contextmanager
-def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
+def _offering_schema(request: JobRequest, source: FileSource) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
@@ -154,11 +152,12 @@ def _offering_schema(request: JobRequest, source: Source) -> Iterator[None]:
         raise
 
 
-def _with_tables(stage: StagePlan, source: EnrichedSource) -> StagePlan:
+def _with_tables(stage: StagePlan, source: FileSource) -> StagePlan:
     tables = {}
-    for each, table in zip(source.enriched, source.tables, strict=True):
-        tables[each.bound.enrichment.name] = pa.schema([table.schema.field(name) for name in each.bound.right])
-    enriched = frozenset(column.name for each in source.enriched for column in each.bound.fields)
+    found = enrichments_of(source)
+    for each in found:
+        tables[each.bound.enrichment.name] = pa.schema([each.table.schema.field(name) for name in each.bound.right])
+    enriched = frozenset(column.name for each in found for column in each.bound.fields)
     return replace(stage, enriched=enriched, tables=tables)
 
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 from ...conf.job import recorded
 from ...conf.option_values import partition_column
 from ...conf.ranges import Unit
-from ...readers.merged_source import MergedSource
 from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState
 from ...windowing.engine.snapshot import restore
@@ -29,12 +28,11 @@ from ...windowing.planning.identity import (
 )
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import numbered
-from ...windowing.ports import Executor, InputFile, Split
+from ...windowing.ports import Executor, InputFile
 from ...windowing.rows.lag_columns import inputs_of
 from ...windowing.spark.boot import PendingExecutor
 from ...windowing.state.state_tables import DecidingNumbers
 from ...windowing.support.column_types import type_of_text
-from ...windowing.support.value_table import value_table
 from ...writers.output.versions import versions
 from ...writers.state.journal import StateStaging, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
@@ -173,7 +171,7 @@ class UnitInputRows:
     ``lent``, ``borrowed``: as in `UnitRecord`.
     """
 
-    source: FileSource | MergedSource
+    source: FileSource
     files: tuple[InputFile, ...]
     lent: tuple[str, ...] = ()
     borrowed: tuple[BorrowedRows, ...] = ()
@@ -210,9 +208,7 @@ class IncrementalRun:
 
     def restore(self, stage: StagePlan, task: TaskContext, files: ParquetStateFiles) -> TaskContext:
         """Return the task context with the window state of the unit before; ``files``: for that of this unit."""
-        base = self.unit.ordinal * UNIT_DISTANCE
-        splits = value_table(Split, (replace(split, base=split.base + base) for split in task.source.splits))
-        source = replace(task.source, splits=splits)  # type: ignore[type-var]  # all sources are dataclasses
+        source = task.source.moved(self.unit.ordinal * UNIT_DISTANCE)
         before = self.before
         restore_point = None
         if before is not None:
@@ -275,7 +271,7 @@ class UnitRun:
     def units_before(self) -> EarlierUnits:
         return EarlierUnits(self.mode.state, self.mode.before)
 
-    def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
+    def source(self, request: JobRequest, context: RunContext) -> FileSource:
         """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""
         if self.mode.input_rows is not None:
             return self.mode.input_rows.source

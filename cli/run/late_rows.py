@@ -18,11 +18,11 @@ from itertools import pairwise
 import pyarrow as pa
 
 from ...conf.ranges import Unit
-from ...readers.merged_source import SourceRange, count_before, merge, with_expressions
+from ...readers.order_ranges import OrderRange, SourceRange, count_before, merge
 from ...readers.source import FileSource
 from ...windowing.engine.task import FILES
 from ...windowing.errors import ConfigError
-from ...windowing.rows.projection import RowExpressions
+from ...windowing.rows.projection import RowExpressions, with_columns
 from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord
@@ -126,8 +126,8 @@ def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
     if found.source is None:
         return None
     after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
-    expressions = row_expressions(found.request)
-    read = merge([SourceRange(found.source, after=after, expressions=expressions)]) if found.rows else found.source
+    own = [SourceRange(found.source, 0, OrderRange(after))]
+    read = merge(own, row_expressions(found.request)) if found.rows else found.source
     return UnitInputRows(read, from_root(found.source.files), tuple(found.rows))
 
 
@@ -159,7 +159,7 @@ def _late_rows(
     if not known or not source.splits:
         return {}
     positions = [bound for _, bound in known]
-    read = with_expressions(source, row_expressions(request), positions[0].column_names)
+    read = with_columns(source, row_expressions(request), positions[0].column_names)
     count = partial(count_before, read, positions)
     counts_of_splits = late.context.spark.session().map("late rows", count, source.splits)
     before = [0, *(sum(counts) for counts in zip(*counts_of_splits, strict=True))]
@@ -204,7 +204,7 @@ def _unit_input_rows(
     if not wanted and not record.lent:
         return UnitInputRows(own, from_root(own.files))
     after, before = _position(late.state, prior), _position(late.state, record)
-    ranges, borrowed = [SourceRange(own, 0, after if record.lent else None, None, expressions)], []
+    ranges, borrowed = [SourceRange(own, 0, OrderRange(after) if record.lent else OrderRange())], []
     for rows in wanted:
         if rows.label in sources:
             ordinal, source = sources[rows.label]
@@ -212,9 +212,9 @@ def _unit_input_rows(
             lender = late.state.record(rows.label)
             assert lender is not None
             ordinal, source = lender.ordinal, _open(late, *late.job_of(lender), prior)
-        ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, after, before, expressions))
+        ranges.append(SourceRange(source, (ordinal - record.ordinal) * UNIT_DISTANCE, OrderRange(after, before)))
         borrowed.append(BorrowedRows(rows.label, from_root(source.files)))
-    return UnitInputRows(merge(ranges), from_root(own.files), record.lent, tuple(borrowed))
+    return UnitInputRows(merge(ranges, expressions), from_root(own.files), record.lent, tuple(borrowed))
 
 
 def _open(

@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from ...conf.ranges import kind_of
-from ...readers.merged_source import MergedSource, with_expressions
 from ...readers.open import open_source
 from ...readers.source import FileSource
 from ...windowing.columns.arrays import ClockValue, Mask, combined
 from ...windowing.columns.sort_keys import sorts_before
+from ...windowing.enrichment.step import without_enrichments
 from ...windowing.errors import WincliError
 from ...windowing.planning.plan import Plan
 from ...windowing.ports import Executor, Split
-from ...windowing.rows.projection import RowExpressions
+from ...windowing.rows.projection import RowExpressions, with_columns
 from ...windowing.rows.sequence import one_batch
 from ...windowing.scan.row_validation import event_times, highest_reading, lateness_of
 from ...writers.state.state import State
@@ -34,7 +34,6 @@ from ..planning.open_input import row_expressions
 from ..planning.request import JobRequest, stage_prefix
 from .context import StagedJob, StageRun
 
-Input = FileSource | MergedSource
 _POSITION = "position"
 
 
@@ -114,7 +113,7 @@ def _advice(plan: Plan, ahead: _Ahead | None, earlier: EarlierUnits | None) -> s
 def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, executor: Executor) -> _Ahead | None:
     """Find the row that the others came behind; None where it cannot be found: the run is committed all the same."""
     plan, source = run.stage.plan, job.plan.source
-    own = source.base
+    own = without_enrichments(source)
     with suppress(WincliError):
         if not plan.order.columns:
             return _behind_watermark(job.plan.request, run, own, earlier, executor)
@@ -136,7 +135,7 @@ def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, exec
 
 
 def _behind_watermark(
-    request: JobRequest, run: StageRun, own: Input, earlier: EarlierUnits | None, executor: Executor
+    request: JobRequest, run: StageRun, own: FileSource, earlier: EarlierUnits | None, executor: Executor
 ) -> _Ahead | None:
     plan, name = run.stage.plan, str(run.stage.plan.options.event_time)
     if not _has(request, own, name):
@@ -178,26 +177,28 @@ def _place_in_unit(request: JobRequest, unit: UnitRecord, sought: _Sought, execu
         return None
 
 
-def _place(source: Input, request: JobRequest, sought: _Sought, executor: Executor) -> str | None:
+def _place(source: FileSource, request: JobRequest, sought: _Sought, executor: Executor) -> str | None:
     if not all(_has(request, source, name) for name in sought.names):
         return None
     found = executor.map("late rows", partial(_first, source, row_expressions(request), sought), source.splits)
     return next((place for place in found if place is not None), None)
 
 
-def _has(request: JobRequest, source: Input, name: str) -> bool:
+def _has(request: JobRequest, source: FileSource, name: str) -> bool:
     return name in source.schema.names or name in (let for let, _ in row_expressions(request).let)
 
 
-def _rows(source: Any, expressions: RowExpressions, names: Sequence[str], split: Split) -> tuple[pa.RecordBatch, Any]:
-    batch = with_expressions(source, expressions, names).read(split, list(names))
+def _rows(
+    source: FileSource, expressions: RowExpressions, names: Sequence[str], split: Split
+) -> tuple[pa.RecordBatch, Any]:
+    batch = with_columns(source, expressions, names).read(split, list(names))
     rows, pos = one_batch(batch.rows), batch.pos
     if batch.kept is None:
         return rows, pos
     return rows.filter(pa.array(batch.kept)), pos[batch.kept]
 
 
-def _first(source: Input, expressions: RowExpressions, sought: _Sought, split: Split) -> str | None:
+def _first(source: FileSource, expressions: RowExpressions, sought: _Sought, split: Split) -> str | None:
     rows, pos = _rows(source, expressions, sought.names, split)
     found = np.flatnonzero(sought.are_these(rows))[:1]
     if not len(found):
@@ -205,7 +206,7 @@ def _first(source: Input, expressions: RowExpressions, sought: _Sought, split: S
     return f"{source.files[split.file].path}:{int(source.line_numbers(split, pos[found])[0])}"
 
 
-def _highest(source: Input, expressions: RowExpressions, plan: Plan, split: Split) -> ClockValue | None:
+def _highest(source: FileSource, expressions: RowExpressions, plan: Plan, split: Split) -> ClockValue | None:
     return highest_reading(plan, _rows(source, expressions, [str(plan.options.event_time)], split)[0])
 
 

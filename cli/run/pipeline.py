@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar
 
 from ...conf.job import Job
 from ...readers.files.file import Located
-from ...readers.merged_source import MergedSource
 from ...readers.open import open_result
 from ...readers.source import FileSource
 from ...windowing.engine.enrich import TableState, load_tables
@@ -19,6 +18,7 @@ from ...windowing.engine.run import Outcome, run_window
 from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import Sizes, TaskContext
 from ...windowing.engine.warmup import warm
+from ...windowing.enrichment.step import enrichments_of
 from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
@@ -95,7 +95,7 @@ class OpenRun(Protocol[R_co]):
     def units_before(self) -> EarlierUnits | None:
         """The units before it on its state; None without a state."""
 
-    def source(self, request: JobRequest, context: RunContext) -> FileSource | MergedSource:
+    def source(self, request: JobRequest, context: RunContext) -> FileSource:
         """Open the rows of the first stage. Raises what `open_source` raises."""
 
     def check(self, stages: Sequence[StagePlan]) -> None:
@@ -202,7 +202,7 @@ def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Itera
     The files through which tasks share them are deleted at the end. Raises what `load_tables` raises.
     """
     source = plan.source
-    if not source.tables:
+    if not enrichments_of(source):
         yield plan
         return
     sink = plan.stage_outputs[-1].sink.for_tables()
@@ -240,6 +240,8 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> tuple
         with loaded_tables(plan, run, stage_executor) as plan:
             stage_runs = run_stages(plan, run, stage_executor, partial(announce_window, context))
         plan.source.check_unchanged()
+        for enrichment in enrichments_of(plan.source):
+            enrichment.table.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         found = check_expectations(plan, stage_runs, context.messages, run.label)
         job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)

@@ -13,7 +13,7 @@ from references.enrichment import matches
 from support.readers import source
 from wincli.windowing.engine.enrich import load_tables
 from wincli.windowing.enrichment.binding import bind_enrichment
-from wincli.windowing.enrichment.source import Enriched, EnrichedSource
+from wincli.windowing.enrichment.step import Enrich
 from wincli.windowing.language.enrichment import parse_enrichment
 from wincli.windowing.spark.boot import SparkExecutor
 from wincli.writers.output.sink import FileSink
@@ -35,7 +35,7 @@ def test_tasks_find_the_rows_of_a_table(session: SparkExecutor, tmp_path: Path, 
     sink = FileSink(
         pa.fs.LocalFileSystem(), str(tmp_path / "staging"), "out", "parquet", left.schema, left.schema
     ).for_tables()
-    enriched = EnrichedSource(base, (Enriched(bound),), (table,), tuple(base.splits))
+    enriched = base.with_steps([Enrich(bound, table)])
     loaded = load_tables(enriched, sink, session, None, 500, small).source
 
     def read(split: Any) -> list[Any]:

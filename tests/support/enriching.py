@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
 from support.in_memory_engine import MemorySink, MemorySource
 from wincli.windowing.engine.enrich import TableState, load_tables
 from wincli.windowing.enrichment.binding import bind_enrichment
-from wincli.windowing.enrichment.source import Enriched, EnrichedSource
+from wincli.windowing.enrichment.step import Enrich
 from wincli.windowing.language.enrichment import parse_enrichment
 from wincli.windowing.local_executor import LocalExecutor
 
@@ -25,26 +24,25 @@ def enriched(
     is_large: bool = False,
     state: TableState | None = None,
     seed: int | None = None,
-) -> EnrichedSource:
+) -> MemorySource:
     """The rows of ``left`` with columns of each table; ``is_large``: through an exchange."""
-    base = MemorySource([left], [cuts])
+    source = MemorySource([left], [cuts])
     sources = tuple(MemorySource([table], [right_cuts]) for table in tables)
-    source = EnrichedSource(base, (), sources, tuple(base.splits))
-    for text, table in zip(texts, tables, strict=True):
-        one = Enriched(bind_enrichment(parse_enrichment(text), source.schema, table.schema))
-        source = replace(source, enriched=(*source.enriched, one))
+    for text, table in zip(texts, sources, strict=True):
+        one = Enrich(bind_enrichment(parse_enrichment(text), source.schema, table.schema), table)
+        source = source.with_steps([*source.steps, one])
     executor = LocalExecutor(2, pickles=True, seed=seed, is_one_machine=seed is None)
     return load_tables(source, MemorySink(), executor, state, 200, small=-1 if is_large else 1 << 20).source
 
 
 def broadcast(
     text: str, left: pa.Table, right: pa.Table, cuts: Sequence[int] = (), right_cuts: Sequence[int] = ()
-) -> EnrichedSource:
+) -> MemorySource:
     """A table that tasks read whole."""
     return enriched([text], left, [right], cuts, right_cuts)
 
 
-def read_all(source: EnrichedSource, columns: Sequence[str] | None = None, dictionary: Sequence[str] = ()) -> pa.Table:
+def read_all(source: MemorySource, columns: Sequence[str] | None = None, dictionary: Sequence[str] = ()) -> pa.Table:
     names = list(columns or source.schema.names)
     tables = [source.read(split, names, dictionary).rows for split in source.splits]
     schema = pa.schema([source.schema.field(name) for name in names])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Self, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,7 +25,7 @@ from wincli.windowing.engine.strategy import Direct
 from wincli.windowing.engine.task import FILES, Chunk, TaskContext, with_projection
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import Plan
-from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, StreamInfo
+from wincli.windowing.ports import Batch, Condition, Counts, InputFile, Part, Split, Step, StreamInfo
 
 
 @dataclass
@@ -37,12 +37,13 @@ class MemorySource:
     stream: StreamInfo | None = None
     columnar: bool = True
     first: int = 0
+    shift: int = 0
+    steps: tuple[Step, ...] = ()
     splits: list[Split] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.schema = self.tables[0].schema
         self.files = [InputFile(f"file-{i}", 0, None) for i in range(len(self.tables))]
-        self.splits, base = [], self.first
+        self.splits, base = [], self.first + self.shift
         for f, (table, inner) in enumerate(zip(self.tables, self.cuts, strict=True)):
             edges = sorted({0, table.num_rows, *(c for c in inner if c < table.num_rows)})
             for low, high in pairwise(edges if table.num_rows else [0, 0]):
@@ -50,7 +51,23 @@ class MemorySource:
                 self.splits.append(Split(len(self.splits), f, base, high - low, 0, ends, (low, high)))
                 base += high - low
 
+    @property
+    def schema(self) -> pa.Schema:
+        return reduce(lambda before, step: step.schema_after(before), self.steps, self.tables[0].schema)
+
+    def with_steps(self, steps: Iterable[Step]) -> Self:
+        return replace(self, steps=tuple(steps))
+
+    def moved(self, by: int) -> Self:
+        return replace(self, shift=self.shift + by)
+
+    def check_unchanged(self) -> None:
+        """Nobody changes it."""
+
     def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
+        if self.steps:
+            *before, last = self.steps
+            return last.read(self.with_steps(before), split, columns, dictionary)
         low, high = split.place
         rows = self.tables[split.file].slice(low, high - low).select(list(columns))
         for name in dictionary:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, combined, view_of
 from ..enrichment.binding import BoundEnrichment
 from ..enrichment.key_index import is_key, partitions_of
-from ..enrichment.source import Enriched, EnrichedSource, Matches
+from ..enrichment.step import Matches, enrichments_of, without_enrichments
 from ..enrichment.table import (
     DuplicateKeyError,
     EnrichTable,
@@ -46,11 +46,12 @@ from .task import row_width, slice_count
 Side: TypeAlias = Literal["input", "table", "before"]
 _POS, _HEAD = "__pos", b"enrich"
 _FEW = 1 << 16
+S = TypeVar("S", bound=Source)
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangedTable:
-    """`windowing.enrichment.source.Matches` over what the tasks of an exchange have found. It pickles.
+    """`windowing.enrichment.step.Matches` over what the tasks of an exchange have found. It pickles.
 
     ``bound``: the enrichment.
     ``sink``: where the files are.
@@ -298,21 +299,21 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedTables:
+class LoadedTables(Generic[S]):
     """A source whose enriched columns can be read, and the ``parts`` that its tables have left in a state."""
 
-    source: EnrichedSource
+    source: S
     parts: tuple[Part, ...] = ()
 
 
 def load_tables(
-    source: EnrichedSource,
+    source: S,
     sink: Sink,
     executor: Executor,
     state: TableState | None,
     slice_bytes: int,
     small: int | None = None,
-) -> LoadedTables:
+) -> LoadedTables[S]:
     """Read the tables of a source, one after the other.
 
     ``sink``: keeps what tasks share until `Sink.drop_scratch`. ``executor``: used only for a table of more than
@@ -320,11 +321,11 @@ def load_tables(
     Raises as `read_table` does.
     """
     most = SMALL_TABLE if small is None else small
-    loaded = LoadedTables(replace(source, enriched=(), tables=source.tables))
-    for one, table in zip(source.enriched, source.tables, strict=True):
-        matches, parts = _load(one.bound, loaded.source, table, sink, executor, state, slice_bytes, most)
-        enriched = (*loaded.source.enriched, Enriched(one.bound, matches))
-        loaded = LoadedTables(replace(loaded.source, enriched=enriched), (*loaded.parts, *parts))
+    loaded = LoadedTables(without_enrichments(source))
+    for one in enrichments_of(source):
+        matches, parts = _load(one.bound, loaded.source, one.table, sink, executor, state, slice_bytes, most)
+        steps = (*loaded.source.steps, replace(one, matches=matches))
+        loaded = LoadedTables(loaded.source.with_steps(steps), (*loaded.parts, *parts))
     return loaded
 
 

@@ -13,7 +13,7 @@ from ..expressions.binding import BoundExpression
 from ..planning.plan import Plan
 from ..planning.result_schema import MARK
 from ..ports import Broadcast, Sink, Source, Split, StateFiles
-from ..rows.projection import ProjectionSource, stored_condition
+from ..rows.projection import Project, stored_condition
 from ..state.carry import Registers
 from .snapshot import RestorePoint
 
@@ -90,7 +90,8 @@ def with_projection(work: TaskContext) -> TaskContext:
     used = tuple(name for name in wanted if name in computed)
     needs_all_rows = work.plan.takes_marks and work.marks != NONE  # a row that is left out may have a mark
     condition = None if needs_all_rows else stored_condition(projection)
-    return replace(work, source=ProjectionSource(work.source, projection, used, condition))
+    steps = (*work.source.steps, Project(projection, used, condition))
+    return replace(work, source=work.source.with_steps(steps))
 
 
 # Sizes of work: chunks of the input for map tasks, slices of the total order for scan tasks.

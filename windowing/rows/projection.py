@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +20,7 @@ from ..expressions.binding import BoundExpression, Evaluation, bind, bind_condit
 from ..expressions.nodes import walk
 from ..expressions.syntax import Expression
 from ..language.spec import HIDDEN
-from ..ports import Batch, ColumnRange, Condition, Failures, InputFile, Source, Split, StreamInfo
+from ..ports import Batch, ColumnRange, Condition, Failures, Looks, Source, Split
 from .lag_columns import LagColumn, bind_lag_column, early_arguments
 
 FILE = "_file"
@@ -297,99 +297,53 @@ def stored_condition(projection: Projection) -> StoredCondition | None:
     return StoredCondition(where.value, projection.schema)
 
 
-# A source over a source: it has the columns that expressions compute, and says which rows its condition keeps.
+# The step that computes columns of an input's rows, and says which of them the condition keeps.
 
 
 @dataclass(frozen=True, slots=True)
-class SourceOver:
-    """What a `windowing.ports.Source` has of the one that it reads.
-
-    ``base``: the source that is read.
-    """
-
-    base: Source
-
-    @property
-    def files(self) -> Sequence[InputFile]:
-        return self.base.files
-
-    @property
-    def columnar(self) -> bool:
-        return self.base.columnar
-
-    @property
-    def stream(self) -> StreamInfo | None:
-        return self.base.stream
-
-    def parts_of(self, split: Split) -> Sequence[Split]:
-        return self.base.parts_of(split)
-
-    def looks_of(self, split: Split) -> Sequence[Split]:
-        """Return small parts that stand for a split, in order; their positions may be estimates."""
-        return self.base.looks_of(split)
-
-    def is_local(self, split: Split) -> bool:
-        return self.base.is_local(split)
-
-    def file_name(self, split: Split) -> str:
-        return self.base.file_name(split)
-
-    def explain_type(self, column: str) -> str | None:
-        return self.base.explain_type(column) if column in self.base.schema.names else None
-
-    def line_numbers(self, split: Split, pos: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return self.base.line_numbers(split, pos)
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectionSource(SourceOver):
-    """A `windowing.ports.Source` with the columns and rows of a projection of another one.
+class Project:
+    """A `windowing.ports.Step`: the columns and rows of a projection.
 
     ``projection``: the columns and rows.
-    ``condition``: the condition, where parts of files may be left out for which it is true for no row.
     ``used``: the columns that the run uses. They are computed at every reading, so that a row which fails for one of
         them is left out everywhere.
+    ``condition``: the condition, where parts of files may be left out for which it is true for no row.
     """
+
+    skips: ClassVar[bool] = False  # a row of a part may fail
+    looks: ClassVar[Looks] = "all"
 
     projection: Projection
     used: tuple[str, ...] = ()
     condition: Condition | None = None
 
-    @property
-    def schema(self) -> pa.Schema:
+    def schema_after(self, before: pa.Schema) -> pa.Schema:  # noqa: ARG002 - the projection was bound to it
         return self.projection.schema
 
-    @property
-    def splits(self) -> Sequence[Split]:
-        """The splits of all files; each counts all rows, also those that the condition leaves out."""
-        return self.base.splits
-
-    def read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str] = ()) -> Batch:
+    def read(self, before: Source, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
         """Read all rows of one split, and say which of them the condition keeps (`Batch.kept`).
 
         Reads only the columns that these columns and the condition need.
         """
         needed = self.projection.needs([*columns, *self.used])
         own = [name for name in needed if name not in self.projection.virtual]
-        batch = self._read(split, own, [name for name in dictionary if name in own])
-        rows = self._with_virtual(split, batch, needed)
+        batch = self._read(before, split, own, [name for name in dictionary if name in own])
+        rows = self._with_virtual(before, split, batch, needed)
         found = project(self.projection, rows, [*columns, *(name for name in self.used if name not in columns)])
         return replace(batch, rows=found.rows.select(list(columns)), kept=found.kept, failures=found.failures)
 
-    def parts_with(self, split: Split, condition: Condition) -> Sequence[Split]:  # noqa: ARG002
-        return [split]
-
-    def _read(self, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
+    def _read(self, before: Source, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
         if self.condition is None:
-            return self.base.read(split, columns, dictionary)
-        parts = self.base.parts_with(split, self.condition)
+            return before.read(split, columns, dictionary)
+        parts = before.parts_with(split, self.condition)
         skipped = split.rows - sum(part.rows for part in parts)
         if not skipped:
-            return self.base.read(split, columns, dictionary)
+            return before.read(split, columns, dictionary)
         if len(parts) == 1:
-            return replace(self.base.read(parts[0], columns, dictionary), skipped=skipped)
-        batches = [self.base.read(part, columns) for part in parts]  # dictionaries of parts would be different ones
-        empty = pa.schema([self.base.schema.field(name) for name in columns]).empty_table()
+            return replace(before.read(parts[0], columns, dictionary), skipped=skipped)
+        batches = [before.read(part, columns) for part in parts]  # dictionaries of parts would be different ones
+        schema = before.schema
+        empty = pa.schema([schema.field(name) for name in columns]).empty_table()
         rejects = [batch.rejects for batch in batches if batch.rejects is not None]
         return Batch(
             pa.concat_tables([empty, *(batch.rows for batch in batches)]),
@@ -398,13 +352,19 @@ class ProjectionSource(SourceOver):
             skipped=skipped,
         )
 
-    def _with_virtual(self, split: Split, batch: Batch, needed: Sequence[str]) -> pa.Table:
+    def _with_virtual(self, before: Source, split: Split, batch: Batch, needed: Sequence[str]) -> pa.Table:
         count = len(batch.pos)
         columns: dict[str, pa.ChunkedArray | pa.Array] = dict(
             zip(batch.rows.column_names, batch.rows.columns, strict=True)
         )
         if FILE in needed and FILE in self.projection.virtual:
-            columns[FILE] = pa.repeat(self.base.file_name(split), count)
+            columns[FILE] = pa.repeat(before.file_name(split), count)
         if ARRIVAL in needed and ARRIVAL in self.projection.virtual:
             columns[ARRIVAL] = pa.array(batch.pos)
         return pa.table(columns or {"": pa.nulls(count)})  # a constant needs to know how many rows there are
+
+
+def with_columns(source: Source, expressions: RowExpressions, names: Sequence[str]) -> Source:
+    """Return a source that has the columns ``names``, which may be among those of expressions, and their condition."""
+    projection = make_projection(source.schema, expressions, names=names)
+    return source.with_steps([*source.steps, Project(projection)])

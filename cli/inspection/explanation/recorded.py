@@ -17,9 +17,9 @@ from ....conf.job import Job, with_later_keys, without_units
 from ....conf.ranges import before_date, has_date
 from ....readers.files.listing import is_result
 from ....readers.files.walk import MANIFEST
-from ....readers.merged_source import MergedSource, SourceRange, merge
 from ....readers.open import open_source
 from ....readers.options import ReadOptions
+from ....readers.order_ranges import OrderRange, SourceRange, merge
 from ....readers.source import FileSource
 from ....windowing.columns.sort_keys import last_in_order
 from ....windowing.engine.map_side import read_rows
@@ -143,7 +143,7 @@ def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
 _POSITION = "position"
 
 
-def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> tuple[MergedSource, MergedSource | None]:
+def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> tuple[FileSource, FileSource | None]:
     """Open the input of all units of a state.
 
     Returns the rows that the units took, whose windows are those of one run over them, and those that they rejected
@@ -165,12 +165,13 @@ def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> tuple[Merged
             continue
         shift = record.ordinal * UNIT_DISTANCE
         source = open_files(request, record.inputs, known_by(record, path, request)).source
-        own = SourceRange(source, shift, expressions=row_expressions(request))
+        own = SourceRange(source, shift)
         has_late = record.stages[0].counts["rejected"].get("late")
         last = _last_before(request, state, record, taken) if has_late else None
-        taken.append(replace(own, after=last))
-        late += [] if last is None else [replace(own, before=last)]
-    return merge(taken), merge(late) if late else None
+        taken.append(replace(own, rows=OrderRange(after=last)))
+        late += [] if last is None else [replace(own, rows=OrderRange(before=last))]
+    expressions = row_expressions(request)
+    return merge(taken, expressions), merge(late, expressions) if late else None
 
 
 def _last_before(

@@ -19,7 +19,7 @@ from ....windowing.errors import shown as shown_text
 from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source, Split
 from ....windowing.rows.membership import shown, take
-from ....windowing.rows.projection import ProjectionSource
+from ....windowing.rows.projection import Project
 from ....windowing.spark.fork_server import block_pandas
 from ....windowing.support.redaction import redacted
 from ...console.amounts import WORDS, count_of
@@ -306,7 +306,9 @@ def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
     if not key:
         return sum(split.rows for split in source.splits)
     condition = KeyCondition(key, None, Span(), source.schema)
-    reading = source if plan.projection.is_trivial else ProjectionSource(source, plan.projection, tuple(key))
+    reading = source
+    if not plan.projection.is_trivial:
+        reading = source.with_steps([*source.steps, Project(plan.projection, tuple(key))])
     parts = (part for split in source.splits for part in parts_with(source, split, condition))
     return sum(int(np.count_nonzero(is_of_key(reading.read(part, list(key)).rows, key))) for part in parts)
 

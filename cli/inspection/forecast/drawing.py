@@ -18,10 +18,10 @@ from ....windowing.engine.range_cuts import slices_of
 from ....windowing.engine.run import prepare_window
 from ....windowing.engine.strategy import Exchange, largest_window
 from ....windowing.engine.task import FILES, STREAM
-from ....windowing.enrichment.source import EnrichedSource
+from ....windowing.enrichment.step import enrichments_of
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.language.options import WINDOW_OPTIONS
-from ....windowing.ports import Source, Split
+from ....windowing.ports import Split
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
 from ...console.amounts import count_of
 from ...planning.open_input import columns_of_call
@@ -45,7 +45,7 @@ class MemoryTables:
         return self.kept[name]
 
 
-def sample_job(job: OpenJob) -> tuple[EnrichedSource | None, Values | None]:
+def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
     """Read the enrich tables of a job and a sample of its rows, and choose a strategy as a run does.
 
     Returns the input with its tables, and how the first stage will be computed; None for both where the tables are too
@@ -55,7 +55,7 @@ def sample_job(job: OpenJob) -> tuple[EnrichedSource | None, Values | None]:
     options = job.plan.request.job
     driver = driver_of(options.master, options.spark_conf)
     source = job.plan.source
-    if sum(split.nbytes for table in source.tables for split in table.splits) > SMALL_TABLE:
+    if sum(split.nbytes for each in enrichments_of(source) for split in each.table.splits) > SMALL_TABLE:
         return None, None
     sink: Any = MemoryTables()
     source = load_tables(source, sink, driver, None, options.slice_size).source
@@ -103,7 +103,9 @@ class HeadRows:
     is_all: bool
 
 
-def read_head(source: Source, columns: Sequence[str], only: Mapping[str, Sequence[Any]], most: int = _HEAD) -> HeadRows:
+def read_head(
+    source: FileSource, columns: Sequence[str], only: Mapping[str, Sequence[Any]], most: int = _HEAD
+) -> HeadRows:
     """Read rows in arrival order until there are ``most``.
 
     ``only``: values by column; rows with others are passed over. Memory is bounded by ``most`` and one part of a file.
@@ -125,11 +127,10 @@ def read_head(source: Source, columns: Sequence[str], only: Mapping[str, Sequenc
     return HeadRows(pa.concat_tables(tables), tuple(ends), seen, is_all)
 
 
-def _parts(source: Source) -> Iterator[tuple[Split, bool]]:
+def _parts(source: FileSource) -> Iterator[tuple[Split, bool]]:
     for split in source.splits:
         before = None
-        files = source.base if isinstance(source, EnrichedSource) else source
-        for piece in files.pieces_of(split, _PIECE) if isinstance(files, FileSource) else source.parts_of(split):
+        for piece in source.pieces_of(split, _PIECE):
             if before is not None:
                 yield before, False
             before = piece
@@ -137,7 +138,7 @@ def _parts(source: Source) -> Iterator[tuple[Split, bool]]:
             yield before, split.ends_file
 
 
-def _read_part(source: Source, part: Split, columns: Sequence[str], only: Mapping[str, Sequence[Any]]) -> pa.Table:
+def _read_part(source: FileSource, part: Split, columns: Sequence[str], only: Mapping[str, Sequence[Any]]) -> pa.Table:
     """Read a part; where it is columnar, columns besides the chosen keys only if these have rows in it."""
     if only and source.columnar and len(only) < len(columns):
         mask = _mask(source.read(part, list(only)).rows, only)
@@ -163,7 +164,7 @@ _PANE = re.compile(r"^( *pane (\d+): )(.*?[\]>…])(.*)$")
 
 def drawing_of(
     job: OpenJob,
-    source: EnrichedSource | None,
+    source: FileSource | None,
     chosen: Sequence[tuple[str, str]],
     rows: int,
     width: int,

@@ -14,7 +14,7 @@ from ....conf.job import PIPE
 from ....conf.spark import usable_cores
 from ....readers.source import FileSource
 from ....windowing.columns.arrays import is_instant
-from ....windowing.enrichment.source import EnrichedSource
+from ....windowing.enrichment.step import enrichments_of, without_enrichments
 from ....windowing.language.sentences import sentences_of
 from ....windowing.language.spec import AggregateCall
 from ....windowing.local_executor import LocalExecutor
@@ -49,12 +49,11 @@ _FIXED: Mapping[str, str] = {
 }
 
 
-def input_columns(request: JobRequest, source: EnrichedSource, plan: Plan) -> Iterator[Values]:
+def input_columns(request: JobRequest, source: FileSource, plan: Plan) -> Iterator[Values]:
     """Yield all columns of the input and of the expressions over it, and as ``origin`` where their types come from."""
-    base = source.base
-    tables = {field.name: each.bound.enrichment.name for each in source.enriched for field in each.bound.fields}
-    assert isinstance(base, FileSource)
-    module = type(base.reader).__module__
+    base = without_enrichments(source)
+    tables = {field.name: each.bound.enrichment.name for each in enrichments_of(source) for field in each.bound.fields}
+    module = type(base.kinds[0].reader).__module__
     form = next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
     declared, lets = dict(request.reading.schema), dict(plan.options.let)
 
@@ -67,7 +66,7 @@ def input_columns(request: JobRequest, source: EnrichedSource, plan: Plan) -> It
         if request.job.state is not None and place.startswith(f"the state {request.job.state} at "):
             return place
         if not FORMATS[form].is_text:
-            lacking = sum(name not in layout for layout in base.layouts)
+            lacking = sum(name not in kind.names for kind in base.kinds)
             return form if not lacking else f"{form}; {lacking:,} of {len(base.files):,} files lack it"
         is_used = name in plan.columns and name in base.text_at
         if is_used and base.splits[base.text_at[name]].nbytes <= _MOST_TEXT:

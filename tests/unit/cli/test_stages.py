@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.in_memory_engine import MemorySource
 from support.processes import rejected
 from support.strategies import examples
 from wincli.cli.planning.job_plan import open_outputs, plan_job
@@ -28,7 +28,6 @@ from wincli.cli.run.reports import manifests_of
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.windowing.enrichment.source import EnrichedSource
 from wincli.windowing.errors import ConfigError, DataError, WincliError
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
@@ -85,7 +84,7 @@ def read(stage: Any) -> StageRequest:
 def run(job: JobRequest) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
         source = open_source(job.job.input, job.reading, LocalExecutor())
-        plan = plan_job(job, EnrichedSource.plain(source), outputs)
+        plan = plan_job(job, source, outputs)
         ran = run_stages(plan, PlainRun(0.0), Stages())
         commit_all(manifests_of(plan, ran, {"total": 1.0}))
     return ran
@@ -367,11 +366,13 @@ def test_format_that_cannot_hold_a_column_is_an_error_before_anything_runs(tmp_p
 
 
 def test_column_that_parquet_cannot_hold_between_stages_is_an_error(tmp_path: Path) -> None:
-    table = pa.table({"x": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})
+    put(tmp_path, log(5, 1))
+    opened = open_source([str(tmp_path / "in")], ReadOptions(), LocalExecutor())
+    source = replace(opened, stored=pa.schema([("x", pa.month_day_nano_interval())]))
     one = {"window": "count(1)", "agg": ["last(x)"], "output_format": "csv"}
     with pytest.raises(ConfigError, match=r"^stage stage-1: parquet cannot hold column .* of type month_day_nano"):
-        plan_stages(asked(tmp_path, [one, one]), MemorySource([table], [[]]))
-    (alone,) = plan_stages(asked(tmp_path, [one]), MemorySource([table], [[]]))
+        plan_stages(asked(tmp_path, [one, one]), source)
+    (alone,) = plan_stages(asked(tmp_path, [one]), source)
     assert alone.result == alone.plan.schema
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -213,7 +212,7 @@ def test_positions_may_be_moved_and_splits_divided_after_tables_are_read(is_larg
     left = pa.table({"k": ["a", "b", "c", "a"], "t": [1, 2, 3, 4]})
     right = pa.table({"k": ["a", "c", "a"], "t": [0, 0, 4], "v": ["x", "y", "z"]})
     source = enriched(["p=x on k asof t"], left, [right], [2], is_large=is_large)
-    moved = replace(source, splits=tuple(replace(split, base=split.base + 1000) for split in source.splits))
+    moved = source.moved(1000)
     parts = [part for split in moved.splits for part in moved.parts_of(split)]
     batches = [moved.read(part, ["p_v", "t"]) for part in parts]
     assert [batch.pos.tolist() for batch in batches] == [[1000], [1001], [1002], [1003]]

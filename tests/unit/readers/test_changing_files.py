@@ -15,8 +15,9 @@ from pyarrow import fs
 from support.readers import read_all, source
 from wincli.readers.files.file import Located, check_all
 from wincli.readers.files.listing import list_files
-from wincli.readers.merged_source import SourceRange, merge
+from wincli.readers.order_ranges import SourceRange, merge
 from wincli.windowing.errors import InputError
+from wincli.windowing.rows.projection import RowExpressions
 
 FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
 CHANGED = r"in/b\.{} has changed since the run began; run it again when nothing writes to it"
@@ -80,7 +81,7 @@ def test_a_file_that_changes_after_it_was_listed_is_not_read(
     with pytest.raises(InputError, match=message):
         opened.check_unchanged()
     with pytest.raises(InputError, match=message):
-        merge([SourceRange(opened)]).check_unchanged()
+        merge([SourceRange(opened)], RowExpressions()).check_unchanged()
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -16,13 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wincli.cli.run.late_rows import has_current_late_rows
-from wincli.readers.merged_source import SourceRange, count_before, merge
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
+from wincli.readers.order_ranges import OrderRange, SourceRange, count_before, merge
 from wincli.readers.source import FileSource
 from wincli.windowing.engine.task import pack
 from wincli.windowing.errors import InputError
 from wincli.windowing.local_executor import LocalExecutor
+from wincli.windowing.rows.projection import RowExpressions
 from wincli.writers.state.unit_record import BorrowedRows, UnitRecord
 
 
@@ -44,6 +45,7 @@ def read(source: Any, *columns: str) -> list[tuple[Any, ...]]:
     return rows
 
 
+PLAIN = RowExpressions()
 TIMES = st.integers(0, 6) | st.none()
 ROWS = st.lists(st.tuples(TIMES, st.sampled_from("abc") | st.none()), min_size=1, max_size=20)
 
@@ -59,7 +61,8 @@ def test_shares_that_follow_each_other_hold_each_row_once(
         pq.write_table(log.cast(pa.schema([("t", pa.int64()), ("s", pa.string())])), path, row_group_size=group)
         source = opened(path)
         edges: list[pa.Table | None] = [None, *(bound(*each) for each in bounds), None]
-        shares = [merge([SourceRange(source, 0, after, before)]) for after, before in pairwise(edges)]
+        ranges = [OrderRange(after, before) for after, before in pairwise(edges)]
+        shares = [merge([SourceRange(source, 0, each)], PLAIN) for each in ranges]
         found = [read(share, "t", "s") for share in shares]
         told = [count_before(source, edges[1:-1], split) for split in source.splits] if bounds else []
     assert sorted(row for share in found for row in share) == sorted((i, *row) for i, row in enumerate(rows))
@@ -85,11 +88,12 @@ def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("t,u\n1,x\n5,y\n")
     (tmp_path / "a.csv").write_text("t,u,v\n4,z,0.5\n9,z,1.5\nodd,z,2.5\n", "utf-8")
     own, late = opened(tmp_path / "b.csv"), opened(tmp_path / "a.csv", schema=(("t", "int64"),))
-    joint = merge([SourceRange(own), SourceRange(late, 1000, bound(1, names="t"), bound(5, names="t"))])
+    between = OrderRange(bound(1, names="t"), bound(5, names="t"))
+    joint = merge([SourceRange(own), SourceRange(late, 1000, between)], PLAIN)
     assert [Path(file.path).name for file in joint.files] == ["b.csv", "a.csv"]
     assert joint.schema.names == ["t", "u", "v"]
     assert read(joint, "u", "v") == [(0, "x", None), (1, "y", None), (1000, "z", 0.5)]
-    lent, kept = joint.splits[-1], merge([SourceRange(late, 0, bound(5, names="t"))])
+    lent, kept = joint.splits[-1], merge([SourceRange(late, 0, OrderRange(bound(5, names="t")))], PLAIN)
     assert joint.read(lent, ["u"]).rejects is None
     unread = kept.read(kept.splits[0], ["u"]).rejects
     assert unread is not None
@@ -100,7 +104,7 @@ def test_shares_of_two_inputs_are_one_source(tmp_path: Path) -> None:
 
 def test_keys_come_as_dictionaries_also_where_they_order_the_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": ["a", "b", "c"]}), tmp_path / "a.parquet")
-    share = merge([SourceRange(opened(tmp_path / "a.parquet"), 0, bound("b", names="s"))])
+    share = merge([SourceRange(opened(tmp_path / "a.parquet"), 0, OrderRange(bound("b", names="s")))], PLAIN)
     rows = share.read(share.splits[0], ["s"], ["s"]).rows
     assert (rows.schema.field("s").type, rows["s"].to_pylist()) == (pa.dictionary(pa.int32(), pa.string()), ["b", "c"])
 
@@ -109,7 +113,7 @@ def test_inputs_that_do_not_fit_together_are_an_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": ["a"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"s": [True]}), tmp_path / "b.parquet")
     with pytest.raises(InputError, match="column 's' is"):
-        merge([SourceRange(opened(tmp_path / "a.parquet")), SourceRange(opened(tmp_path / "b.parquet"))])
+        merge([SourceRange(opened(tmp_path / "a.parquet")), SourceRange(opened(tmp_path / "b.parquet"))], PLAIN)
 
 
 def test_a_unit_is_settled_while_those_that_took_its_rows_are_those_that_it_names() -> None:

@@ -112,7 +112,7 @@ def test_texts_that_are_stored_plain_need_not_be_encoded(parquet: Any, options: 
     texts = {"each its own": [f"key-{n:09}" for n in range(rows)], "few": [f"key-{n % 9:09}" for n in range(rows)]}
     opened = source(parquet(texts | {"number": range(rows)}, **options))
     request = ReadRequest(tuple(texts), {name: ColumnType(pa.string()) for name in texts}, tuple(texts))
-    read = opened.reader.read(opened.places[0], opened.splits[0], request).table
+    read = opened.kinds[0].reader.read(opened.places[0], opened.splits[0], request).table
     assert read.cast(pa.schema([(name, pa.string()) for name in texts])).to_pydict() == texts
     encoded = [pa.types.is_dictionary(kind) for kind in read.schema.types]
     assert encoded == ([True, True] if options == {"write_statistics": False} else [False, not options])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
+from wincli.readers.source import FileSource
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.local_executor import LocalExecutor
-from wincli.windowing.rows.projection import ProjectionSource, RowExpressions, make_projection, stored_condition
+from wincli.windowing.rows.projection import Project, RowExpressions, make_projection, stored_condition
 
 ROWS, GROUP = 10_000, 1_000
 
@@ -34,10 +36,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def source_of(folder: Path, where: str) -> ProjectionSource:
+def source_of(folder: Path, where: str) -> FileSource:
     source = open_source([str(folder)], ReadOptions(), LocalExecutor())
     projection = make_projection(source.schema, RowExpressions((), parse_expression(where)))
-    return ProjectionSource(source, projection, (), stored_condition(projection))
+    return source.with_steps([Project(projection, (), stored_condition(projection))])
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,8 @@ def test_row_groups_without_such_rows_are_not_read(folder: Path, where: str, gro
     assert len(batch.pos) == groups * GROUP
     assert batch.skipped == ROWS - groups * GROUP
     assert batch.pos.tolist() == batch.rows["ts"].to_pylist()
-    plain = ProjectionSource(source.base, source.projection).read(split, ["ts", "x"])
+    (step,) = source.steps
+    plain = source.with_steps([replace(step, condition=None)]).read(split, ["ts", "x"])
     kept = [batch.pos if batch.kept is None else batch.pos[batch.kept] for batch in (batch, plain)]
     assert kept[0].tolist() == kept[1].tolist()
 
