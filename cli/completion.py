@@ -23,6 +23,7 @@ from ..windowing.errors import shown
 from ..windowing.language.aggregate_names import AGGREGATES
 from ..windowing.language.calls import Rule
 from ..windowing.language.parser import EVICTIONS, POLICIES, SETTINGS, SLIDING_POLICIES
+from ..windowing.support.address import Address
 from ..windowing.support.formats import FORMATS, SUFFIXES, load
 
 # The columns of an input for shell completion: those of one local file, read from its first line or its schema.
@@ -35,7 +36,7 @@ _LOOKED_AT = 1000  # names, until a file is found in a folder
 def columns_of(paths: Sequence[str], delimiter: str | None = None) -> list[str]:
     """Return the columns of the first file of the first input; none where that file cannot be read easily."""
     given = [path for path in paths if not path.lower().endswith((".yaml", ".yml"))]
-    if not given or "://" in given[0]:
+    if not given or not Address.of(given[0]).is_path:
         return []
     with suppress(*_UNREADABLE):  # a completing shell has no use for an error, and wincli run reports it
         file = _first_file(given[0])

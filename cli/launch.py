@@ -19,6 +19,7 @@ from ..conf.spark import spark_settings, usable_cores
 from ..windowing.spark.boot import PendingExecutor, Progress, SparkBoot, boot
 from ..windowing.spark.fork_server import NO_PANDAS, block_pandas, may_fork, prepare
 from ..windowing.spark.setup import is_local, sweeping, too_few_files
+from ..windowing.support.address import Address
 from ..windowing.support.modules import search, with_working_folder
 from .arguments import strange_variables
 from .console.messages import CLOSED, Messages, Stopped, exit_code
@@ -53,7 +54,7 @@ def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: F
         return False
     if PIPE in job.input:
         return is_stdin_small()
-    if any("://" in path for path in request.inputs):
+    if not all(Address.of(path).is_path for path in request.inputs):
         return False
     if job.limit is not None:  # if so many rows turn out to be large, Spark starts then
         return True

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..windowing.errors import ConfigError, WincliError, did_you_mean, nearest, printable, short
+from ..windowing.support.address import Address
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.redaction import MASK, redacted, redacted_path
 from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job
@@ -96,7 +97,7 @@ def _paths(job: Values, in_file: Sequence[Values]) -> Iterator[Problem]:
         if path is not None and (not path or "\0" in path):
             what = "has a path with a null byte" if path else "is an empty path"
             yield _problem(at, what, "name a file or folder")
-        elif path and "://" not in path and (shown := redacted_path(path)) != path:
+        elif path and Address.of(path).is_path and (shown := redacted_path(path)) != path:
             what = f"{shown} is no address, and the name of no folder: a user or password stands in it, and no ://"
             yield _problem(at, what, "write SCHEME://BUCKET/PATH, and keep the keys in the environment")
     for at, path in places:

@@ -18,6 +18,7 @@ from secrets import token_hex
 from urllib.parse import unquote
 
 from ...windowing.errors import ConfigError, OutputError, printable
+from ...windowing.support.address import Address
 from ...windowing.support.redaction import redacted_path
 from ...writers.places.os_errors import fixed_part, globbed, holds, is_glob, is_within, reason, remedy
 
@@ -105,7 +106,7 @@ class SideFile:
     def _check_place(self, path: Path) -> None:
         if not self.name:
             raise ConfigError(f"{self.option} is empty", f"name a file, such as {self.example}")
-        if "://" in self.name:
+        if not Address.of(self.name).is_path:
             raise ConfigError(f"{self} is no path: {self.kind} is written to a local file", "name one")
         folder, shown = path.parent, printable(str(Path(self.name).parent))
         if path.is_dir():
@@ -186,11 +187,11 @@ def _local(text: str) -> str | None:
     """Return the absolute path of a local path or glob, its fixed part with links followed; None for other places."""
     if not text:
         return None
-    scheme, sign, _ = text.partition("://")
-    if sign:
-        if scheme.lower() not in ("file", "local"):
-            return None
-        text = unquote("/" + text[len(scheme) + 3 :].partition("/")[2])
+    address = Address.of(text)
+    if not address.is_local:
+        return None
+    if not address.is_path:
+        text = unquote("/" + address.rest.partition("/")[2])
     head = fixed_part(text)
     base = os.path.realpath(head or ("/" if text.startswith("/") else "."))
     return f"{base}/{text[len(head) :].lstrip('/')}" if is_glob(text) else base

@@ -10,7 +10,8 @@ from pathlib import Path
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, WincliError, few
-from ...windowing.support.file_systems import STORES, reach, scheme_of
+from ...windowing.support.address import Address
+from ...windowing.support.file_systems import reach
 from ...windowing.support.redaction import redacted, redacted_path
 from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
 from ...writers.places.open import open_store
@@ -27,7 +28,7 @@ _HELP = {
     "s3": "give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role of the machine; to a "
     "store that is not Amazon's say where it is: s3://BUCKET/PATH?endpoint_override=HOST:PORT",
     "gs": "give credentials: GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
-    "abfss": "give credentials: AZURE_STORAGE_ACCOUNT_KEY, or az login",
+    "abfs": "give credentials: AZURE_STORAGE_ACCOUNT_KEY, or az login",
     "hdfs": "set HADOOP_HOME, and CLASSPATH to what hadoop classpath --glob prints",
 }
 
@@ -45,9 +46,7 @@ def check_store(uri: str) -> Check:
         return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
     except (OSError, ValueError) as error:
         words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
-        scheme = uri.partition("://")[0].lower() if "://" in uri else ""
-        known = {"gcs": "gs", "abfs": "abfss", "s3a": "s3"}
-        do = _HELP.get(known.get(scheme, scheme), "check the path and its permissions")
+        do = _HELP.get(Address.of(uri).scheme, "check the path and its permissions")
         return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", do)
     return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
 
@@ -71,7 +70,7 @@ def _steps(uri: str) -> Generator[tuple[str, Callable[[], None]]]:
     """Yield the steps in turn; whatever happens between them, the small files of the check are deleted."""
     yield "reached", lambda: reach(uri)
     system, folder = resolve(uri)
-    is_store = scheme_of(uri) in STORES
+    is_store = Address.of(uri).is_in_store
     if not is_store and is_local(system) and not Path(folder).is_dir():
         raise ConfigError("there is no such folder", "make it, or name another")
     yield "listed", lambda: _list(system, folder)

@@ -39,6 +39,7 @@ from ...windowing.language.spec import Column
 from ...windowing.planning.plan import Plan
 from ...windowing.planning.result_schema import FIXED, MARK, POS, numbered
 from ...windowing.ports import InputFile, Part
+from ...windowing.support.address import Address
 from ...windowing.support.redaction import redacted, redacted_path
 from ...windowing.tables.address import split_path
 from ...writers.output.versions import version_of
@@ -226,12 +227,11 @@ def name_of(path: str) -> DatasetName:
 
 def exact_name(path: str) -> DatasetName:
     """Return the name of the file or folder at a path that is taken as it is."""
-    path = redacted_path(absolute(path))
-    scheme, sign, rest = path.partition("://")
-    if not sign:
-        return DatasetName("file", shown(path))
-    store, _, key = rest.partition("/")
-    scheme = {"s3a": "s3", "abfs": "abfss", "gcs": "gs"}.get(scheme, scheme)
+    address = Address.of(redacted_path(absolute(path)))
+    if address.is_path:
+        return DatasetName("file", shown(address.text))
+    store, _, key = address.rest.partition("/")
+    scheme = "abfss" if address.scheme == "abfs" else address.scheme  # as OpenLineage has it
     return DatasetName(f"{scheme}://{store}", shown(key.strip("/")) or "/")
 
 

@@ -13,6 +13,7 @@ from ...conf.job import as_recorded, default_stage, plain_amounts
 from ...conf.options import JOB_OPTIONS
 from ...windowing.errors import ConfigError, printable
 from ...windowing.ports import InputFile
+from ...windowing.support.address import Address
 from ...windowing.support.option import option_text
 from ...windowing.support.redaction import redacted_path
 from ...writers.state.unit_record import UnitRecord
@@ -30,7 +31,7 @@ def same_inputs(one: Iterable[InputFile], other: Iterable[InputFile]) -> bool:
 
 def absolute(path: str) -> str:
     """Return a local path as an absolute one, with links left unresolved; a URI unchanged."""
-    return path if "://" in path else printable(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links
+    return printable(os.path.abspath(path)) if Address.of(path).is_path else path  # noqa: PTH100 - Path.resolve would follow links
 
 
 def _identity(file: InputFile) -> tuple[str, int, str | None]:

@@ -12,6 +12,7 @@ from ...conf.job import Job, with_later_keys, without_units
 from ...readers.files.listing import NoFilesError, list_files
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
+from ...windowing.support.address import Address
 from ...writers.commit.tables import table_of
 from ...writers.places.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
@@ -70,7 +71,7 @@ def _check_files(record: UnitRecord, files: Sequence[str], bases: Sequence[str])
     if not all(any((path == base or path.startswith(f"{base.rstrip('/')}/")) for base in bases) for path in files):
         what = f"{record.label} has to be run again, and {', '.join(record.job['input'])} is elsewhere from here"
         raise ConfigError(what, "run this where that was run, or name inputs by paths from the root on")
-    for folder in {path.rpartition("/")[0] for path in files if "://" not in path}:
+    for folder in {path.rpartition("/")[0] for path in files if Address.of(path).is_path}:
         if Path(folder, MANIFEST).exists():
             what = f"{record.label} has to be run again, and {folder} is a result that was read as a stream"
             raise ConfigError(what, "reject late rows with --late reject")

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from ...conf.ranges import Kind, Unit, unit_at
 from ...windowing.errors import ConfigError, DamagedError, WincliError
 from ...windowing.ports import InputFile
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
 from ...writers.commit.tables import table_of
@@ -55,7 +56,7 @@ def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
 
 def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
     """Return the first loss among outputs on local file systems only, which can be checked at any time."""
-    return loss_of([output for output in outputs if "://" not in output.path], run)
+    return loss_of([output for output in outputs if Address.of(output.path).is_path], run)
 
 
 def missing_unit_error(label: str, previous: str) -> DamagedError:

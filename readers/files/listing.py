@@ -5,7 +5,6 @@ Names that begin with ``_`` or ``.`` are skipped at every level below an input p
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from ...windowing.errors import InputError, few, nearest, printable
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object
 from ...windowing.support.file_systems import FILE, FOLDER, LONGEST_BEGUN, file_system_of, is_begun, reach
 from ...windowing.support.formats import SUFFIXES
@@ -326,7 +326,7 @@ def _relative_to_bases(
 
 
 def _under(path: str) -> Iterator[Spot]:
-    if _MAGIC.search(path) and "://" in path:  # a wildcard is no part of an address
+    if _MAGIC.search(path) and not Address.of(path).is_path:  # a wildcard is no part of an address
         yield from _match_glob(path)
         return
     root = _root(path)
@@ -349,14 +349,11 @@ def _root(path: str) -> Located:
     """Return the location of a path; a path without a scheme is local. Raises `InputError` for a bad path or URI."""
     if "\0" in path:
         raise InputError(f"{path} is no path: it has a character NUL", "write the path without it")
-    if "://" not in path:
-        absolute = os.path.abspath(path).replace(os.sep, "/")  # noqa: PTH100 - Path.resolve would follow links
-        return Located(fs.LocalFileSystem(), absolute, printable(path))
     try:
         filesystem, inner = file_system_of(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{path} is no address that can be read: {error}", "use a path, file:// or s3://") from error
-    return Located(filesystem, inner.rstrip("/") or inner, redacted_path(path))
+    return Located(filesystem, inner, printable(path) if Address.of(path).is_path else redacted_path(path))
 
 
 def _match_glob(pattern: str) -> Iterator[Spot]:

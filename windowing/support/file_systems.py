@@ -20,9 +20,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
-STORES = ("s3", "gs", "abfs")
-"""The schemes of object stores, without their aliases."""
+from .address import Address
+
 _CONNECT = 3  # seconds; a store that is there answers in a tenth of one
 _REQUEST = 60  # seconds without a byte
 _TRIES = 6  # with growing pauses, for throttling and for errors of the store
@@ -86,11 +85,12 @@ class StoreAddress:
     @classmethod
     def parse(cls, uri: str) -> StoreAddress | None:
         """Return the parts of a URI, None for a local path and for other schemes. Raises `pyarrow.ArrowInvalid`."""
-        scheme = scheme_of(uri)
-        if scheme not in STORES:
+        named = Address.of(uri)
+        if not named.is_in_store:
             return None
+        scheme = named.scheme
         try:
-            parts = urlsplit(f"{scheme}{uri[uri.index('://') :]}")
+            parts = urlsplit(named.plain)
         except ValueError as error:
             raise pa.ArrowInvalid(f"a {scheme} URI with a host that is none") from error
         options = tuple(parse_qsl(parts.query, keep_blank_values=True))
@@ -106,26 +106,17 @@ class StoreAddress:
         return dict(self.options).get(name)
 
 
-def scheme_of(uri: str) -> str:
-    """Return the scheme of a URI in lower case, its alias resolved; an empty text for a path."""
-    scheme, sign, _ = uri.partition("://")
-    return _ALIASES.get(scheme.lower(), scheme.lower()) if sign else ""
-
-
-def with_plain_scheme(uri: str) -> str:
-    """Return a URI with the alias of its scheme resolved, such as ``s3://`` for ``s3a://``; a path as it is."""
-    return f"{scheme_of(uri)}{uri[uri.index('://') :]}" if "://" in uri else uri
-
-
 def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a URI and the path in it, without a slash at its end.
+    """Return the file system of a path or URI and the absolute path in it, links as they are, no slash at its end.
 
     Raises `pyarrow.ArrowInvalid` for a URI that makes no sense, `OSError` where it names a host that is not there.
     """
+    if Address.of(uri).is_path:
+        return fs.LocalFileSystem(), os.path.abspath(uri)  # noqa: PTH100 - Path.resolve would follow links
     address = StoreAddress.parse(uri)
     system = None if address is None else _store(address, uri)
     if address is None or system is None:
-        plain = with_plain_scheme(uri)
+        plain = Address.of(uri).plain
         if plain.startswith("gs://") and "retry_limit_seconds=" not in plain:
             plain += f"{'&' if '?' in plain else '?'}retry_limit_seconds={_GOOGLE}"
         system, path = fs.FileSystem.from_uri(plain)

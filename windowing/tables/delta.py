@@ -11,9 +11,11 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ..errors import NO_TYPE_YET, ConfigError, InputError
+from ..support.address import Address
+from ..support.file_systems import file_system_of
 from ..support.redaction import redacted_path
 from .address import TableFile, TablePath, TableVersion, Values, partition_path, split_path
-from .delta_library import LOG, input_errors, locate, open_table
+from .delta_library import LOG, input_errors, open_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -186,7 +188,7 @@ class Delta:
     def at_version(self, path: str, version: str | None = None) -> TableVersion:
         """Return a version of the table. Raises as `TableKind.at_version` does."""
         at = path_of(path)
-        system, root = locate(at.root)
+        system, root = file_system_of(at.root)
         table = open_table(at.root, version)
         check_readable(table, at.root)
         return _version_of(table, at, system, root).where(canonical(at.values, table, redacted_path(at.root)))
@@ -206,10 +208,10 @@ def has_log(root: str) -> bool:
     Raises `OSError` where a store does not answer: the files of a table are not the rows of it.
     """
     try:
-        system, inner = locate(root)
+        system, inner = file_system_of(root)
         return bool(system.get_file_info(f"{inner}/{LOG}").type == fs.FileType.Directory)
     except OSError:
-        if "://" in root:
+        if not Address.of(root).is_path:
             raise
         return False
     except (pa.ArrowException, ValueError):
@@ -269,6 +271,6 @@ _COLUMNS = ("path", "size_bytes", "modification_time", "num_records")
 
 
 def _relative(path: str, shown: str) -> str:
-    if "://" in path or path.startswith("/"):
+    if not Address.of(path).is_path or path.startswith("/"):
         raise InputError(f"{shown} is a Delta table with a file that is elsewhere: {path}", "read a full copy of it")
     return unquote(path)

@@ -14,6 +14,7 @@ import numpy as np
 from pyarrow import fs
 
 from ..errors import ConfigError, DamagedError, InputError, install_extra
+from ..support.address import Address
 from ..support.file_systems import (
     FILE,
     StoreAddress,
@@ -22,7 +23,6 @@ from ..support.file_systems import (
     kind_of_mode,
     reach,
     read_file,
-    with_plain_scheme,
 )
 from ..support.redaction import redacted_path
 from ..support.store_errors import store_trouble
@@ -39,13 +39,6 @@ _CHECKED: dict[str, tuple[int, int]] = {}
 _RESTORE = "restore it from a copy, or from the program that wrote it"
 
 
-def locate(root: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a path or URI, and the absolute path in it."""
-    if "://" not in root:
-        return fs.LocalFileSystem(), os.path.abspath(root)  # noqa: PTH100 - Path.resolve would follow links
-    return file_system_of(root)
-
-
 def open_table(root: str, version: str | None = None) -> DeltaTable:
     """Open a table at a version; None: the newest.
 
@@ -56,7 +49,7 @@ def open_table(root: str, version: str | None = None) -> DeltaTable:
     shown = redacted_path(root)
     if Path(root).is_file():
         raise InputError(f"{shown} is a file, and a Delta table is a folder", "name a folder")
-    if "://" not in root:
+    if Address.of(root).is_path:
         _check_log(Path(os.path.realpath(root), LOG), shown)
     with input_errors(shown):
         reach(root)
@@ -151,7 +144,7 @@ def uri_of(root: str) -> str:
 
     Raises `ConfigError` for a path in which the library would take ``%2e`` for a dot, and so read another folder.
     """
-    if "://" not in root:
+    if Address.of(root).is_path:
         whole = os.path.realpath(root)
         if unquote(whole) != whole:
             what = f"{redacted_path(root)} cannot be a Delta table: its path has a % before two hex digits"
@@ -159,7 +152,7 @@ def uri_of(root: str) -> str:
         return whole
     address = StoreAddress.parse(root)
     if address is None or address.scheme == "abfs":
-        return with_plain_scheme(root).rstrip("/")
+        return Address.of(root).plain.rstrip("/")
     return f"{address.scheme}://{address.bucket}/{address.path}".rstrip("/")
 
 
@@ -183,7 +176,7 @@ def _load(table: DeltaTable, version: str, root: str) -> None:
 
 def _first(root: str) -> dt.datetime:
     """Return the time of the oldest version in the log: that of its file, as the library takes it."""
-    system, inner = locate(root)
+    system, inner = file_system_of(root)
     infos = system.get_file_info(fs.FileSelector(f"{inner}/{LOG}"))
     times = [info.mtime for info in infos if info.extension == "json" and info.mtime is not None]
     return min(times, default=dt.datetime.min.replace(tzinfo=dt.UTC))

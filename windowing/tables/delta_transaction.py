@@ -25,10 +25,11 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from ..errors import InputError, OutputError
+from ..support.file_systems import file_system_of
 from ..support.store_errors import store_trouble
 from .address import Values, folder_path
 from .delta import merged_schema
-from .delta_library import LOG, first_line, import_library, locate, open_table, storage_options, uri_of
+from .delta_library import LOG, first_line, import_library, open_table, storage_options, uri_of
 from .statistics import FileStatistics
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def only_rewritten(root: str, table: DeltaTable, values: Values) -> bool:
     A compaction says of its files that they are no change of data; an update of as many rows as before does not. What
     is gone from the log is taken for a compaction.
     """
-    system, inner = locate(root)
+    system, inner = file_system_of(root)
     last, wanted = published(table, values), dict(values)
     for version in range(table.version(), -1, -1):
         log = f"{inner}/{LOG}/{version:020}.json"

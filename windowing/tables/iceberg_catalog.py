@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from ..errors import ConfigError, WincliError, did_you_mean, install_extra
-from ..support.file_systems import STORES, file_system_of, scheme_of
+from ..support.address import Address
+from ..support.file_systems import file_system_of
 from ..support.redaction import redacted
 from .address import Values, folder_name, leads_elsewhere, partition_path
 
@@ -187,7 +188,7 @@ def file_system(io: FileIO, location: str) -> tuple[fs.FileSystem, str]:
     scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
     if scheme == "file":
         return fs.LocalFileSystem(), path.rstrip("/")
-    if scheme_of(location) in STORES and not has_keys(io):
+    if Address.of(location).is_in_store and not has_keys(io):
         return file_system_of(location)
     return io.fs_by_scheme(scheme, netloc), path.rstrip("/")
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 
 from ...windowing.errors import ConfigError
+from ...windowing.support.file_systems import file_system_of
 from ...windowing.support.redaction import redacted_path
 from ...windowing.tables.address import TablePath, Values
 from ...windowing.tables.delta import (
@@ -30,7 +31,6 @@ from ...windowing.tables.delta import (
     stored_schema,
 )
 from ...windowing.tables.delta_library import LOG, import_library
-from ...windowing.tables.delta_library import locate as locate_table
 from ...windowing.tables.delta_transaction import (
     AddedFile,
     Replacement,
@@ -77,7 +77,7 @@ class DeltaResult(RunResult):
         table, then = find_table(self.at.root), self._held()
         if table is None or then is None:
             return table is not None and self._is_published(table)
-        _, root = locate_table(self.at.root)
+        _, root = file_system_of(self.at.root)
         for version in range(int(then["version"]) + 1, table.version() + 1):
             log = f"{root}/{LOG}/{version:020}.json"
             if not is_file(self.place.fs, log):  # one that is gone may have named the result
@@ -113,7 +113,7 @@ class DeltaResult(RunResult):
 
     def _commit(self, description: Mapping[str, Any]) -> None:
         publish(self._replacement(description))
-        _, root = locate_table(self.at.root)
+        _, root = file_system_of(self.at.root)
         if is_local(self.place.fs) and (log := Path(root, LOG)).is_dir():
             newest = max((file for file in log.iterdir() if file.suffix == ".json"), default=log)
             for path in (newest, log):

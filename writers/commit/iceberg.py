@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import fs, parquet
 
 from ...windowing.errors import DataError, OutputError
-from ...windowing.support.file_systems import STORES, scheme_of
+from ...windowing.support.address import Address
 from ...windowing.tables.iceberg import TOKEN, files_of, only_rewritten, property_of, published, untouched
 from ...windowing.tables.iceberg_catalog import (
     TableAddress,
@@ -151,7 +151,7 @@ class IcebergTable(VersionTable):
             io, location, folder = storage_of(open_catalog(address.catalog), address)
             uri = "/".join([folder, *address.folders])
             system, inner = file_system(io, uri)
-        has_lease = scheme_of(uri) in STORES and not has_keys(io)
+        has_lease = Address.of(uri).is_in_store and not has_keys(io)
         return cls(Place(shown or str(address), system, inner), address, uri, location, has_lease)
 
     def files(self, result: pa.Schema, evolve: bool) -> TableFiles:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...windowing.errors import OutputError
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object, unseal
-from ...windowing.support.file_systems import STORES, StoreAddress, begun, is_begun, scheme_of, with_fence
+from ...windowing.support.file_systems import StoreAddress, begun, is_begun, with_fence
 from ..places.conditional import ConditionalStore, Object, UnconditionalStore, Version, holder_of, lost_to
 from ..places.lock import Owner
 from ..places.open import abort_uploads, open_store
@@ -45,7 +46,7 @@ class StoreObjects:
     def store(self) -> ConditionalStore:
         """All objects of the folder above the output. Raises `ConfigError` where a package for that is missing."""
         if self._store is None:
-            is_known = scheme_of(self.uri) in STORES
+            is_known = Address.of(self.uri).is_in_store
             head, sign, query = self.uri.partition("?")
             above = head.rstrip("/").rpartition("/")[0] + sign + query
             self._store = open_store(above) if is_known else UnconditionalStore(self.place.fs, self.place.parent)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import OutputError, WincliError
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object
 from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
@@ -221,7 +222,7 @@ class StoreTable:
 
     @staticmethod
     def takes(path: str) -> bool:
-        return "://" in path
+        return not Address.of(path).is_path
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> StoreTable:
@@ -329,9 +330,6 @@ class StoreTable:
 # renames.
 
 
-_LOCAL = ("file://", "local://")  # the schemes that pyarrow takes for local files
-
-
 @dataclass(frozen=True, slots=True)
 class FolderSwap(TableCommit[Mapping[str, Any]]):
     """A `TableCommit` whose staging folder becomes the folder of the output.
@@ -392,7 +390,7 @@ class FolderTable:
 
     @staticmethod
     def takes(path: str) -> bool:
-        return "://" not in path or path.startswith(_LOCAL)
+        return Address.of(path).is_local
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> FolderTable:

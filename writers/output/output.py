@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, InputError, OutputError
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import PLACE
 from ...windowing.support.formats import INTERMEDIATE, Format
 from ...windowing.tables.iceberg_catalog import is_address
@@ -55,7 +56,7 @@ def refuse_overlap(
             if is_address(text):
                 place = table_of(text).place
                 system, path = place.fs, place.path
-            elif "://" in text or not is_glob(text):
+            elif not Address.of(text).is_path or not is_glob(text):
                 system, path = resolve(text)
             else:
                 head = fixed_part(text)

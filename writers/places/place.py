@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ...windowing.errors import ConfigError, printable
+from ...windowing.support.address import Address
 from ...windowing.support.file_systems import file_system_of
 from ...windowing.support.redaction import MASK, redacted_path, with_secrets_of
 from .os_errors import output_errors
@@ -96,7 +97,8 @@ def locate(path: str, shown: str | None = None) -> Place:
     with output_errors(path):
         system, inner = resolve(path)
         mounted = is_local(system) and Path(inner).is_mount()
-        is_stream = "://" not in path and Path(path).exists() and not Path(inner).exists()  # as /dev/stdout in a pipe
+        # As /dev/stdout in a pipe is.
+        is_stream = Address.of(path).is_path and Path(path).exists() and not Path(inner).exists()
     if is_stream:
         raise ConfigError(f"output {path} is not a folder", "name a folder, or - for stdout")
     if inner != printable(inner):
@@ -114,7 +116,7 @@ def resolve(path: str) -> tuple[fs.FileSystem, str]:
 
     Raises `ConfigError` for an unknown scheme, `OSError` where the file system cannot be reached.
     """
-    if "://" not in path:
+    if Address.of(path).is_path:
         return fs.LocalFileSystem(), os.path.realpath(path)
     try:
         system, inner = file_system_of(path)
@@ -130,7 +132,7 @@ def restored(path: str, named: Iterable[str]) -> str:
 
     ``named``: the paths and URIs that this run names. Raises `ConfigError` where none of them is in the same place.
     """
-    if "://" not in path or MASK not in path:
+    if Address.of(path).is_path or MASK not in path:
         return path
     for other in named:
         if (whole := with_secrets_of(path, other)) is not None:

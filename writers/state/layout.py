@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...windowing.errors import ConfigError, DamagedError
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object, seal, unseal
-from ...windowing.support.file_systems import STORES, file_system_of, reach, scheme_of
+from ...windowing.support.file_systems import file_system_of, reach
 from ..places.atomic_files import is_file
 from ..places.os_errors import reason
 from .unit_record import WrittenOutput
@@ -40,7 +41,7 @@ _LONGEST_NAME = 255  # bytes: the limit of common file systems
 
 def is_state(path: str) -> bool:
     """Whether a path or URI is that of a folder that holds a state of any format; false where it cannot be reached."""
-    if scheme_of(path) not in STORES:
+    if not Address.of(path).is_in_store:
         return (Path(path.removeprefix("file://")) / MARKER).is_file()
     try:
         reach(path)

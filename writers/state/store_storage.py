@@ -21,8 +21,9 @@ from typing import Any
 import pyarrow as pa
 
 from ...windowing.errors import ConfigError, DamagedError, InputError, OutputError, printable
+from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object, seal, unseal
-from ...windowing.support.file_systems import StoreAddress, reach, scheme_of
+from ...windowing.support.file_systems import StoreAddress, reach
 from ...windowing.support.redaction import redacted_path
 from ..commit.contract import Progress
 from ..places.conditional import (
@@ -526,7 +527,7 @@ def storage_of(path: str) -> StateStorage:
     """Return the place of a state, with symbolic links followed. Raises `ConfigError` for an unsuitable path."""
     if not path:
         raise ConfigError("the path of the state is empty", "name a folder for it")
-    if "://" in path and scheme_of(path) != "file":
+    if not Address.of(path).is_local:
         shown, address = redacted_path(path), StoreAddress.parse(path)
         if address is None:
             what = f"states are kept in local folders and on s3://, gs:// and abfs:// only, not on {shown}"

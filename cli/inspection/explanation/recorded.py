@@ -28,6 +28,7 @@ from ....windowing.errors import ConfigError, InputError, WincliError
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.ports import InputFile, Source
 from ....windowing.scan.row_validation import split_by_reason
+from ....windowing.support.address import Address
 from ....windowing.support.modules import search
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
@@ -104,10 +105,10 @@ def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
 
     @cache
     def result_around(folder: str, query: str) -> str | None:
-        if "://" not in folder:
+        if Address.of(folder).is_path:
             around = (Path(folder), *Path(folder).parents)
             return next((str(each) for each in around if (each / MANIFEST).exists()), None)
-        while "/" in folder.partition("://")[2]:
+        while "/" in Address.of(folder).rest:
             if is_result(folder + query):
                 return folder + query
             folder = folder.rpartition("/")[0]
@@ -116,7 +117,7 @@ def _folders_of_results(files: Sequence[InputFile]) -> list[str]:
     paths = []
     for path in (file.path for file in files):
         folder, query = str(Path(path).parent), ""
-        if "://" in path:
+        if not Address.of(path).is_path:
             head, sign, rest = path.partition("?")
             folder, query = head.rpartition("/")[0], sign + rest
         paths.append(result_around(folder, query) or path)
@@ -127,7 +128,7 @@ def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
     there = {absolute(file.path): file for file in found.files} if found is not None else {}
     for file in files:
         now = there.get(absolute(file.path))
-        if now is None and not ("://" in file.path or Path(file.path).exists()):
+        if now is None and Address.of(file.path).is_path and not Path(file.path).exists():
             return f"{file.path}, which this result was made of, is gone"
         if now is not None and (now.size, now.mtime) != (file.size, file.mtime):
             return f"{file.path} has changed since this result was made of it"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -21,7 +22,7 @@ from wincli.readers.files import listing
 from wincli.readers.files.file import Located
 from wincli.windowing.support.redaction import redacted_path
 from wincli.windowing.tables import delta
-from wincli.writers.commit import store_objects, tables
+from wincli.writers.commit import tables
 from wincli.writers.output import output as overlap
 from wincli.writers.places import place
 
@@ -70,7 +71,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(delta, "has_log", lambda root: False)
     for module in (listing, tables):
         monkeypatch.setattr(module, "reach", lambda uri: None)
-    monkeypatch.setattr(store_objects, "scheme_of", lambda uri: "folder")  # without conditions, so --unsafe-commit
+    unknown = SimpleNamespace(of=lambda uri: SimpleNamespace(is_in_store=False))
+    monkeypatch.setattr(store_objects, "Address", unknown)  # without conditions, so --unsafe-commit
     for module in (place, overlap):
         monkeypatch.setattr(module, "resolve", resolved)
     (store.folder / "bucket" / "out").mkdir(parents=True)  # a true store needs none

@@ -15,7 +15,8 @@ from pyarrow import fs
 from support.s3_server import S3Bucket, serving_with
 from wincli.windowing.errors import OutputError
 from wincli.windowing.support import file_systems
-from wincli.windowing.support.file_systems import StoreAddress, file_system_of, reach, with_plain_scheme
+from wincli.windowing.support.address import Address
+from wincli.windowing.support.file_systems import StoreAddress, file_system_of, reach
 from wincli.writers.places import conditional
 from wincli.writers.places.conditional import (
     ConditionalStore,
@@ -179,8 +180,8 @@ def test_a_uri_has_parts() -> None:
     )
     assert StoreAddress.parse("hdfs://host/x") is None
     assert StoreAddress.parse("out") is None
-    assert with_plain_scheme("s3a://lake/x") == "s3://lake/x"
-    assert with_plain_scheme("out") == "out"
+    assert Address.of("s3a://lake/x").plain == "s3://lake/x"
+    assert Address.of("out").plain == "out"
 
 
 def test_both_clients_see_the_same_objects(store: ConditionalStore, s3: S3Bucket) -> None:
