@@ -29,7 +29,7 @@ from wincli.readers.options import ReadOptions
 from wincli.windowing.engine.map_side import read_rows, sequences_of
 from wincli.windowing.engine.task import NONE, Sizes, TaskContext, pack, row_width
 from wincli.windowing.local_executor import LocalExecutor
-from wincli.windowing.rows.sequence import merge
+from wincli.windowing.rows.merge import merge
 from wincli.windowing.spark.java import find_java
 
 ROOT = Path(__file__).resolve().parent.parent

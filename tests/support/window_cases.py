@@ -92,6 +92,13 @@ MORE: list[WindowCase] = [
     ("change(u), partitioned, partitionAge(2)", T, {}),
     ("timeInterval, intervalDuration(3), discardAge(2)", ARRIVAL, {"event_time": "t"}),
     ("timeInterval, intervalDuration(3), creationPeriod(2), discardAge(9)", ARRIVAL, {"event_time": "t"}),
+    ("count(1)", T, {}),
+    ("delta(a, 0)", ARRIVAL, {}),
+    ("delta(t, 20)", T, {}),
+    ("delta(x, 0.5)", ARRIVAL, {}),
+    ("gap(x, 0.2)", ARRIVAL, {}),
+    ("change(u, flag)", T, {}),
+    ('cron("*/2 * * * *", "Asia/Kathmandu")', T, {"empty": "row"}),
 ]
 AGGREGATES = ["count()", "sum(a)", "ids=collect(id)", "top=max(x)", "mean(x)", "spread=var(x)"]
 

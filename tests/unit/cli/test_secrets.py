@@ -22,7 +22,7 @@ from wincli.readers.files import listing
 from wincli.readers.files.file import Located
 from wincli.windowing.support.redaction import redacted_path
 from wincli.windowing.tables import delta
-from wincli.writers.commit import tables
+from wincli.writers.commit import store_objects, tables
 from wincli.writers.output import output as overlap
 from wincli.writers.places import place
 

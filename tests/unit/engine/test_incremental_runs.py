@@ -135,3 +135,19 @@ def test_the_mark_behind_a_late_row_is_late_itself() -> None:
     nights.run([late], [[]], "flush", [], None)
     assert nights.results[1].counts.rejected == {"late": 1}
     assert nights.table.select(["ids", "closed_by"]).to_pylist() == [{"ids": [0, 1], "closed_by": "end"}]
+
+
+def test_a_row_that_would_divide_an_earlier_window_is_late() -> None:
+    """A row that would have changed an earlier window is rejected."""
+    table = pa.table({
+        "id": pa.array([0, 1, 2, 3], pa.int64()),
+        "t": pa.array([10, 20, 15, 30], pa.timestamp("s")),
+        "u": ["p", "p", "q", "p"],
+        "k": ["a"] * 4,
+    })  # fmt: skip
+    plan = make_plan(parse_window("change(u)"), table.schema, [], T, [parse_aggregate("ids=collect(id)")], Options())
+    runs = IncrementalRuns(plan, "files")
+    runs.run([table.slice(0, 2)], [[]], "hold", [], None)
+    runs.run([table.slice(2)], [[]], "flush", [], None)
+    assert runs.table["ids"].to_pylist() == [[0, 1, 3]]
+    assert runs.results[1].counts.rejected == {"late": 1}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import wincli
 from support.event_logs import logs, sliced
-from support.in_memory_engine import MemorySource, in_one_pass, run_in_memory
+from support.in_memory_engine import MemorySource, Result, in_one_pass, run_in_memory
 from support.incremental_runs import IncrementalRuns
 from support.strategies import examples
 from support.stream_cases import in_order, options_of
@@ -31,12 +31,15 @@ class Cut:
     """A log that is cut.
 
     ``places``: the rows before which it is cut, ascending.
+    ``rows``, ``weights``: how many rows of the total order a slice has, or shares of them.
     ``window``, ``options``: as of `wincli.aggregate`.
     ``plan``, ``marks``: the same as the engine takes them.
     """
 
     table: pa.Table
     places: list[int]
+    rows: int
+    weights: list[int] | None
     window: str
     options: dict[str, Any]
     plan: Plan
@@ -55,18 +58,18 @@ class Cut:
         return [*range(1, len(self.places) + 1)]
 
 
-def in_slices(cut: Cut) -> pa.Table:
-    """Slices of three rows or so: where a key may be cut, it is scanned in segments."""
-    cuts = sliced(cut.plan, cut.table, 3)
-    return run_in_memory(cut.plan, cut.source, cut.chunks, pa.table({}) if cuts is None else cuts, cut.marks).table
+def in_slices(cut: Cut) -> Result:
+    """Slices of some rows: where a key may be cut, it is scanned in segments."""
+    cuts = sliced(cut.plan, cut.table, cut.rows, cut.weights)
+    return run_in_memory(cut.plan, cut.source, cut.chunks, pa.table({}) if cuts is None else cuts, cut.marks)
 
 
-def in_relay(cut: Cut) -> pa.Table | None:
+def in_relay(cut: Cut) -> Result | None:
     """Chunks of a log that stands in order, each read and scanned once."""
     plan = cut.plan
     if plan.key or plan.takes_marks or plan.kind.needs.overlaps or not can_be_cut(plan) or not len(cut.table):
         return None
-    return run_in_memory(plan, cut.source, cut.chunks, None, cut.marks, in_order=in_one_pass).table
+    return run_in_memory(plan, cut.source, cut.chunks, None, cut.marks, in_order=in_one_pass)
 
 
 def in_units(cut: Cut) -> pa.Table:
@@ -93,24 +96,21 @@ def in_batches(cut: Cut) -> pa.Table:
         return wincli.aggregate_stream(reader, cut.window, **cut.options).read_all()
 
 
-def at_once(cut: Cut) -> pa.Table:
-    return run_in_memory(cut.plan, cut.source, [], None, cut.marks).table
-
-
-ROADS: Mapping[str, Callable[[Cut], pa.Table | None]] = {
-    "one task": at_once,
-    "slices and segments": in_slices,
-    "chunks of a sorted log": in_relay,
+ENGINE: Mapping[str, Callable[[Cut], Result | None]] = {"slices and segments": in_slices, "sorted chunks": in_relay}
+OTHERS: Mapping[str, Callable[[Cut], pa.Table]] = {
     "units on a state": in_units,
     "calls of the library": in_calls,
     "batches of a stream": in_batches,
 }
 
 
-@examples(300)
-@given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
+@examples(500)
+@given(
+    st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from([1, 3, 3, 5]),
+    st.none() | st.lists(st.integers(0, 9), min_size=30, max_size=30),
+)  # fmt: skip
 def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
-    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
+    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int, weights: list[int] | None
 ) -> None:
     keyed = (keyed or "partitioned" in case[0]) and case[2].get("empty") != "mark"
     options = data.draw(options_of(case, keyed))
@@ -122,9 +122,17 @@ def test_any_cut_on_any_road_gives_the_bits_of_one_scan(
         Options(**{name: value for name, value in options.items() if name in known}),
     )  # fmt: skip
     places = data.draw(st.lists(st.integers(0, len(table)), max_size=4).map(sorted))
-    cut = Cut(table, places, case[0], options, plan, "none" if options["marks"] is None else "column:flag")
+    marks = "none" if options["marks"] is None else "column:flag"
+    cut = Cut(table, places, rows, weights and weights[: len(table)], case[0], options, plan, marks)
     whole = in_order(wincli.aggregate(table, case[0], **options))
-    for road, walk in ROADS.items():
-        found = walk(cut)
-        if found is not None:
-            assert same(in_order(found), whole), f"{road}: {difference(in_order(found), whole)}"
+    one = run_in_memory(plan, cut.source, [], None, marks)
+    assert same(in_order(one.table), whole), f"one task: {difference(in_order(one.table), whole)}"
+    for road, walk in OTHERS.items():
+        found = in_order(walk(cut))
+        assert same(found, whole), f"{road}: {difference(found, whole)}"
+    for road, scan in ENGINE.items():
+        result = scan(cut)
+        if result is not None:
+            assert same(result.table, one.table), f"{road}: {difference(result.table, one.table)}"
+            assert (road, result.counts, result.falls) == (road, one.counts, one.falls)
+            assert same(result.rejects, one.rejects), road

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.event_logs import as_files, logs, sliced
+from support.event_logs import logs, sliced
 from support.in_memory_engine import STRICT, MemorySink, MemorySource, in_one_pass, run_in_memory
 from support.strategies import examples
 from support.table_equality import difference, same
-from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase, output_options
+from support.window_cases import AGGREGATES, MORE, WINDOWS, WindowCase
 from wincli.windowing.engine.range_cuts import PLACE, SliceBounds
 from wincli.windowing.engine.task import Chunk, TaskContext
 from wincli.windowing.language.options import Options
@@ -23,27 +23,6 @@ from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 
 T, ARRIVAL = ["t"], "arrival"
-TUMBLING: list[WindowCase] = [
-    ("count(1)", T, {}),
-    ("count(2)", T, {}),
-    ("count(7)", ARRIVAL, {}),
-    ("delta(a, 2)", T, {}),
-    ("delta(a, 0)", ARRIVAL, {}),
-    ("delta(t, 3)", T, {}),
-    ("delta(t, 20)", T, {}),
-    ("delta(x, 0.5)", ARRIVAL, {}),
-    ("gap(t, 1)", T, {}),
-    ("gap(a, 1)", ARRIVAL, {}),
-    ("gap(x, 0.2)", ARRIVAL, {}),
-    ("change(x)", ARRIVAL, {}),
-    ("change(u, flag)", T, {}),
-    ("time(4)", T, {}),
-    ("time(2.5)", T, {}),
-    ("punct(flag)", T, {}),
-    ("punct(flag)", ARRIVAL, {}),
-    ("punct()", T, {}),
-    ("punct()", ARRIVAL, {}),
-]
 
 
 def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]) -> Plan:
@@ -51,29 +30,6 @@ def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | 
     calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
     parsed = None if calls is None else [parse_aggregate(text) for text in calls]
     return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
-
-
-@examples(400)
-@given(
-    st.data(), logs(), st.one_of(st.sampled_from(TUMBLING), st.sampled_from([*WINDOWS, *MORE])), st.booleans(),
-    st.sampled_from([1, 3, 3, 5]),
-)  # fmt: skip
-def test_tiny_slices_give_the_result_of_one_slice(
-    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, rows: int
-) -> None:
-    window, order_by, options = case
-    keyed = (keyed or "partitioned" in window) and options.get("empty") != "mark"
-    options = options | data.draw(st.composite(output_options)(window))
-    options["at_end"] = data.draw(st.sampled_from(["flush", "drop"]))
-    plan = planned(table, window, ["k"] if keyed else [], order_by, options)
-    source, chunk_bounds = as_files(data.draw, table)
-    marks = data.draw(st.sampled_from(["files", "column:flag"])) if plan.takes_marks else "files"
-    uneven = st.lists(st.integers(0, 9), min_size=len(table), max_size=len(table))
-    cuts = sliced(plan, table, rows, data.draw(st.none() | uneven))
-    whole = run_in_memory(plan, source, [], None, marks)
-    cut = run_in_memory(plan, source, chunk_bounds, pa.table({}) if cuts is None else cuts, marks)
-    assert same(cut.table, whole.table), difference(cut.table, whole.table)
-    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
 
 
 def test_a_pane_that_was_none_before_drops_no_row() -> None:
@@ -107,21 +63,6 @@ def test_lots_begin_anywhere_in_a_segment(retain: int, every: int, sizes: list[i
     assert cut.counts == whole.counts
 
 
-@examples(200)
-@given(st.data(), logs(), st.sampled_from(TUMBLING[:-2]))
-def test_chunks_in_order_are_slices_as_they_are(data: st.DataObject, table: pa.Table, case: WindowCase) -> None:
-    window, order_by, options = case
-    options = options | data.draw(st.composite(output_options)(window))
-    table = table.sort_by("t") if order_by == T else table
-    plan = planned(table, window, [], order_by, options)
-    source, chunk_bounds = as_files(data.draw, table, 6)
-    whole = run_in_memory(plan, source, [], None, "none")
-    cut = run_in_memory(plan, source, chunk_bounds, None, "none", in_order=in_one_pass)
-    assert same(cut.table, whole.table), difference(cut.table, whole.table)
-    assert (cut.counts, cut.falls) == (whole.counts, whole.falls)
-    assert same(cut.rejects, whole.rejects)
-
-
 def test_unsorted_rows_are_not_scanned_as_presorted() -> None:
     rising, falling = pa.table({"t": [1, 2, 2, 3]}), pa.table({"t": [1, 2, 1, 3]})
     plan = make_plan(parse_window("delta(t, 1)"), rising.schema, [], T)
@@ -148,9 +89,9 @@ def test_a_chunk_of_a_task_that_was_tried_again_is_missed() -> None:
 WHOLE = ("partitioned", "retain all", "lag(")
 
 
-@pytest.mark.parametrize("case", [*TUMBLING, *WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")
+@pytest.mark.parametrize("case", [*WINDOWS, *MORE], ids=lambda case: f"{case[0]} {case[1]}")
 def test_every_kind_of_window_is_cut_into_segments(case: WindowCase) -> None:
-    """Else the law above would say nothing."""
+    """Else the law of `test_any_cut` would say nothing."""
     window, order_by, options = case
     key = [] if options.get("empty") == "mark" else ["k"]
     table = pa.table({
