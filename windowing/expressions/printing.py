@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from .nodes import Node
-from .words import KEYWORDS, UNITS, WORD
+from .tokens import KEYWORDS, UNITS, WORD
 
 _BARE = re.compile(WORD)
 _OR, _AND, _NOT, _COMPARISON, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from ..errors import ConfigError, Span, SpecError, did_you_mean
-from ..expressions.words import UNITS
+from ..expressions.tokens import UNITS
 
 # The canonical text of names, numbers and quoted texts in the window language.
 

