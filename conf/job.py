@@ -132,8 +132,15 @@ def default_stage() -> dict[str, Any]:
     return stage.model_dump(mode="json", exclude={"name", "window"})
 
 
+_GONE = ("unsafe_commit",)  # since 0.16: results are in no store that does not compare versions
+
+
 def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a job that an earlier version recorded, with the defaults of the keys that are new since then."""
+    """Return a job that an earlier version recorded, with the defaults of the keys that are new since then.
+
+    Keys that are gone are left out.
+    """
+    job = {key: value for key, value in job.items() if key not in _GONE}
     default = {key: value for key, value in defaults().items() if key in Job.model_fields}
     stages = [{**default_stage(), **stage} for stage in job.get("stages") or ()]
     return {**default, **job, "stages": stages}

@@ -160,11 +160,6 @@ class JobKeys:
     mode: Literal["error", "overwrite"] = option(
         "error", "What to do if OUT holds a result.", "Output", key_help="What to do if the output holds a result."
     )
-    unsafe_commit: bool = option(
-        False,
-        "Write to a store that does not compare versions; only one run at a time may.",
-        "Output",
-    )
     evolve_schema: bool = option(False, "Add columns that the table lacks, instead of refusing the run.", "Output")
     max_open_files: int = option(
         100,

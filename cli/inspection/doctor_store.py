@@ -98,7 +98,7 @@ def _steps(uri: str) -> Generator[tuple[str, Callable[[], None]]]:
 def _compare(store: ConditionalStore, name: str) -> None:
     if not refuses_stale_puts(store, name):
         what = "it does not compare versions, so two runs could both commit there"
-        raise ConfigError(what, "write elsewhere, or let only one run write there and say --unsafe-commit")
+        raise ConfigError(what, "write to another store")
 
 
 def _list(system: fs.FileSystem, folder: str) -> None:

@@ -187,9 +187,7 @@ def open_outputs(request: JobRequest, owner: Owner) -> Iterator[tuple[Output | N
     with ExitStack() as stack:
 
         def opened(path: str) -> Output:
-            held = open_output(
-                path, job.mode, request.inputs, owner, evolve=job.evolve_schema, is_unsafe=job.unsafe_commit
-            )
+            held = open_output(path, job.mode, request.inputs, owner, evolve=job.evolve_schema)
             return stack.enter_context(held)
 
         yield tuple(opened(path) if path else None for path in paths)

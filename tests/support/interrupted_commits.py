@@ -56,7 +56,7 @@ def put_in_store(root: Path, value: int) -> None:
     with ExitStack() as stack:
         state = stack.enter_context(open_state(str(root), ME))
         staging = stack.enter_context(state.begin("u0", 0, [path]))
-        opened = stack.enter_context(open_output(path, "overwrite", [], ME, is_unsafe=True))
+        opened = stack.enter_context(open_output(path, "overwrite", [], ME))
         sink = opened.sink("csv", SCHEMA, SCHEMA)
         parts = [sink.write_part(i, [pa.table({"n": [value]})]) for i in range(3)]
         told = {"parts": [{"name": part.name} for part in parts], "rejects": [], "value": value}

@@ -43,7 +43,7 @@ def run_unit(state: State, value: int, outputs: Sequence[Path] = (), ordinal: in
     paths = [str(path) for path in outputs]
     with ExitStack() as stack:
         staging = stack.enter_context(state.begin(f"u{ordinal}", ordinal, paths))
-        opened = [stack.enter_context(open_output(path, "overwrite", [], ME, is_unsafe=True)) for path in paths]
+        opened = [stack.enter_context(open_output(path, "overwrite", [], ME)) for path in paths]
         return commit_together(staging, record_of(staging, value), [result(o, value) for o in opened], keep)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from pyarrow import fs
 
+from wincli.writers.commit import store_objects
+from wincli.writers.places import place
 from wincli.writers.places.conditional import ConditionFailedError, Object, Version
 from wincli.writers.state import stage_files, store_storage
 
@@ -77,7 +80,11 @@ class QuickStore:
     def delete(self, names: Sequence[str]) -> None:
         with self.change():
             for name in names:
-                (self.folder / name).unlink(missing_ok=True)
+                path = self.folder / name
+                path.unlink(missing_ok=True)
+                for above in path.relative_to(self.folder).parents[:-1]:  # a store has no empty folders
+                    with suppress(OSError):
+                        (self.folder / above).rmdir()
 
     @contextmanager
     def change(self) -> Iterator[None]:
@@ -92,6 +99,23 @@ class QuickStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         return Version(hashlib.md5(content).hexdigest())
+
+
+def bucket_files(folder: Path) -> fs.FileSystem:
+    """The files below a folder as Arrow sees those of a store: a file needs no folder that is there before."""
+    return fs.SubTreeFileSystem(str(folder), fs.PyFileSystem(fs.FSSpecHandler(LocalFileSystem(auto_mkdir=True))))
+
+
+def use_for_outputs(folder: Path, beginning: str, monkeypatch: pytest.MonkeyPatch) -> fs.FileSystem:
+    """Let outputs whose URI has this beginning be in a store, whose buckets are below a folder."""
+    system, resolve = bucket_files(folder), place.resolve
+
+    def resolved(path: str) -> tuple[fs.FileSystem, str]:
+        return (system, path.removeprefix(beginning).rstrip("/")) if path.startswith(beginning) else resolve(path)
+
+    monkeypatch.setattr(place, "resolve", resolved)
+    monkeypatch.setattr(store_objects, "open_store", lambda uri: QuickStore(folder / uri.removeprefix(beginning)))
+    return system
 
 
 def use(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 A run holds the table, opens a `TableCommit`, writes its files into the staging of that, prepares it, and publishes it.
 Readers see nothing of it before `TableCommit.publish`. The law for each implementation: wherever a run ends, and
 however often its recovery is interrupted, a reader sees the result before or the result after; and a run that has lost
-the table to another does not publish. Where `publish` is several steps, as in a store without a conditional write, a
+the table to another does not publish. Where `publish` is several steps, as where a system cannot exchange folders, a
 reader may see no complete result between them; never a mix.
 """
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...windowing.errors import OutputError
-from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object, unseal
 from ...windowing.support.file_systems import StoreAddress, begun, is_begun, with_fence
-from ..places.conditional import ConditionalStore, Object, UnconditionalStore, Version, holder_of, lost_to
+from ..places.conditional import ConditionalStore, Object, Version, holder_of, lost_to
 from ..places.lock import Owner
 from ..places.open import abort_uploads, open_store
 from ..places.place import MANIFEST, SUCCESS, Place, new_token
-from .result_files import folders_beside
 
 _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}")
 _OF_A_RUN = re.compile(r"(?:part|rejects)-\d+(?:-[0-9a-f]{12})?-([0-9a-f]{12})\.\w+")  # attempt, run
@@ -44,12 +42,11 @@ class StoreObjects:
 
     @property
     def store(self) -> ConditionalStore:
-        """All objects of the folder above the output. Raises `ConfigError` where a package for that is missing."""
+        """All objects of the folder above the output. Raises `ConfigError` as `open_store` does."""
         if self._store is None:
-            is_known = Address.of(self.uri).is_in_store
             head, sign, query = self.uri.partition("?")
             above = head.rstrip("/").rpartition("/")[0] + sign + query
-            self._store = open_store(above) if is_known else UnconditionalStore(self.place.fs, self.place.parent)
+            self._store = open_store(above)
         return self._store
 
     @property
@@ -118,14 +115,6 @@ class StoreObjects:
             inside, beside = head + self.of_output(""), head + posixpath.basename(self.place.beside("new", ""))
             abort_uploads(address, (inside, beside), lambda name: name.startswith(beside) or run_of(name) is not None)
             self.may_have_uploads = False
-
-    def delete(self, names: Sequence[str]) -> None:
-        """Delete objects, and where folders are more than names, those that are empty now."""
-        self.store.delete(names)
-        if isinstance(self.store, UnconditionalStore):
-            beside = [posixpath.basename(path) for _, _, path in folders_beside(self.place)]
-            for folder in (*beside, posixpath.basename(self.place.path)):
-                self.store.prune(folder)
 
 
 def parse(content: bytes) -> dict[str, Any] | None:

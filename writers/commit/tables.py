@@ -20,10 +20,10 @@ from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
 from ..places import atomic_files
 from ..places.atomic_files import put_file
-from ..places.conditional import ConditionFailedError, UnconditionalStore, Version, hold_lease, keeps_conditions
+from ..places.conditional import ConditionFailedError, Version, hold_lease, keeps_conditions
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
-from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, has_no_folders, locate
+from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, locate
 from .contract import Content, Progress, Table, TableCommit
 from .delta import DeltaTable
 from .iceberg import IcebergTable
@@ -115,10 +115,6 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
         self.objects.own.add(self.token)
         now = self.objects.read()
         self.base = None if now is None else now.version
-        files = self.objects.place.fs
-        if not has_no_folders(files):
-            files.create_dir(self.data, recursive=True)
-            files.create_dir(self.staging, recursive=False)
 
     def begin(self) -> None:
         objects = self.objects
@@ -146,7 +142,7 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
                 ) != self.base:  # who took the output over has deleted the parts
                     raise self.objects.lost() from error
                 raise
-            objects.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
+            objects.store.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
             objects.may_have_uploads |= any(there[name] >= _UPLOADED for name in named)
             objects.store.put(self._prepared_name, Prepared(self.base, sealed_text(manifest)).to_json())
 
@@ -173,7 +169,7 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
             objects.store.put(objects.of_output(SUCCESS), b"")
             kept = set(files_of(parse(prepared.content) or {}))
             gone = [objects.of_output(name) for name in files_of(parse(former) or {}) if name not in kept]
-            objects.delete([*gone, *objects.files_beside("new", self.token)])
+            objects.store.delete([*gone, *objects.files_beside("new", self.token)])
 
     def progress(self, run: str) -> Progress:
         now = self.objects.read()
@@ -205,7 +201,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class StoreTable:
-    """A `Table` that is a folder in an object store, or on another file system without ``flock`` and renames.
+    """A `Table` that is a folder in an object store.
 
     ``objects``: what belongs to it.
     """
@@ -251,8 +247,6 @@ class StoreTable:
 
     def keeps_conditions(self) -> bool:
         """Whether the store refuses a put whose condition does not hold; tried once for each bucket."""
-        if isinstance(self.objects.store, UnconditionalStore):
-            return False
         return keeps_conditions(self.objects.store, self.place)
 
     def is_reachable(self) -> bool:
@@ -290,7 +284,7 @@ class StoreTable:
                     self.objects.fence(now)
                 except ConditionFailedError:
                     continue
-            self.objects.delete(left)
+            self.objects.store.delete(left)
             self.objects.may_have_uploads |= bool(foreign)
             if self.objects.may_have_uploads and self.objects.is_held():
                 self.objects.abort_uploads()

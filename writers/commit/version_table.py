@@ -20,7 +20,7 @@ from ..places.atomic_files import is_attempt, list_files, put_file
 from ..places.conditional import ConditionalStore, hold_lease, holder_of
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
-from ..places.place import MANIFEST, Place, has_no_folders, is_local
+from ..places.place import MANIFEST, Place, is_local
 from .contract import Progress, TableCommit
 from .result_files import check_names, folders_beside, names_of, read_sealed, remove_beside, sealed_text
 
@@ -46,7 +46,7 @@ def check_run_files(place: Place, data: str, token: str, manifest: Mapping[str, 
     """
     own = {path.removeprefix(f"{data}/"): path for path in own_files(place, token)}
     recorded = names_of(manifest)
-    overtaken = own.keys() - recorded if has_no_folders(place.fs) else set()  # each attempt has a name of its own there
+    overtaken = own.keys() - recorded if not is_local(place.fs) else set()  # each attempt has a name of its own there
     for name in {*overtaken, *filter(is_attempt, own)}:
         place.fs.delete_file(own.pop(name))
     check_names(place.shown, recorded, own.keys(), do)
@@ -108,7 +108,7 @@ class RunResult(TableCommit[Mapping[str, Any]], ABC):
         self.own.add(self.token)
         now = self._now()
         for folder in (self.staging, self.data):
-            if not has_no_folders(self.place.fs):
+            if is_local(self.place.fs):
                 self.place.fs.create_dir(folder, recursive=folder == self.data)
         self._put(_HELD, now)
 

@@ -284,15 +284,15 @@ def output_to_plan(path: str, mode: Mode, evolve: bool = False) -> Output:
 
 @contextmanager
 def open_output(
-    path: str, mode: Mode, inputs: Sequence[str], owner: Owner, *, is_unsafe: bool = False, evolve: bool = False
+    path: str, mode: Mode, inputs: Sequence[str], owner: Owner, *, evolve: bool = False
 ) -> Iterator[Output]:
     """Lock the output ``path``, clean up after killed runs, and open a staging folder for it.
 
     A context that ends without `Output.commit`, for any reason, leaves no trace. ``inputs``: the paths, globs or URIs
-    that the run reads. ``is_unsafe``: whether a store will do that does not keep apart two runs that commit in the
-    same instant. ``evolve``: as in `Output`. Raises `ConfigError`, with nothing touched, where the store is such a
-    one, where the output overlaps an input, is a file, is not empty (mode ``error``) or holds anything but a result of
-    wincli (mode ``overwrite``), and `OutputError` where another run writes to it or the file system refuses.
+    that the run reads. ``evolve``: as in `Output`. Raises `ConfigError`, with nothing touched, where the store does not
+    keep apart two runs that commit in the same instant, where the output overlaps an input, is a file, is not empty
+    (mode ``error``) or holds anything but a result of wincli (mode ``overwrite``), and `OutputError` where another run
+    writes to it or the file system refuses.
     """
     check_output(path, mode, inputs)
     table = table_of(path)
@@ -301,11 +301,10 @@ def open_output(
     try:
         with table.hold(owner):
             with output_errors(table.place.shown):
-                is_safe = is_unsafe or table.keeps_conditions()
+                is_safe = table.keeps_conditions()
             if not is_safe:
                 what = f"output {table.place.shown} is in a store that does not compare versions"
-                do = "write elsewhere, or let only one run write there and say --unsafe-commit"
-                raise ConfigError(f"{what}, so two runs could both commit there", do)
+                raise ConfigError(f"{what}, so two runs could both commit there", "write to another store")
             with output_errors(path):
                 table.remove_leftovers()
             _refuse_content(table, mode)

@@ -32,7 +32,7 @@ from ..formats.encoder import Encode, Write, encoder_of, plain
 from ..places import atomic_files
 from ..places.atomic_files import list_files, map_file, open_file
 from ..places.os_errors import output_errors
-from ..places.place import REJECTED, has_no_folders, is_local, new_token
+from ..places.place import REJECTED, is_local, new_token
 from .partitioning import Partitioning, folders_of, write_folders
 
 # The digests of the rows of part files, computed as the rows pass on to the encoder.
@@ -284,7 +284,7 @@ class FileSink:
 
     def discard(self) -> None:
         """Delete all parts, also those of attempts that no task has reported; in a store, the commit does."""
-        if has_no_folders(self.fs):  # Arrow would ask for each file, and leave an object for each folder
+        if not is_local(self.fs):  # Arrow would ask for each file, and leave an object for each folder
             return
         with output_errors(self.shown):
             if self.suffix and not self.parts_in:
@@ -313,13 +313,13 @@ class FileSink:
 
     def delete_intermediate(self) -> None:
         """Delete the parts, if only the next stage reads them; in a store, the commit does."""
-        if self.parts_in and not has_no_folders(self.fs):
+        if self.parts_in and is_local(self.fs):
             with output_errors(self.shown):
                 self.fs.delete_dir(f"{self.staging}/{self.parts_in}")
 
     def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
         table = pa.Table.from_batches([rows])
-        encode = encode_arrow_at_once if has_no_folders(self.fs) else encode_arrow
+        encode = encode_arrow_at_once if not is_local(self.fs) else encode_arrow
         self._write_scratch(f"{self.scratch_in}/{name}.arrow", encode, [table], rows.schema)
 
     def read_scratch(self, name: str) -> pa.RecordBatch:
@@ -329,7 +329,7 @@ class FileSink:
 
     def drop_scratch(self) -> None:
         """Delete everything that `write_scratch` has written; in a store, the commit does."""
-        if has_no_folders(self.fs):
+        if not is_local(self.fs):
             return
         with output_errors(self.shown):
             if self.fs.get_file_info(f"{self.staging}/{self.scratch_in}").type != fs.FileType.NotFound:
@@ -348,7 +348,7 @@ class FileSink:
         A store has no rename, and an upload that an error ends is complete all the same, but truncated. So of two
         attempts at a task, as Spark speculates, one could replace the file that the other has reported.
         """
-        return f"-{new_token()}{self.suffix}" if self.suffix and has_no_folders(self.fs) else self.suffix
+        return f"-{new_token()}{self.suffix}" if self.suffix and not is_local(self.fs) else self.suffix
 
     @contextmanager
     def _open_in_folder(
@@ -370,7 +370,7 @@ class FileSink:
 
     def _make_folder(self, name: str, root: str) -> None:
         """Make a folder below a root, but never the root itself: if that is gone, the run has been cancelled."""
-        if has_no_folders(self.fs):
+        if not is_local(self.fs):
             return
         names = name.split("/")
         with output_errors(f"{self.shown}/{name}"):

@@ -14,7 +14,7 @@ from typing import IO, TypeAlias
 import pyarrow as pa
 from pyarrow import fs
 
-from .place import has_no_folders, is_local, new_token
+from .place import is_local, new_token
 
 # Replace a folder by another on a local file system, atomically, and write to disk what was written.
 #
@@ -144,7 +144,7 @@ def put_file(system: fs.FileSystem, path: str, content: bytes) -> None:
 
     Raises `OSError`.
     """
-    if not has_no_folders(system):
+    if is_local(system):
         system.create_dir(path.rpartition("/")[0], recursive=True)
     with system.open_output_stream(path) as file:
         file.write(content)

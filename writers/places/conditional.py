@@ -6,7 +6,6 @@ pyarrow has no conditional put, so these objects go through obstore (extra ``clo
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -15,10 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from pyarrow import fs
-
 from ...windowing.errors import OutputError
-from .atomic_files import is_file, put_file
 from .lock import Owner, busy, is_dead
 from .os_errors import output_errors
 from .place import Place, new_token
@@ -83,8 +79,8 @@ class ConditionalStore(Protocol):
 
 # The probe of a store: does it refuse a put whose condition does not hold?
 #
-# Some stores and gateways ignore the condition. There two runs could both believe to have committed, so a state is
-# refused and an output needs ``--unsafe-commit``.
+# Some stores and gateways ignore the condition. There two runs could both believe to have committed, so wincli writes
+# nothing there.
 
 
 _PROBED: dict[str, bool] = {}  # by bucket: whether it keeps conditions
@@ -122,96 +118,6 @@ def refuses_stale_puts(store: ConditionalStore, beside: str) -> bool:
     finally:
         store.delete([name])
     return True
-
-
-# Objects by version on a file system without conditional puts, such as HDFS: the version is compared before the put.
-#
-# Between the comparison and the put another run may put the object. So this keeps apart only runs that do not commit
-# in the same instant, and needs ``--unsafe-commit``.
-
-
-@dataclass(frozen=True, slots=True)
-class UnconditionalStore:
-    """The files below a folder, with the methods of `ConditionalStore`; all raise `OSError`.
-
-    ``files``: the file system.
-    ``folder``: the path of the folder in it.
-    """
-
-    files: fs.FileSystem
-    folder: str
-
-    def get(self, name: str) -> Object | None:
-        """Return a file, None where there is none; that of a killed `put` where it has deleted the one before."""
-        path = f"{self.folder}/{name}"
-        if not is_file(self.files, path):
-            above = fs.FileSelector(path.rpartition("/")[0], allow_not_found=True)
-            infos = [info for info in self.files.get_file_info(above) if info.path.startswith(_complete_at(path))]
-            if not infos:
-                return None
-            path = max(infos, key=lambda info: info.mtime_ns or 0).path
-        with self.files.open_input_stream(path) as file:
-            content = file.read()
-        return Object(content, _version(content))
-
-    def put(self, name: str, content: bytes) -> Version:
-        path = f"{self.folder}/{name}"
-        token = new_token()
-        attempt, complete = f"{_beside(path)}{token}", f"{_complete_at(path)}{token}"
-        put_file(self.files, attempt, content)
-        try:
-            self.files.move(attempt, path)
-        except OSError:  # HDFS does not rename a file to a name that is taken
-            self.files.move(attempt, complete)
-            self.files.delete_file(path)
-            self.files.move(complete, path)
-        return _version(content)
-
-    def create(self, name: str, content: bytes) -> Version:
-        if self.get(name) is not None:
-            raise ConditionFailedError(name)
-        return self.put(name, content)
-
-    def replace(self, name: str, content: bytes, version: Version) -> Version:
-        now = self.get(name)
-        if now is None or now.version != version:
-            raise ConditionFailedError(name)
-        return self.put(name, content)
-
-    def list(self, beginning: str = "") -> dict[str, int]:
-        folder = f"{self.folder}/{beginning}".rstrip("/")
-        infos = self.files.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True))
-        files = (info for info in infos if info.type == fs.FileType.File)
-        return {info.path.removeprefix(f"{self.folder}/"): info.size for info in files}
-
-    def delete(self, names: Sequence[str]) -> None:
-        for path in (f"{self.folder}/{name}" for name in names):
-            if is_file(self.files, path):
-                self.files.delete_file(path)
-
-    def prune(self, name: str) -> None:
-        """Delete a folder, and those below it, as far as there is no file in them."""
-        path = f"{self.folder}/{name}"
-        if self.files.get_file_info(path).type != fs.FileType.Directory:
-            return
-        for info in self.files.get_file_info(fs.FileSelector(path)):
-            if info.type == fs.FileType.Directory:
-                self.prune(info.path.removeprefix(f"{self.folder}/"))
-        if not self.files.get_file_info(fs.FileSelector(path)):
-            self.files.delete_dir(path)
-
-
-def _beside(path: str) -> str:
-    above, _, last = path.rpartition("/")
-    return f"{above}/.{last}."
-
-
-def _complete_at(path: str) -> str:
-    return f"{_beside(path)}complete."
-
-
-def _version(content: bytes) -> Version:
-    return Version(hashlib.sha256(content).hexdigest())
 
 
 # Leases: locks in an object store. One run at a time holds a lease, and a lease whose run has died expires.

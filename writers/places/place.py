@@ -28,7 +28,6 @@ from .os_errors import output_errors
 MANIFEST = "_wincli/manifest.json"
 SUCCESS = "_SUCCESS"
 REJECTED = "_rejected"
-_STORES = ("s3", "gcs", "abfs")
 _LONGEST_NAME = 200  # bytes: a file name may have 255, and `Place` adds a prefix, a role and an id
 
 
@@ -70,13 +69,11 @@ class Place:
 
 
 def is_local(system: fs.FileSystem) -> bool:
-    """Whether a file system is that of this machine, with ``flock``, renames of folders and ``fsync``."""
+    """Whether a file system is that of this machine, with ``flock``, renames of folders and ``fsync``.
+
+    Results and states are written to such a one, or to a store, in which a folder is the begin of names.
+    """
     return isinstance(system, fs.LocalFileSystem)
-
-
-def has_no_folders(system: fs.FileSystem) -> bool:
-    """Whether a file system is an object store, in which a folder is no more than the begin of names."""
-    return str(system.type_name) in _STORES
 
 
 def new_token() -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -18,6 +17,7 @@ import wincli.writers.state.journal
 from support.day_results import records
 from support.in_process import wincli_here
 from support.processes import Ran, rejected, write
+from support.quick_store import QuickStore, bucket_files
 from wincli.readers.files import listing
 from wincli.readers.files.file import Located
 from wincli.windowing.support.redaction import redacted_path
@@ -41,7 +41,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self.folder = folder
-        self.fs = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
+        self.fs = bucket_files(folder)
         self.password = FIRST
 
     def open(self, uri: str) -> tuple[fs.FileSystem, str]:
@@ -71,8 +71,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setattr(delta, "has_log", lambda root: False)
     for module in (listing, tables):
         monkeypatch.setattr(module, "reach", lambda uri: None)
-    unknown = SimpleNamespace(of=lambda uri: SimpleNamespace(is_in_store=False))
-    monkeypatch.setattr(store_objects, "Address", unknown)  # without conditions, so --unsafe-commit
+    monkeypatch.setattr(store_objects, "open_store", lambda uri: QuickStore(store.folder / store.open(uri)[1]))
     for module in (place, overlap):
         monkeypatch.setattr(module, "resolve", resolved)
     (store.folder / "bucket" / "out").mkdir(parents=True)  # a true store needs none
@@ -86,7 +85,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def run(store: Store, n: int, *more: str) -> Ran:
-    conf = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=confsecret", "--unsafe-commit")
+    conf = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=confsecret")
     paths = (store.uri(f"a{n}.csv"), store.uri(f"out/{n}"))
     return wincli_here("run", *GAP, *conf, *paths, "--state", "st", "--late", "redo", *more, cwd=store.folder.parent)
 

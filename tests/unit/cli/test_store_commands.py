@@ -143,7 +143,7 @@ def test_store_that_does_not_answer_is_not_taken_for_one_without_tables(monkeypa
     def refuse(_: str) -> None:
         raise OSError("curlCode: 7, Could not connect to server")
 
-    monkeypatch.setattr(delta, "locate", refuse)
+    monkeypatch.setattr(delta, "file_system_of", refuse)
     assert not delta.has_log("there")
     with pytest.raises(OSError, match="curlCode"):
         delta.has_log("s3://lake/table")

@@ -264,7 +264,7 @@ def run_noting(state: State, tokens: list[str], folder: Path) -> None:
     with ExitStack() as stack:
         staging = stack.enter_context(state.begin("u0", 0, paths))
         tokens.append(staging.token)
-        opened = [stack.enter_context(open_output(path, "overwrite", [], ME, is_unsafe=True)) for path in paths]
+        opened = [stack.enter_context(open_output(path, "overwrite", [], ME)) for path in paths]
         commit_together(staging, record_of(staging, 2), [result(o, 2) for o in opened], 1)
 
 

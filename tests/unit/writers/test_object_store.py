@@ -1,4 +1,4 @@
-"""Outputs in a store, over a local folder that stands in for the bucket; its puts are not conditional."""
+"""Outputs in a store, over a local folder that stands in for the bucket; ."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import fs
 
+from support.quick_store import QuickStore, use_for_outputs
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit.contract import Content
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.output import open_output
-from wincli.writers.places import place
-from wincli.writers.places.conditional import Holder, UnconditionalStore
+from wincli.writers.places import conditional
+from wincli.writers.places.conditional import Holder
 from wincli.writers.places.lock import Owner
 from wincli.writers.places.place import locate
 
@@ -30,13 +30,12 @@ SCHEMA = pa.schema([("window", pa.int64())])
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bucket").mkdir()
-    store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    monkeypatch.setattr(place, "resolve", lambda path: (store, path.removeprefix("store://").rstrip("/")))
+    use_for_outputs(tmp_path, "store://", monkeypatch)
     return tmp_path / "bucket"
 
 
 def put(*windows: int, mode: Any = "error") -> None:
-    with open_output(OUT, mode, [], OWNER, is_unsafe=True) as output:
+    with open_output(OUT, mode, [], OWNER) as output:
         output.begin()
         sink = pickle.loads(pickle.dumps(output.sink("jsonl", SCHEMA, SCHEMA)))
         parts = [sink.write_part(i, [pa.table({"window": [w]})]) for i, w in enumerate(windows)]
@@ -51,13 +50,13 @@ def tree(folder: Path) -> list[str]:
     return sorted(re.sub("-[0-9a-f]{12}", "-ID", name) for name in names)
 
 
-ALL = ["out/_SUCCESS", "out/_rejected/rejects-00000-ID.ndjson", "out/_wincli/manifest.json"]
-RESULT = [*ALL, "out/part-00000-ID.jsonl"]
+ALL = ["out/_SUCCESS", "out/_rejected/rejects-00000-ID-ID.ndjson", "out/_wincli/manifest.json"]
+RESULT = [*ALL, "out/part-00000-ID-ID.jsonl"]
 
 
 def test_result_comes_whole_and_is_replaced_whole(bucket: Path) -> None:
     put(1, 2)
-    assert tree(bucket) == [*RESULT, "out/part-00001-ID.jsonl"]
+    assert tree(bucket) == [*RESULT, "out/part-00001-ID-ID.jsonl"]
     put(3, mode="overwrite")
     assert tree(bucket) == RESULT
     assert next((bucket / "out").glob("part-*")).read_text() == '{"window":3}\n'
@@ -73,13 +72,13 @@ def test_former_result_goes_after_the_manifest_of_the_new_one_is_put(
 ) -> None:
     put(1, 2)
     seen: list[tuple[int, int]] = []
-    replace = UnconditionalStore.replace
+    replace = QuickStore.replace
 
-    def spy(self: UnconditionalStore, name: str, content: bytes, version: Any) -> Any:
+    def spy(self: QuickStore, name: str, content: bytes, version: Any) -> Any:
         seen.append((len(list((bucket / "out").glob("part-*"))), content.count(b"part-")))
         return replace(self, name, content, version)
 
-    monkeypatch.setattr(UnconditionalStore, "replace", spy)
+    monkeypatch.setattr(QuickStore, "replace", spy)
     put(3, mode="overwrite")
     assert seen == [(3, 1)]
     assert len(list((bucket / "out").glob("part-*"))) == 1
@@ -100,7 +99,7 @@ def test_file_that_no_run_writes_stays(bucket: Path) -> None:
     put(1)
     (bucket / "out/notes.txt").write_text("mine")
     put(2, mode="overwrite")
-    assert tree(bucket) == [*ALL, "out/notes.txt", "out/part-00000-ID.jsonl"]
+    assert tree(bucket) == [*ALL, "out/notes.txt", "out/part-00000-ID-ID.jsonl"]
 
 
 def test_result_of_an_older_wincli_is_replaced(bucket: Path) -> None:
@@ -114,20 +113,20 @@ def test_result_of_an_older_wincli_is_replaced(bucket: Path) -> None:
 
 def test_live_run_is_respected(bucket: Path) -> None:
     with (
-        open_output(OUT, "error", [], OWNER, is_unsafe=True),
+        open_output(OUT, "error", [], OWNER),
         pytest.raises(OutputError, match="another run is writing to store://bucket/out"),
     ):
         put(1)
 
 
 def test_run_that_fails_before_it_begins_leaves_nothing(bucket: Path) -> None:
-    with open_output(OUT, "error", [], OWNER, is_unsafe=True) as output:
+    with open_output(OUT, "error", [], OWNER) as output:
         output.sink("csv", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
     assert list(bucket.iterdir()) == []
 
 
 def test_first_run_that_fails_leaves_a_manifest_that_says_so(bucket: Path) -> None:
-    with open_output(OUT, "error", [], OWNER, is_unsafe=True) as output:
+    with open_output(OUT, "error", [], OWNER) as output:
         output.begin()
         output.sink("csv", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
     assert tree(bucket) == ["out/_wincli/manifest.json"]
@@ -139,52 +138,20 @@ def test_first_run_that_fails_leaves_a_manifest_that_says_so(bucket: Path) -> No
 
 
 def test_part_of_another_size_than_its_task_has_written_is_refused(bucket: Path) -> None:
-    with open_output(OUT, "error", [], OWNER, is_unsafe=True) as output:
+    with open_output(OUT, "error", [], OWNER) as output:
         part = output.sink("jsonl", SCHEMA, SCHEMA).write_part(0, [pa.table({"window": [1]})])
         told = {"parts": [{"name": part.name, "bytes": part.nbytes + 1}], "rejects": []}
         with pytest.raises(OutputError, match=rf"{part.name} was written by a task and has 13 bytes, not 14"):
             output.commit(told)
 
 
-def test_store_without_conditions_is_refused(bucket: Path) -> None:
+def test_store_without_conditions_is_refused(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QuickStore, "create", QuickStore.put)
+    monkeypatch.setattr(conditional, "_PROBED", {})
     refused = pytest.raises(ConfigError, match="store://bucket/out is in a store that does not compare versions")
     with refused, open_output(OUT, "error", [], OWNER):
         pass
     assert list(bucket.iterdir()) == []
-
-
-class Hdfs(fs.LocalFileSystem):
-    """A file system that does not rename a file to a name that is taken, as HDFS; its process may be killed there."""
-
-    killed_at = ""  # the name to which it does not rename any more
-
-    def move(self, source: str, target: str) -> None:
-        if Path(target).exists():
-            raise OSError(f"{target} is taken")
-        if self.killed_at and self.killed_at in Path(target).name:
-            raise KeyboardInterrupt
-        super().move(source, target)
-
-
-@pytest.mark.parametrize(("killed_at", "seen"), [(".complete.", b"1"), ("=", b"2")])
-def test_put_that_is_killed_between_its_renames_loses_nothing(bucket: Path, killed_at: str, seen: bytes) -> None:
-    files = Hdfs()
-    store = UnconditionalStore(files, str(bucket))
-    former = store.create("out/manifest.json", b"1")
-    if killed_at == "=":  # after the deletion
-        files.delete_file = lambda path: (setattr(files, "killed_at", "manifest.json"), Path(path).unlink())
-    else:
-        files.killed_at = killed_at
-    with pytest.raises(KeyboardInterrupt):
-        store.replace("out/manifest.json", b"2", former)
-    files.killed_at = ""
-    now = store.get("out/manifest.json")
-    assert now is not None
-    assert now.content == seen
-    files.delete_file = lambda path: Path(path).unlink()
-    store.replace("out/manifest.json", b"3", now.version)
-    assert (bucket / "out/manifest.json").read_bytes() == b"3"
-    assert store.get("out/other.json") is None
 
 
 def test_whole_bucket_is_not_an_output() -> None:

@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from pyarrow import fs
 
+from support.quick_store import use_for_outputs
 from wincli.windowing.columns.row_hashes import RowDigest, RowHasher
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, DataError, OutputError
@@ -21,7 +21,6 @@ from wincli.windowing.ports import Part, ResultPart
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.output.partitioning import bind_partitions
 from wincli.writers.output.sink import FileSink
-from wincli.writers.places import place
 from wincli.writers.places.lock import Owner
 
 OWNER = Owner(os.getpid(), "here", "2026-11-01T00:00:00Z")
@@ -46,7 +45,7 @@ def sink_of(output: Output, *by: str, format: Any = "parquet", most_open: int = 
 
 
 def put(out: str, *by: str, format: Any = "parquet", mode: Any = "error", rows: pa.Table = ROWS) -> tuple[Part, ...]:
-    with open_output(out, mode, [], OWNER, is_unsafe=True) as output:
+    with open_output(out, mode, [], OWNER) as output:
         parts = sink_of(output, *by, format=format).write_parts(7, [rows.slice(0, 10), rows.slice(10)])
         output.commit({"parts": [{"name": part.name} for part in parts], "rejects": []})
     return parts
@@ -160,8 +159,7 @@ def test_a_lost_file_of_a_folder_is_seen_at_the_commit(tmp_path: Path) -> None:
 
 
 def test_folders_go_to_a_store_and_are_replaced_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    monkeypatch.setattr(place, "resolve", lambda path: (store, path.removeprefix("store://").rstrip("/")))
+    use_for_outputs(tmp_path, "store://", monkeypatch)
     (tmp_path / "bucket").mkdir()
     put("store://bucket/out", "user")
     parts = put("store://bucket/out", "day", mode="overwrite")

@@ -121,7 +121,7 @@ def write_files(table: Table, commit: TableCommit[Any], value: int) -> dict[str,
 
 
 def write(path: str, value: int) -> None:
-    with open_output(path, "overwrite", [], ME, is_unsafe=True) as output:
+    with open_output(path, "overwrite", [], ME) as output:
         output.commit(write_files(output.table, output.table_commit, value))
 
 
@@ -382,7 +382,7 @@ class Writer:
 
     def begin(self) -> bool:
         try:
-            self.output = self.stack.enter_context(open_output(self.path, "overwrite", [], ME, is_unsafe=True))
+            self.output = self.stack.enter_context(open_output(self.path, "overwrite", [], ME))
         except OutputError as error:
             return _is_lost(error)
         return True
