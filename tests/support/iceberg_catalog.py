@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from wincli.windowing.tables.iceberg_catalog import find_table, open_catalog, parse_address
-from wincli.windowing.tables.iceberg_commit import EntryMaker, Replacement, held, planned_metadata
+from wincli.windowing.tables.iceberg_commit import EntryMaker, IcebergLog, held, planned_metadata
 from wincli.windowing.tables.iceberg_schema import (
     check_columns,
     file_schema,
@@ -84,7 +84,7 @@ class Lake:
         return f"{self.warehouse}/{NAMESPACE}/{name}"
 
 
-def replacement(lake: Lake, path: str, token: str, tables: list[pa.Table], evolve: bool = False) -> Replacement:
+def replacement(lake: Lake, path: str, token: str, tables: list[pa.Table], evolve: bool = False) -> IcebergLog:
     """Write a result to files as a run would, one for each table, and return what is to be published."""
     address = parse_address(path)
     found = find_table(lake.catalog, address)
@@ -106,4 +106,4 @@ def replacement(lake: Lake, path: str, token: str, tables: list[pa.Table], evolv
         statistics = statistics_of(parquet.read_metadata(target))
         files.append((f"file://{target}", table.num_rows, target.stat().st_size, statistics))
     entries = EntryMaker(planned).entries(files, partition_record(address, planned))
-    return Replacement(address, token, f"run-{token}", held(found, address), location, columns, entries)
+    return IcebergLog(address, token, f"run-{token}", held(found, address), location, columns, entries)

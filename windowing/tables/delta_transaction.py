@@ -1,10 +1,7 @@
-"""One transaction that replaces the files of a table, or of one of its partitions, by those of a result.
+"""The transaction that replaces the files of a Delta table, or of one of its partitions, by those of a result.
 
-The library commits at the version after the one that was read, or not at all; so what was read is what is replaced. If
-others have committed meanwhile, the table is read again, and the transaction goes on if its partition is as it was.
-
-A transaction carries the id of the run as an *app transaction* of the partition, so that it counts once, however often
-it is tried.
+It carries the id of the run as an *app transaction* of the partition, so that it counts once, however often it is
+tried.
 """
 
 from __future__ import annotations
@@ -12,13 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-import random
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,8 +32,6 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 
-_TRIES = 100
-_PAUSE = 0.05  # seconds, of a random part of which the next try waits
 _WRITTEN = frozenset(
     {
         *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "timestampNtz"),
@@ -73,31 +66,6 @@ class AddedFile:
     size: int
     values: Values
     statistics: str
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """A result on its way into a table.
-
-    ``root``: the path or URI of the table; ``shown``: as messages call it.
-    ``values``: the partition that is replaced; empty: the whole table.
-    ``token``: the id of the result.
-    ``held``: what `held` returned when the run began.
-    ``columns``: the columns of the result, those of partitions among them.
-    ``partitions``: the names of the partition columns of a new table.
-    ``files``: its files.
-    ``properties``: what the log says of the run.
-    """
-
-    root: str
-    shown: str
-    values: Values
-    token: str
-    held: str
-    columns: pa.Schema
-    partitions: Sequence[str]
-    files: Sequence[AddedFile]
-    properties: Mapping[str, str]
 
 
 def find_table(root: str) -> DeltaTable | None:
@@ -181,115 +149,101 @@ def check_writable(table: DeltaTable, shown: str) -> None:
         raise OutputError(f"the table {shown} {why[0]}; nothing was written", "write to another table")
 
 
-def publish(replacement: Replacement) -> None:
-    """Commit a result.
+@dataclass(frozen=True, slots=True)
+class DeltaLog:
+    """A `TableLog` of a Delta table: one result on its way into it.
 
-    Raises `OutputError` where the partition is not as it was when the run began, or the library refuses; then nothing
-    has changed.
+    ``root``: the path or URI of the table; ``shown``: as messages call it.
+    ``values``: the partition that is replaced; empty: the whole table.
+    ``token``, ``held``: as `TableLog` has them.
+    ``columns``: the columns of the result, those of partitions among them.
+    ``partitions``: the names of the partition columns of a new table.
+    ``files``: its files.
+    ``properties``: what the log says of the run.
     """
-    for _ in range(_TRIES):
-        table = find_table(replacement.root)
-        if table is not None and published(table, replacement.values) == replacement.token:
-            return
-        if held(table, replacement.values) != replacement.held:
-            what = f"another program has written to {replacement.shown} since this run began; nothing was written"
-            raise OutputError(what, "run again")
-        try:
-            is_done = _commit(replacement, table)
-        except OutputError:
-            is_done = _has_landed(replacement)
-            if not is_done:
-                raise
-        if is_done:
-            return
-        time.sleep(random.uniform(0, _PAUSE))
-    raise _busy(replacement.shown)
+
+    root: str
+    shown: str
+    values: Values
+    token: str
+    held: str
+    columns: pa.Schema
+    partitions: Sequence[str]
+    files: Sequence[AddedFile]
+    properties: Mapping[str, str]
+
+    def read(self) -> DeltaTable | None:
+        return find_table(self.root)
+
+    def published(self, found: DeltaTable | None) -> str | None:
+        return None if found is None else published(found, self.values)
+
+    def holds(self, found: DeltaTable | None) -> str:
+        return held(found, self.values)
+
+    def replace(self, found: DeltaTable | None) -> bool:
+        from deltalake.transaction import AddAction  # noqa: PLC0415 - loaded only where a table is written
+
+        now = int(time.time() * 1000)
+        adds = [AddAction(file.path, file.size, dict(file.values), now, True, file.statistics) for file in self.files]
+        schema = merged_schema(self.columns, found)
+        transaction = app_of(self.values), int(self.token, 16)
+        if found is None:
+            return self._make(schema, adds, transaction, self.properties)
+        filters: Any = [(name, "=", value or "") for name, value in self.values] or None
+        return self._write(found, adds, "overwrite", schema, filters, transaction, self.properties)
+
+    def fence(self, found: DeltaTable | None) -> bool:
+        transaction = _fence_of(self.values), secrets.randbits(48)
+        if found is None:
+            return self._make(merged_schema(self.columns, None), [], transaction, {})
+        return self._write(found, [], "append", found.schema(), None, transaction, {})
+
+    def _write(
+        self,
+        table: DeltaTable,
+        adds: Sequence[AddAction],
+        mode: Literal["append", "overwrite"],
+        schema: Schema,
+        filters: Any,
+        transaction: tuple[str, int],
+        told: Mapping[str, str],
+    ) -> bool:
+        names, properties = table.metadata().partition_columns, _properties(transaction, told)
+        return _try(
+            lambda: table.create_write_transaction(
+                list(adds), mode, schema, names, filters, commit_properties=properties
+            ),
+            self.shown,
+        )
+
+    def _make(
+        self, schema: Schema, adds: Sequence[AddAction], transaction: tuple[str, int], told: Mapping[str, str]
+    ) -> bool:
+        """Make the table; return whether nobody else has made it."""
+        from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
+
+        return _try(
+            lambda: create_table_with_add_actions(
+                uri_of(self.root),
+                schema,
+                list(adds),
+                "error",
+                list(self.partitions),
+                storage_options=storage_options(self.root),
+                commit_properties=_properties(transaction, told),
+            ),
+            self.shown,
+        )
 
 
-def _has_landed(replacement: Replacement) -> bool:
-    """Whether a transaction has taken effect although its answer was lost; false where nobody can tell."""
-    with suppress(InputError):
-        table = find_table(replacement.root)
-        return table is not None and published(table, replacement.values) == replacement.token
-    return False
+def _properties(transaction: tuple[str, int], told: Mapping[str, str]) -> Any:
+    """Return the properties of a commit that is tried once: `table_log` reads the table before each try."""
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415
 
-
-def put_fence(root: str, shown: str, values: Values, columns: pa.Schema, partitions: Sequence[str]) -> None:
-    """Make sure that no run that began before this publishes in a partition; the rows of the table stay as they are.
-
-    A table that is not there is made without rows, for such a run would make it. ``columns`` and ``partitions``: as in
-    `Replacement`, for that. Raises `OutputError` where the library refuses, or others commit all the time.
-    """
-    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - loaded only where a table is written
-
-    properties = CommitProperties(
-        max_commit_retries=0, app_transactions=[Transaction(_fence_of(values), secrets.randbits(48))]
+    return CommitProperties(
+        custom_metadata=dict(told) or None, max_commit_retries=0, app_transactions=[Transaction(*transaction)]
     )
-    for _ in range(_TRIES):
-        table = find_table(root)
-        if table is None:
-            is_done = _make(root, shown, merged_schema(columns, None), [], partitions, properties)
-        else:
-            names = table.metadata().partition_columns
-            is_done = _try(
-                lambda table=table, names=names: table.create_write_transaction(
-                    [], "append", table.schema(), names, commit_properties=properties
-                ),
-                shown,
-            )
-        if is_done:
-            return
-        time.sleep(random.uniform(0, _PAUSE))
-    raise _busy(shown)
-
-
-def _commit(replacement: Replacement, table: DeltaTable | None) -> bool:
-    """Commit at the version after the one that was read; return whether nobody else has committed it."""
-    from deltalake import CommitProperties, Transaction  # noqa: PLC0415 - loaded only where a table is written
-    from deltalake.transaction import AddAction  # noqa: PLC0415
-
-    now = int(time.time() * 1000)
-    adds = [
-        AddAction(file.path, file.size, dict(file.values), now, True, file.statistics) for file in replacement.files
-    ]
-    properties = CommitProperties(
-        custom_metadata=dict(replacement.properties),
-        max_commit_retries=0,
-        app_transactions=[Transaction(app_of(replacement.values), int(replacement.token, 16))],
-    )
-    schema = merged_schema(replacement.columns, table)
-    if table is None:
-        return _make(replacement.root, replacement.shown, schema, adds, replacement.partitions, properties)
-    filters: Any = [(name, "=", value or "") for name, value in replacement.values] or None
-    names = table.metadata().partition_columns
-    return _try(
-        lambda: table.create_write_transaction(adds, "overwrite", schema, names, filters, commit_properties=properties),
-        replacement.shown,
-    )
-
-
-def _make(
-    root: str, shown: str, schema: Schema, adds: Sequence[AddAction], partitions: Sequence[str], properties: Any
-) -> bool:
-    """Make a table; return whether nobody else has made it."""
-    from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
-
-    return _try(
-        lambda: create_table_with_add_actions(
-            uri_of(root),
-            schema,
-            list(adds),
-            "error",
-            list(partitions),
-            storage_options=storage_options(root),
-            commit_properties=properties,
-        ),
-        shown,
-    )
-
-
-def _busy(shown: str) -> OutputError:
-    return OutputError(f"others write to {shown} all the time; nothing was written", "run again later")
 
 
 def _try(commit: Any, shown: str) -> bool:

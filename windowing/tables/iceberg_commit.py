@@ -1,13 +1,8 @@
-"""One snapshot that replaces the files of a partition, or of the whole table, by the files of a result.
-
-The snapshot is made only if the table holds there what it held when the run began. Commits of others to other
-partitions in between are no conflict: the snapshot is then made again on top of theirs.
-"""
+"""The snapshot that replaces the files of a partition, or of a whole Iceberg table, by the files of a result."""
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -159,19 +154,27 @@ def data_file(entry: Entry) -> DataFile:
     )
 
 
-_ATTEMPTS = 12
-_FIRST_WAIT = 0.05  # seconds, doubled by each attempt up to the longest
-_LONGEST_WAIT = 2.0
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a table.
+
+    ``catalog``: its catalog.
+    ``table``: the newest version; None: there is no table.
+    ``files``: the files that it holds at the address.
+    """
+
+    catalog: Catalog
+    table: Table | None
+    files: Sequence[DataFile]
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
-    """A result that is to become what a table holds at an address.
+class IcebergLog:
+    """A `TableLog` of an Iceberg table: one result that is to become what the table holds at an address.
 
     ``address``: the partition, or the whole table.
-    ``token``: names the result; it is published at most once.
+    ``token``, ``held``: as `TableLog` has them.
     ``run``: the id of the run.
-    ``held``: what the table held there when the run began, as `held` returns it.
     ``location``: where the table is, for one that is made by this commit.
     ``columns``: the columns of the files, with their field ids.
     ``files``: the entries of the files.
@@ -185,85 +188,90 @@ class Replacement:
     columns: pa.Schema
     files: Sequence[Entry]
 
+    @property
+    def shown(self) -> str:
+        return str(self.address)
+
+    def read(self) -> Reading:
+        with catalog_errors(self.address, OutputError):
+            catalog = open_catalog(self.address.catalog)
+            table = find_table(catalog, self.address)
+            return Reading(catalog, table, _files(table, self.address))
+
+    def published(self, found: Reading) -> str | None:
+        return None if found.table is None else published(found.table.metadata, self.address)
+
+    def holds(self, found: Reading) -> str:
+        return _held(found.table, self.address, found.files)
+
+    def replace(self, found: Reading) -> bool:
+        if found.table is not None:
+            check_written(self.address, found.table.metadata)
+            specs = found.table.specs()
+            of_files = [specs[one] for one in {file.spec_id for file in found.files}]
+            check_whole_files(self.address, of_files, found.table.schema(), OutputError)
+        properties = {TOKEN: self.token, RUN: self.run, WHERE: where_text(self.address)}
+        return self._commit(found, properties, found.files, self.files)
+
+    def fence(self, found: Reading) -> bool:
+        return self._commit(found, {FENCE: f"{self.token} {where_text(self.address)}"}, (), None)
+
+    def _commit(
+        self, found: Reading, told: Mapping[str, Any], former: Sequence[DataFile], entries: Sequence[Entry] | None
+    ) -> bool:
+        """Commit a snapshot without the files ``former`` and with ``entries``; None: with the columns as they are."""
+        from pyiceberg.exceptions import (  # noqa: PLC0415 - heavy
+            CommitFailedException,
+            TableAlreadyExistsError,
+            ValidationException,
+        )
+
+        table = found.table
+        with catalog_errors(self.address, OutputError):
+            try:
+                transaction = self._making(found) if table is None else _without_retries(table).transaction()
+                if table is not None and entries is not None:
+                    _add_named(transaction, added_columns(self.columns, table.schema()))
+                if entries is not None:
+                    self._check_ids(transaction)
+                with transaction.update_snapshot(dict(told)).overwrite() as overwrite:
+                    for file in former:
+                        overwrite.delete_data_file(file)
+                    for entry in entries or ():
+                        overwrite.append_data_file(data_file(entry))
+                transaction.commit_transaction()
+            except (CommitFailedException, TableAlreadyExistsError, ValidationException):
+                return False
+        return True
+
+    def _making(self, found: Reading) -> Transaction:
+        schema = new_schema(self.columns)
+        spec = new_spec(schema, [name for name, _ in self.address.where])
+        return found.catalog.create_table_transaction(self.address.table, schema, self.location, spec)
+
+    def _check_ids(self, transaction: Transaction) -> None:
+        schema = transaction.table_metadata.schema()
+        check_columns(self.columns, schema, True, str(self.address.whole))
+        if not file_schema(self.columns, schema).equals(self.columns, check_metadata=True):
+            what = f"the columns of {self.address.whole} have changed since this run began; nothing was written"
+            raise OutputError(what, "run it again")
+
 
 def held(table: Table | None, address: TableAddress) -> str:
     """Return what a table holds at an address, as a text that is another one as soon as anything there changes.
 
     A table that is not there holds nothing, as one that has no such partition.
     """
-    if table is None:
-        return _held("", "", ())
-    files = files_of(table, address, table.current_snapshot()).data
-    return _held(published(table.metadata, address) or "", fence(table.metadata, address), files)
+    return _held(table, address, _files(table, address))
 
 
-def _held(token: str, fenced: str, files: Sequence[DataFile]) -> str:
-    return hashlib.sha256("\n".join([token, fenced, *(file.file_path for file in files)]).encode()).hexdigest()
+def _files(table: Table | None, address: TableAddress) -> Sequence[DataFile]:
+    return () if table is None else files_of(table, address, table.current_snapshot()).data
 
 
-def publish(replacement: Replacement) -> None:
-    """Make the result what the table holds at its address, in one snapshot; nothing where it is that already.
-
-    Raises `OutputError` where another commit has changed what is there since the run began, or the columns; where the
-    catalog cannot be reached; and where too many others commit at the same time.
-    """
-    from pyiceberg.exceptions import (  # noqa: PLC0415 - heavy
-        CommitFailedException,
-        TableAlreadyExistsError,
-        ValidationException,
-    )
-
-    address = replacement.address
-    with catalog_errors(address, OutputError):
-        catalog = open_catalog(address.catalog)
-        for attempt in range(_ATTEMPTS):
-            table = find_table(catalog, address)
-            if table is not None and published(table.metadata, address) == replacement.token:
-                return
-            try:
-                _commit_once(catalog, table, replacement)
-            except (CommitFailedException, TableAlreadyExistsError, ValidationException):
-                time.sleep(min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT))
-            except Exception:
-                if not _has_landed(catalog, replacement):
-                    raise
-                return
-            else:
-                return
-    raise _busy(address)
-
-
-def _has_landed(catalog: Catalog, replacement: Replacement) -> bool:
-    table = find_table(catalog, replacement.address)
-    return table is not None and published(table.metadata, replacement.address) == replacement.token
-
-
-def _commit_once(catalog: Catalog, table: Table | None, replacement: Replacement) -> None:
-    address = replacement.address
-    if table is None:
-        _check_held(replacement, held(None, address))
-        making = _making(catalog, replacement)
-        _check_ids(replacement, making)
-        _replace(making, replacement, [])
-        making.commit_transaction()
-        return
-    files = files_of(table, address, table.current_snapshot()).data
-    known = published(table.metadata, address) or "", fence(table.metadata, address)
-    _check_held(replacement, _held(*known, files))
-    check_written(address, table.metadata)
-    specs = table.specs()
-    check_whole_files(address, [specs[one] for one in {file.spec_id for file in files}], table.schema(), OutputError)
-    transaction = _without_retries(table).transaction()
-    _add_named(transaction, added_columns(replacement.columns, table.schema()))
-    _check_ids(replacement, transaction)
-    _replace(transaction, replacement, files)
-    transaction.commit_transaction()
-
-
-def _check_held(replacement: Replacement, now: str) -> None:
-    if now != replacement.held:
-        what = f"{replacement.address} was changed by another commit since this run began; nothing was written"
-        raise OutputError(what, "run it again")
+def _held(table: Table | None, address: TableAddress, files: Sequence[DataFile]) -> str:
+    known = ("", "") if table is None else (published(table.metadata, address) or "", fence(table.metadata, address))
+    return hashlib.sha256("\n".join([*known, *(file.file_path for file in files)]).encode()).hexdigest()
 
 
 def _without_retries(table: Table) -> Table:
@@ -278,62 +286,6 @@ def _add_named(transaction: Transaction, added: Sequence[pa.Field]) -> None:
         with transaction.update_schema() as update:
             for field in new_schema(pa.schema(added)).fields:
                 update.add_column(field.name, field.field_type)
-
-
-def _check_ids(replacement: Replacement, transaction: Transaction) -> None:
-    schema = transaction.table_metadata.schema()
-    check_columns(replacement.columns, schema, True, str(replacement.address.whole))
-    if not file_schema(replacement.columns, schema).equals(replacement.columns, check_metadata=True):
-        what = f"the columns of {replacement.address.whole} have changed since this run began; nothing was written"
-        raise OutputError(what, "run it again")
-
-
-def _replace(transaction: Transaction, replacement: Replacement, former: Sequence[DataFile]) -> None:
-    properties: dict[str, Any] = {
-        TOKEN: replacement.token,
-        RUN: replacement.run,
-        WHERE: where_text(replacement.address),
-    }
-    with transaction.update_snapshot(properties).overwrite() as overwrite:
-        for file in former:
-            overwrite.delete_data_file(file)
-        for entry in replacement.files:
-            overwrite.append_data_file(data_file(entry))
-
-
-def put_fence(replacement: Replacement) -> None:
-    """Make the commit of a result fail for good that another run has prepared; the rows of a table stay as they are.
-
-    A table that is not there is made without rows, for that commit would make it. Raises as `publish` does.
-    """
-    from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError  # noqa: PLC0415 - heavy
-
-    address = replacement.address
-    with catalog_errors(address, OutputError):
-        catalog = open_catalog(address.catalog)
-        for attempt in range(_ATTEMPTS):
-            table = find_table(catalog, address)
-            transaction = _making(catalog, replacement) if table is None else _without_retries(table).transaction()
-            try:
-                with transaction.update_snapshot({FENCE: f"{replacement.token} {where_text(address)}"}).overwrite():
-                    pass
-                transaction.commit_transaction()
-            except (CommitFailedException, TableAlreadyExistsError):
-                time.sleep(min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT))
-            else:
-                return
-    raise _busy(address)
-
-
-def _making(catalog: Catalog, replacement: Replacement) -> Transaction:
-    schema = new_schema(replacement.columns)
-    spec = new_spec(schema, [name for name, _ in replacement.address.where])
-    return catalog.create_table_transaction(replacement.address.table, schema, replacement.location, spec)
-
-
-def _busy(address: TableAddress) -> OutputError:
-    what = f"{address}: others commit to the table all the time; nothing was written"
-    return OutputError(what, "run it again when fewer write to it")
 
 
 def planned_metadata(table: Table | None, stored: pa.Schema, replacing: TableAddress, location: str) -> TableMetadata:

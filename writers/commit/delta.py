@@ -33,18 +33,17 @@ from ...windowing.tables.delta import (
 from ...windowing.tables.delta_library import LOG, import_library
 from ...windowing.tables.delta_transaction import (
     AddedFile,
-    Replacement,
+    DeltaLog,
     check_writable,
     find_table,
     held,
     live_files,
     only_rewritten,
-    publish,
     published,
-    put_fence,
     statistics_json,
 )
 from ...windowing.tables.statistics import FileStatistics
+from ...windowing.tables.table_log import publish, put_fence
 from ..places import atomic_files
 from ..places.atomic_files import is_file, list_files
 from ..places.conditional import ConditionalStore, keeps_conditions
@@ -112,7 +111,10 @@ class DeltaResult(RunResult):
         }
 
     def _commit(self, description: Mapping[str, Any]) -> None:
-        publish(self._replacement(description))
+        columns, table = _columns_in(description), find_table(self.at.root)
+        if table is not None:
+            fit_columns(columns, schema_of(table), evolve=True, shown=self.place.shown)
+        publish(self._log(description, self._values(table)))
         _, root = file_system_of(self.at.root)
         if is_local(self.place.fs) and (log := Path(root, LOG)).is_dir():
             newest = max((file for file in log.iterdir() if file.suffix == ".json"), default=log)
@@ -120,9 +122,9 @@ class DeltaResult(RunResult):
                 atomic_files.sync(path)
 
     def _put_fence(self, description: Mapping[str, Any]) -> None:
-        columns, table, shown = _columns_in(description), find_table(self.at.root), self.place.shown
-        values = canonical_in(self.at.values, columns if table is None else schema_of(table), shown)
-        put_fence(self.at.root, shown, values, columns, _partitions(values, description))
+        columns, table = _columns_in(description), find_table(self.at.root)
+        schema = columns if table is None else schema_of(table)
+        put_fence(self._log(description, canonical_in(self.at.values, schema, self.place.shown)))
 
     def _standing(self, then: str | None) -> Progress:
         table = find_table(self.at.root)
@@ -136,12 +138,8 @@ class DeltaResult(RunResult):
     def _values(self, table: Library | None) -> Values:
         return values_in(table, self.at, self.place.shown)
 
-    def _replacement(self, description: Mapping[str, Any]) -> Replacement:
+    def _log(self, description: Mapping[str, Any], values: Values) -> DeltaLog:
         columns = _columns_in(description)
-        table = find_table(self.at.root)
-        values = self._values(table)
-        if table is not None:
-            fit_columns(columns, schema_of(table), evolve=True, shown=self.place.shown)
         head = f"{self.at.below}/" if self.at.below else ""
         files = []
         for name, size, statistics in description["files"]:
@@ -149,7 +147,7 @@ class DeltaResult(RunResult):
             logged = [(column, _logged(value, columns.field(column).type)) for column, value in own]
             files.append(AddedFile(f"{head}{name}", size, (*values, *logged), statistics))
         properties = {"wincli.run": description["run"], "wincli.token": self.token, "wincli.spec": description["spec"]}
-        return Replacement(
+        return DeltaLog(
             self.at.root,
             self.place.shown,
             values,

@@ -26,7 +26,7 @@ from ...windowing.tables.iceberg_catalog import (
     parse_address,
     storage_of,
 )
-from ...windowing.tables.iceberg_commit import EntryMaker, Replacement, held, planned_metadata, publish, put_fence
+from ...windowing.tables.iceberg_commit import EntryMaker, IcebergLog, held, planned_metadata
 from ...windowing.tables.iceberg_schema import (
     arrow_schema,
     check_columns,
@@ -38,6 +38,7 @@ from ...windowing.tables.iceberg_schema import (
     values_of,
 )
 from ...windowing.tables.statistics import FileStatistics
+from ...windowing.tables.table_log import publish, put_fence
 from ..places.atomic_files import list_files
 from ..places.conditional import ConditionalStore
 from ..places.lock import Owner, hold_marker, lock_of
@@ -91,10 +92,10 @@ class IcebergResult(RunResult):
         return {"columns": base64.b64encode(columns.serialize()).decode(), "files": entries}
 
     def _commit(self, description: Mapping[str, Any]) -> None:
-        publish(self._replacement(description))
+        publish(self._log(description))
 
     def _put_fence(self, description: Mapping[str, Any]) -> None:
-        put_fence(self._replacement(description))
+        put_fence(self._log(description))
 
     def _standing(self, then: str | None) -> Progress:
         with catalog_errors(self.address, OutputError):
@@ -103,10 +104,10 @@ class IcebergResult(RunResult):
                 return Progress.PUBLISHED
             return Progress.READY if then is not None and held(table, self.address) == then else Progress.GONE
 
-    def _replacement(self, description: Mapping[str, Any]) -> Replacement:
+    def _log(self, description: Mapping[str, Any]) -> IcebergLog:
         columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(description["columns"])))
         own = (self.address, self.token, description["run"], description["held"], self.location)
-        return Replacement(*own, columns, description["files"])
+        return IcebergLog(*own, columns, description["files"])
 
     def _table(self) -> Table | None:
         return find_table(open_catalog(self.address.catalog), self.address)

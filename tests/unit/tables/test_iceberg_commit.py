@@ -14,8 +14,8 @@ import pytest
 
 from support.iceberg_catalog import Lake, replacement
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.windowing.tables.iceberg_commit import publish
 from wincli.windowing.tables.iceberg_schema import new_schema
+from wincli.windowing.tables.table_log import publish
 
 ROWS = pa.table({"user": ["a", "b", None], "amount": [1.5, float("nan"), None], "n": pa.array([1, 2, 3], pa.int32())})
 DAY, NEXT = "clicks/day=2026-11-02", "clicks/day=2026-11-03"
@@ -131,7 +131,7 @@ def test_table_that_another_makes_with_other_partitions_is_refused(lake: Lake) -
     made = replacement(lake, lake.address(DAY), "t1", [rows(1)])
     whole = rows(2).append_column("day", pa.array([dt.date(2026, 11, 2)]))
     put(lake, "clicks", "t2", whole)
-    with pytest.raises(OutputError, match="changed by another commit"):
+    with pytest.raises(OutputError, match="another program has written to"):
         publish(made)
     assert numbers(lake) == [2]
     lake.catalog.drop_table("logs.clicks")
@@ -146,7 +146,7 @@ def test_commit_to_same_partition_in_between_is_error(lake: Lake, first: bool) -
         put(lake, DAY, "t1", rows(1))
     made = replacement(lake, lake.address(DAY), "t2", [rows(2)])
     put(lake, DAY, "t3", rows(3))
-    with pytest.raises(OutputError, match="changed by another commit"):
+    with pytest.raises(OutputError, match="another program has written to"):
         publish(made)
     assert numbers(lake) == [3]
 
@@ -155,7 +155,7 @@ def test_rows_that_others_append_in_between_are_error(lake: Lake) -> None:
     put(lake, "clicks", "t1", rows(1))
     made = replacement(lake, lake.address("clicks"), "t2", [rows(2)])
     lake.table("clicks").append(rows(9).cast(lake.table("clicks").schema().as_arrow()))
-    with pytest.raises(OutputError, match="changed by another commit"):
+    with pytest.raises(OutputError, match="another program has written to"):
         publish(made)
     assert numbers(lake) == [1, 9]
 

@@ -284,7 +284,7 @@ def test_paused_run_that_was_cleaned_up_after_cannot_publish(
     def go_on() -> None:
         paused.prepare(manifest)
         if stage == "read":  # all that the run has written down is read again
-            clean_up_after(DeltaResult, "_replacement")
+            clean_up_after(DeltaResult, "_log")
         paused.publish()
 
     with pytest.raises(OutputError):
@@ -463,13 +463,13 @@ def month() -> pa.Schema:
 
 def test_transaction_whose_answer_was_lost_counts(disk: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     put(disk, NEXT, rows(5))
-    commit = delta_transaction._commit
+    commit = delta_transaction.DeltaLog.replace
 
     def lose(*args: Any) -> bool:
         commit(*args)
         raise OutputError("the store does not answer")
 
-    monkeypatch.setattr(delta_transaction, "_commit", lose)
+    monkeypatch.setattr(delta_transaction.DeltaLog, "replace", lose)
     put(disk, DAY, rows(1))
     assert disk.numbers() == [1, 5]
 
@@ -527,7 +527,7 @@ def test_unit_that_its_first_output_refuses_is_not_left_to_the_next_run(
     def refuse(*args: Any) -> None:
         raise ConfigError("the table has other columns than this result")
 
-    monkeypatch.setattr(DeltaResult, "_replacement", refuse)
+    monkeypatch.setattr(DeltaResult, "_log", refuse)
     with pytest.raises(ConfigError, match="has other columns"):
         run_unit(root, path)
     monkeypatch.undo()

@@ -218,7 +218,7 @@ def test_run_that_lost_its_table_does_not_publish(lake: Lake) -> None:
     winner.table_commit.open()
     winner.commit(write(winner, rows(8)))
     assert paused.table_commit.progress("0123456789ab") is Progress.GONE
-    with pytest.raises(OutputError, match="changed by another commit"):
+    with pytest.raises(OutputError, match="another program has written to"):
         paused.publish()
     assert numbers(lake) == [8]
 
