@@ -473,6 +473,15 @@ class Counts:
             self.panes_hidden + other.panes_hidden,
         )
 
+    @classmethod
+    def of(cls, recorded: Mapping[str, Any]) -> Counts:
+        """Return the counts that a record or a manifest holds, without ``panes_hidden``.
+
+        wincli 0.2 and before wrote no ``carried``. Raises `KeyError` where another is missing.
+        """
+        names = ("rows_in", "windowed", "filtered", "dropped_at_end", "held", "rejected")
+        return cls(**{name: recorded[name] for name in names}, carried=recorded.get("carried", 0))
+
     @property
     def balanced(self) -> bool:
         out = self.windowed + self.filtered + self.dropped_at_end + self.held

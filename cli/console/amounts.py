@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
-from typing import Any
+from operator import add
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # it loads Arrow, which messages do not need
+    from ...windowing.ports import Counts
 
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -46,58 +51,16 @@ WORDS = {
     "dropped_at_end": "dropped at the end",
     "held": "held",
 }
-"""The counts of a row account, by their keys in manifests and records, in the words of all that people read of them."""
+"""The counts of a row account (`Counts`), by their keys in manifests and records, in words for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowAccount:
-    """The row account of one stage: ``rows_in + carried = windowed + filtered + rejected + dropped_at_end + held``.
-
-    ``rows_in``: rows that the stage read.
-    ``carried``: rows that the unit before held.
-    ``windowed``: rows in at least one window that came out.
-    ``filtered``: rows in no window, or left out by ``--where``.
-    ``rejected``: reason to rejected rows.
-    ``dropped_at_end``: rows of open windows that were dropped at the end.
-    ``held``: rows of open windows that wait for the next unit.
-    ``joined``: for several units, whether each carried as many rows as the unit before it held.
-    """
-
-    rows_in: int
-    carried: int
-    windowed: int
-    filtered: int
-    rejected: Mapping[str, int]
-    dropped_at_end: int
-    held: int
-    joined: bool = True
-
-    @property
-    def balanced(self) -> bool:
-        out = self.windowed + self.filtered + sum(self.rejected.values()) + self.dropped_at_end + self.held
-        return self.joined and self.rows_in + self.carried == out
-
-
-def equation(account: RowAccount) -> str:
+def equation(account: Counts) -> str:
     """Return the row account as a line: what came in, and what became of it."""
     came = f"{count_of(account.rows_in, 'row')} in"
     came += f" + {account.carried:,} {WORDS['carried']}" if account.carried else ""
     out = (account.windowed, account.filtered, sum(account.rejected.values()), account.dropped_at_end, account.held)
     became = [f"{count:,} {word}" for count, word in zip(out, list(WORDS.values())[2:], strict=True)]
     return f"{came} = {' + '.join(became)}"
-
-
-def account_of(counts: Mapping[str, Any]) -> RowAccount:
-    """Read the account from the counts of a record or a manifest; wincli 0.2 and before wrote no ``carried``."""
-    return RowAccount(
-        counts["rows_in"],
-        counts.get("carried", 0),
-        counts["windowed"],
-        counts["filtered"],
-        counts["rejected"],
-        counts["dropped_at_end"],
-        counts["held"],
-    )
 
 
 def is_mostly_late(rejected: Mapping[str, int], rows_in: int) -> bool:
@@ -112,20 +75,11 @@ def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     }
 
 
-def sum_consecutive(accounts: Sequence[RowAccount]) -> RowAccount:
+def sum_consecutive(accounts: Sequence[Counts]) -> Counts:
     """Sum accounts of consecutive units on one state, at least one: rows that pass from unit to unit cancel out."""
-    joined = all(one.held == other.carried for one, other in pairwise(accounts))
-    return replace(sum_independent(accounts), carried=accounts[0].carried, held=accounts[-1].held, joined=joined)
+    return replace(reduce(add, accounts), carried=accounts[0].carried, held=accounts[-1].held)
 
 
-def sum_independent(accounts: Sequence[RowAccount]) -> RowAccount:
-    """Sum accounts of units that do not depend on each other."""
-    return RowAccount(
-        sum(each.rows_in for each in accounts),
-        sum(each.carried for each in accounts),
-        sum(each.windowed for each in accounts),
-        sum(each.filtered for each in accounts),
-        sum_rejected([each.rejected for each in accounts]),
-        sum(each.dropped_at_end for each in accounts),
-        sum(each.held for each in accounts),
-    )
+def are_joined(accounts: Sequence[Counts]) -> bool:
+    """Whether each of consecutive units carried as many rows as the unit before it held."""
+    return all(one.held == other.carried for one, other in pairwise(accounts))

@@ -21,6 +21,7 @@ from ...writers.commit.tables import table_of
 from ...writers.places.os_errors import output_errors, reason
 from ...writers.state.state import open_state, read_state
 from ...writers.state.store_storage import storage_of
+from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of
 from ..console.messages import Messages
 from ..planning.fingerprint import same_inputs
@@ -31,7 +32,7 @@ from ..run.pipeline import PlainRun, run_job
 from ..run.plain_backfill import PlainBackfill, earlier_jobs, finished_records, result_record
 from ..run.range_run import BackfillOutcome, run_backfill
 from ..run.unit_paths import UnitInput, find_input, find_input_paths, outputs_of, unit_job
-from ..run.units import RerunReason, ResultRecord
+from ..run.units import RerunReason
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
 
@@ -129,7 +130,7 @@ def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -
         # Nobody reads the notes of these runs, and nobody looks at them: no unit is published.
         messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
         silent = replace(context, messages=messages, observers=(), announced={})
-        outcome: BackfillOutcome[Any]
+        outcome: BackfillOutcome
         if scratch.job.state is None:
             plain = _ScratchBackfill(PlainBackfill(request, silent, paths), scratch)
             outcome = run_backfill(in_range, job.unit, finished_records(request, paths, in_range), plain, job.redo)
@@ -184,7 +185,7 @@ class _ScratchBackfill:
     def find(self, unit: Unit) -> UnitInput | None:
         return self.published.find(unit)
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:  # noqa: ARG002 - always None
         request, paths = self.scratch, self.published.input_paths
         run = PlainRun(self.published.context.started, earlier=partial(earlier_jobs, request, paths, unit))
         run_job(unit_job(request, paths, unit, found), run, self.published.context)
@@ -192,7 +193,7 @@ class _ScratchBackfill:
         assert record is not None
         yield record
 
-    def why_rerun(self, record: ResultRecord) -> RerunReason | None:
+    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
         return self.published.why_rerun(record)
 
     def note(self, text: str, **fields: Any) -> None:

@@ -57,7 +57,7 @@ class RangeOnState:
     units: Sequence[Unit]
 
     @property
-    def chain(self) -> StateChain[UnitRecord]:
+    def chain(self) -> StateChain:
         def starts_from_now(label: str | None, record: UnitRecord) -> bool:
             before = self.state.record(label) if label is not None else None
             return starts_from(record, before) and has_current_late_rows(self.state, record)
@@ -114,7 +114,7 @@ class IncrementalBackfill:
     keep: int
 
     @property
-    def chain(self) -> StateChain[UnitRecord]:
+    def chain(self) -> StateChain:
         return self.range.chain
 
     @property

@@ -6,17 +6,17 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Generic
+from typing import Any
 
 from ...conf.job import is_table
 from ...conf.ranges import Unit
 from ...windowing.spark.boot import Progress
 from ...windowing.spark.session import Background
+from ...writers.state.unit_record import UnitRecord
 from ..console.progress import Show
 from ..planning.request import JobRequest
 from .context import Boot, RunContext, Session
 from .unit_paths import UnitInput
-from .units import R
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.
 #
@@ -26,12 +26,12 @@ from .units import R
 
 _POLL = 0.1
 
-RunUnit = Callable[[Unit, UnitInput, str | None], R]
+RunUnit = Callable[[Unit, UnitInput, str | None], UnitRecord]
 """Runs and commits a unit, and those before it that its late rows belong to; returns the record of the unit."""
 
 
 @dataclass(slots=True)
-class UnitRunner(Generic[R]):
+class UnitRunner:
     """Runs units in the order in which it is given them. Used as a context, it waits at the end for all of them.
 
     ``run_unit``: runs a unit.
@@ -42,16 +42,16 @@ class UnitRunner(Generic[R]):
     ``stop``: ends what the units run on, so that those which still run fail soon.
     """
 
-    run_unit: RunUnit[R]
+    run_unit: RunUnit
     jobs: int | None = None
     first_alone: bool = False
     begin: Callable[[], None] = lambda: None
     is_failing: Callable[[], bool] = lambda: False
     stop: Callable[[], None] = lambda: None
-    _running: list[Background[R]] = field(default_factory=list)
+    _running: list[Background[UnitRecord]] = field(default_factory=list)
     _errors: dict[int, BaseException] = field(default_factory=dict)
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> R | None:
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord | None:
         """Run a unit and return its record; or start it, once fewer than ``jobs`` run, and return None.
 
         Raises what the unit raised, or the oldest unit that failed before.
@@ -67,7 +67,7 @@ class UnitRunner(Generic[R]):
             self._wait(0)
         return None
 
-    def __enter__(self) -> UnitRunner[R]:
+    def __enter__(self) -> UnitRunner:
         return self
 
     def __exit__(
@@ -89,7 +89,7 @@ class UnitRunner(Generic[R]):
         if self._errors:
             raise self._errors[min(self._errors)]
 
-    def _run(self, unit: Unit, found: UnitInput, previous: str | None) -> R:
+    def _run(self, unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
         try:
             return self.run_unit(unit, found, previous)
         except BaseException as error:
@@ -186,9 +186,7 @@ class SharedProgress:
             self._seen.pop(unit.label, None)
 
 
-def shared_context(
-    context: RunContext, request: JobRequest
-) -> tuple[RunContext, Callable[[RunUnit[Any]], UnitRunner[Any]]]:
+def shared_context(context: RunContext, request: JobRequest) -> tuple[RunContext, Callable[[RunUnit], UnitRunner]]:
     """Return the context of the units of a range, and what makes a runner of as many at a time as the job says.
 
     The first runs alone where all are parts of one table, which is made by one commit.
@@ -198,8 +196,8 @@ def shared_context(
         return context, UnitRunner
     boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
 
-    def runner(run_unit: RunUnit[R]) -> UnitRunner[R]:
-        def run(unit: Unit, found: UnitInput, previous: str | None) -> R:
+    def runner(run_unit: RunUnit) -> UnitRunner:
+        def run(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
             try:
                 return run_unit(unit, found, previous)
             finally:

@@ -14,13 +14,14 @@ from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...windowing.ports import InputFile
 from ...writers.commit.tables import remove_leftovers_beside, table_of
+from ...writers.state.unit_record import UnitRecord
 from ..planning.fingerprint import same_inputs, same_job
 from ..planning.request import JobRequest
 from .context import RunContext, owner
 from .pipeline import PlainRun, run_job
 from .rerun import replacing
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
-from .units import RerunReason, ResultRecord, ResultStage, note_of_unit, report_unit
+from .units import RerunReason, note_of_unit, report_unit
 
 # Results of earlier runs without a state: their manifests say which units are done.
 
@@ -53,7 +54,7 @@ def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
     return bool(manifests) and all(same_job(manifest["job"], job) for manifest in manifests)
 
 
-def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) -> ResultRecord | None:
+def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) -> UnitRecord | None:
     """Return the record of a unit that this job has finished without a state; None where it has not.
 
     ``outputs``: those of the unit, the output of the job last.
@@ -62,10 +63,7 @@ def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) ->
     last = manifests[-1]
     if last is None or not all(each is not None and same_job(each["job"], job) for each in manifests):
         return None
-    names = [stage["name"] for stage in last["job"]["stages"]]
-    counts = [*(stage["counts"] for stage in last["stages"]), last["counts"]]
-    stages = tuple(ResultStage(*each, last["rows_out"]) for each in zip(names, counts, strict=True))
-    return ResultRecord(unit.label, unit.ordinal, _inputs(last), stages, enrich=_tables(last))
+    return UnitRecord.of_result(unit.label, unit.ordinal, last)
 
 
 def _inputs(manifest: Mapping[str, Any]) -> tuple[InputFile, ...]:
@@ -101,7 +99,7 @@ class PlainBackfill:
     def chain(self) -> None:
         """None: every unit begins from nothing."""
 
-    def records(self, units: Sequence[Unit]) -> list[ResultRecord]:
+    def records(self, units: Sequence[Unit]) -> list[UnitRecord]:
         """Return the records of units that this job has finished; what kills left beside their outputs is removed."""
         found = finished_records(self.request, self.input_paths, units)
         done = {record.label for record in found}
@@ -112,7 +110,7 @@ class PlainBackfill:
     def find(self, unit: Unit) -> UnitInput | None:
         return find_input(self.input_paths, unit)
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[ResultRecord]:  # noqa: ARG002 - always None
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:  # noqa: ARG002 - always None
         """Run and commit a unit; yield its record. A result of this very job is replaced."""
         own = own_request(self.request, self.input_paths, unit, found)
         earlier = partial(earlier_jobs, self.request, self.input_paths, unit)
@@ -122,7 +120,7 @@ class PlainBackfill:
         report_unit(record, self.context.messages)
         yield record
 
-    def why_rerun(self, record: ResultRecord) -> RerunReason | None:  # noqa: ARG002 - see `BackfillMode`
+    def why_rerun(self, record: UnitRecord) -> RerunReason | None:  # noqa: ARG002 - see `BackfillMode`
         """Return None: a unit whose result is lost has no record."""
         return None
 
@@ -156,11 +154,11 @@ def earlier_jobs(request: JobRequest, input_paths: InputPaths, unit: Unit) -> It
             return
 
 
-def finished_records(request: JobRequest, input_paths: InputPaths, units: Sequence[Unit]) -> list[ResultRecord]:
+def finished_records(request: JobRequest, input_paths: InputPaths, units: Sequence[Unit]) -> list[UnitRecord]:
     """Return the records of those units that the job has finished without a state."""
     return [record for unit in units if (record := finished_record(request, input_paths, unit)) is not None]
 
 
-def finished_record(request: JobRequest, input_paths: InputPaths, unit: Unit) -> ResultRecord | None:
+def finished_record(request: JobRequest, input_paths: InputPaths, unit: Unit) -> UnitRecord | None:
     """Return the record of a unit that the job has finished without a state; None where it has not."""
     return result_record(unit, outputs_of(request, input_paths, unit), recorded(request.job))

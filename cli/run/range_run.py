@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Generic, Protocol
+from typing import Any, Protocol
 
 from ...conf.ranges import Kind, Unit, check_kind, compact, kind_of, unit_at
 from ...windowing.errors import InputError, WincliError
@@ -24,27 +24,27 @@ from ..planning.fingerprint import same_inputs
 from .late_rows import unit_of
 from .parallel_units import RunUnit, UnitRunner
 from .unit_paths import UnitInput
-from .units import REDO, STALE, R, RerunReason, StateChain
+from .units import REDO, STALE, RerunReason, StateChain
 
 
-class BackfillMode(Protocol[R]):
+class BackfillMode(Protocol):
     """A way to run the units of a range: on a state (`IncrementalBackfill`), or each by itself (`PlainBackfill`)."""
 
     @property
-    def chain(self) -> StateChain[R] | None:
+    def chain(self) -> StateChain | None:
         """How the units depend on each other; None: not at all."""
 
     def find(self, unit: Unit) -> UnitInput | None:
         """Return the input of a unit, None where it has none."""
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterable[R]:
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterable[UnitRecord]:
         """Run and commit a unit, from the state of the unit ``previous`` where there is one; yield its record last.
 
         The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to
         them; each is yielded when it is committed.
         """
 
-    def why_rerun(self, record: R) -> RerunReason | None:
+    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
         """Return the reason to reprocess a unit of the range whose input has not changed; None where there is none."""
 
     def note(self, text: str, **fields: Any) -> None:
@@ -55,7 +55,7 @@ class BackfillMode(Protocol[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class BackfillOutcome(Generic[R]):
+class BackfillOutcome:
     """The outcome of a backfill; records and units are in ascending order.
 
     ``done``: the records of all units that ran.
@@ -66,7 +66,7 @@ class BackfillOutcome(Generic[R]):
     ``unaffected``: the finished units after ``reached``, which stay as they were.
     """
 
-    done: tuple[R, ...]
+    done: tuple[UnitRecord, ...]
     rerun: tuple[Unit, ...]
     skipped: tuple[Unit, ...]
     gaps: tuple[Unit, ...]
@@ -77,11 +77,11 @@ class BackfillOutcome(Generic[R]):
 def run_backfill(
     units: Sequence[Unit],
     kind: Kind,
-    records: Sequence[R],
-    mode: BackfillMode[R],
+    records: Sequence[UnitRecord],
+    mode: BackfillMode,
     redo: bool = False,
-    together: Callable[[RunUnit[R]], UnitRunner[R]] = UnitRunner,
-) -> BackfillOutcome[R]:
+    together: Callable[[RunUnit], UnitRunner] = UnitRunner,
+) -> BackfillOutcome:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
     ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done.
@@ -97,9 +97,9 @@ def run_backfill(
     in_range = {unit.ordinal for unit in units}
     known = {record.ordinal: record for record in records}
     labels = {record.label for record in records}
-    new_records: dict[int, R] = {}
+    new_records: dict[int, UnitRecord] = {}
     gaps = []
-    before: R | None = None
+    before: UnitRecord | None = None
     try:
         with together(partial(_run, mode, new_records)) as runner:
             for ordinal in sorted({*in_range, *known}):
@@ -126,7 +126,7 @@ def run_backfill(
 
 
 def _input_to_run(
-    unit: Unit, record: R | None, before: R | None, mode: BackfillMode[R], is_in_range: bool, redo: bool
+    unit: Unit, record: UnitRecord | None, before: UnitRecord | None, mode: BackfillMode, is_in_range: bool, redo: bool
 ) -> UnitInput | None:
     """Return the input of a unit that has to run, or None where it does not have to, or has no input."""
     if record is None:
@@ -166,12 +166,14 @@ def _input_to_run(
     return found
 
 
-def _find(unit: Unit, mode: BackfillMode[R]) -> UnitInput | None:
+def _find(unit: Unit, mode: BackfillMode) -> UnitInput | None:
     with _naming_unit(unit):
         return mode.find(unit)
 
 
-def _run(mode: BackfillMode[R], new_records: dict[int, R], unit: Unit, found: UnitInput, previous: str | None) -> R:
+def _run(
+    mode: BackfillMode, new_records: dict[int, UnitRecord], unit: Unit, found: UnitInput, previous: str | None
+) -> UnitRecord:
     """Run a unit, after the units before it that its late rows belong to; add all records to ``new_records``."""
     with _naming_unit(unit):
         for record in mode.run(unit, found, previous):
@@ -189,8 +191,12 @@ def _naming_unit(unit: Unit) -> Iterator[None]:
 
 
 def _outcome(
-    in_range: set[int], known: dict[int, R], new_records: dict[int, R], gaps: Sequence[Unit], kind: Kind
-) -> BackfillOutcome[R]:
+    in_range: set[int],
+    known: dict[int, UnitRecord],
+    new_records: dict[int, UnitRecord],
+    gaps: Sequence[Unit],
+    kind: Kind,
+) -> BackfillOutcome:
     reached = max((ordinal for ordinal in new_records if ordinal <= max(known, default=-1)), default=None)
 
     def as_units(ordinals: set[int]) -> tuple[Unit, ...]:
@@ -209,9 +215,7 @@ def _outcome(
 # The messages at the end of a backfill, and of any run on a state: what stays as it was, and what is dropped.
 
 
-def report_backfill(
-    outcome: BackfillOutcome[R], output: str, has_state: bool, seconds: float, messages: Messages
-) -> None:
+def report_backfill(outcome: BackfillOutcome, output: str, has_state: bool, seconds: float, messages: Messages) -> None:
     """Write notes on skipped and missing units and on how far a correction reached, and the closing summary.
 
     ``output``: the output as the user wrote it. ``seconds``: the time of the whole backfill.
@@ -226,15 +230,15 @@ def report_backfill(
         beyond = f"{compact(outcome.unaffected)} {stays}" if outcome.unaffected else "no unit was done after it"
         messages.note(f"the correction reached {outcome.reached.label}; {beyond}", reached=outcome.reached.label)
     # Sums over the units that ran: rows of their first stages, windows of their last, rejects of all stages.
-    fields = {
+    fields: dict[str, Any] = {
         "units": [record.label for record in outcome.done],
         "again": _labels(outcome.rerun),
         "skipped": _labels(outcome.skipped),
         "gaps": _labels(outcome.gaps),
         "reached": outcome.reached.label if outcome.reached else None,
-        "rows_in": sum(record.stages[0].counts["rows_in"] for record in outcome.done),
-        "windows_out": sum(record.stages[-1].windows for record in outcome.done),
-        "rejected": sum_rejected([stage.counts["rejected"] for record in outcome.done for stage in record.stages]),
+        "rows_in": sum(record.rows_in for record in outcome.done),
+        "windows_out": sum(record.out for record in outcome.done),
+        "rejected": sum_rejected([record.rejected for record in outcome.done]),
     }
     if not outcome.done:
         messages.summary(f"nothing to do -> {output}", **fields, output=output)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ...conf.ranges import Kind, Unit, unit_at
 from ...windowing.errors import ConfigError, DamagedError, WincliError
-from ...windowing.ports import InputFile
 from ...windowing.support.address import Address
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
@@ -18,7 +17,7 @@ from ...writers.commit.tables import table_of
 from ...writers.places.os_errors import reason
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
-from ..console.amounts import WORDS, count_of, sum_rejected
+from ..console.amounts import WORDS, count_of
 from ..console.messages import Messages
 from .context import RunContext, now
 
@@ -101,44 +100,7 @@ class UnitRecords(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ResultStage:
-    """The outcome of one stage of a result, as `StageRecord` has it.
-
-    ``name``: the name of the stage.
-    ``counts``: its row counts.
-    ``windows``: the rows of the result, for manifests do not count windows.
-    """
-
-    name: str
-    counts: Mapping[str, Any]
-    windows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ResultRecord:
-    """A unit that was finished without a state, with what a `UnitRecord` has of it, too.
-
-    ``label``, ``ordinal``: those of the unit.
-    ``inputs``: the files that it read.
-    ``stages``: the outcome of each stage, in order.
-    ``previous``: None, for it began from no state.
-    ``enrich``: the files of each enrich table, by the name of the enrichment.
-    """
-
-    label: str
-    ordinal: int
-    inputs: tuple[InputFile, ...]
-    stages: tuple[ResultStage, ...]
-    previous: None = None
-    enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
-
-
-R = TypeVar("R", bound="UnitRecord | ResultRecord")
-"""A finished unit: on a state, or by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateChain(Generic[R]):
+class StateChain:
     """The chain of units on a state: what a backfill asks about units and those before them.
 
     ``has_data``: label to whether the state that the unit left is still kept.
@@ -149,23 +111,23 @@ class StateChain(Generic[R]):
     """
 
     has_data: Callable[[str], bool]
-    starts_from: Callable[[str | None, R], bool]
+    starts_from: Callable[[str | None, UnitRecord], bool]
     forgotten: Callable[[], Container[str]] = tuple
 
-    def check_before(self, record: R, labels: Set[str]) -> None:
+    def check_before(self, record: UnitRecord, labels: Set[str]) -> None:
         """Raise `DamagedError` where a unit began from one that is not among ``labels``: rows would be lost."""
         if record.previous is not None and record.previous not in labels and record.previous not in self.forgotten():
             raise missing_unit_error(record.label, record.previous)
 
-    def is_stale(self, before: R | None, record: R) -> bool:
+    def is_stale(self, before: UnitRecord | None, record: UnitRecord) -> bool:
         """Whether a unit began from another state than the unit before it has now."""
         return not self.starts_from(before.label if before else None, record)
 
-    def is_kept(self, before: R | None) -> bool:
+    def is_kept(self, before: UnitRecord | None) -> bool:
         """Whether a unit can begin from the state of the unit before it."""
         return before is None or self.has_data(before.label)
 
-    def begin(self, unit: Unit, before: R | None, records: Sequence[R], kind: Kind) -> str | None:
+    def begin(self, unit: Unit, before: UnitRecord | None, records: Sequence[UnitRecord], kind: Kind) -> str | None:
         """Return the label of the unit before. Raises `ConfigError` where its state is no longer kept."""
         if before is None:
             return None
@@ -187,11 +149,9 @@ REDO = "redo was requested"
 _REASON = "why the unit before runs again"
 
 
-def report_unit(record: UnitRecord | ResultRecord, messages: Messages) -> None:
+def report_unit(record: UnitRecord, messages: Messages) -> None:
     """Write the note that one unit is done: its rows, windows, rejects and held rows."""
-    rows, windows = record.stages[0].counts["rows_in"], record.stages[-1].windows
-    rejected = sum_rejected([stage.counts["rejected"] for stage in record.stages])
-    held = sum(stage.counts["held"] for stage in record.stages)
+    rows, windows, rejected, held = record.rows_in, record.out, record.rejected, record.held
     words = [
         f"{count_of(rows, 'row')} in",
         f"{count_of(windows, 'window')} out",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wincli.windowing.ports import InputFile
+from wincli.writers.state.unit_record import UnitRecord
 
 
 @dataclass(frozen=True)
@@ -29,3 +30,4 @@ class FakeRecord:
     output: str
     stages: Sequence[FakeStage] = ()
     enrich: Mapping[str, tuple[InputFile, ...]] = field(default_factory=dict)
+    rows_in, out, held, rejected = UnitRecord.rows_in, UnitRecord.out, UnitRecord.held, UnitRecord.rejected

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from wincli.cli.console.amounts import RowAccount
 from wincli.cli.inspection.report.report import (
     Axis,
     Bar,
@@ -19,6 +18,7 @@ from wincli.cli.inspection.report.report import (
     Report,
     Series,
 )
+from wincli.windowing.ports import Counts
 
 TIME = Axis("time", "ts")
 
@@ -43,7 +43,7 @@ def report(text: str = "u7", keys: int = 2, bars: int = 3, cells: int = 5, **mor
         "clauses": ((text, text),) * 3,
         "settings": ((text, text),) * 3,
         "totals": (("rows in", 1), ("windows", 2), ("rejected", 3), ("input files", 1), ("input bytes", 5000)),
-        "accounts": {text: RowAccount(5, 0, 3, 0, {text: 1}, 0, 1)},
+        "accounts": {text: Counts(5, 3, 0, 0, 1, {text: 1})},
         "lanes": Lanes(TIME, tuple(lane(f"{text}{n}", bars, n < 1) for n in range(keys)), None, 7, True),
         "over_time": OverTime("day", None, (text, text), (text,) * 4, (Series(text, (1, 2, 0, 4), True),)),
         "lengths": spread,

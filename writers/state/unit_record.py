@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
@@ -51,9 +52,10 @@ class StageRecord:
     ``identity``: what must be equal in a unit that restores this one; plain JSON values.
     ``registers``: the state that the engine keeps beside the tables; plain JSON values.
     ``counts``: the row accounting of the stage; plain JSON values.
-    ``windows``: the number of windows that were emitted.
+    ``windows``: the number of windows that were emitted; of a result the number of its rows, for manifests do not count
+        windows.
     ``parts``: the files of its rows and keys in the state.
-    ``open``: the windows that it left open.
+    ``open``: the windows that it left open; None without a state.
     """
 
     name: str
@@ -62,7 +64,7 @@ class StageRecord:
     counts: Mapping[str, Any]
     windows: int
     parts: tuple[Part, ...]
-    open: OpenWindows
+    open: OpenWindows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class BorrowedRows:
 
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
-    """A finished unit. Its JSON has a checksum of itself, and its parts have the checksums of their files.
+    """A finished unit, as its state has recorded it, or its result (`of_result`), which then has no state.
+
+    Its JSON has a checksum of itself, and its parts have the checksums of their files.
 
     ``label``: the name of the unit and of its folder in the state.
     ``ordinal``: the number that orders units.
@@ -130,6 +134,45 @@ class UnitRecord:
     reruns: int = 0
     numbers: str | None = None
     began_numbers: str | None = None
+
+    @classmethod
+    def of_result(cls, label: str, ordinal: int, manifest: Mapping[str, Any]) -> UnitRecord:
+        """Return what the manifest of a result says of its unit.
+
+        It says nothing of a state, of outputs, and of when the run finished. Raises `KeyError`, `TypeError`,
+        `AttributeError` or `IndexError` for what is no manifest.
+        """
+        before = manifest.get("stages", ())
+        named = manifest["job"].get("stages")
+        last = named[len(before)]["name"] if named else "window"
+        counts = [*((stage["name"], stage["counts"]) for stage in before), (last, manifest["counts"])]
+        stages = tuple(StageRecord(name, {}, {}, told, manifest["rows_out"], (), None) for name, told in counts)
+        tables = manifest.get("enrich") or {}  # a result of an older version has none
+        return cls(
+            label, ordinal, None, None, None, _files(manifest["inputs"]), (), stages, str(manifest.get("run", "")),
+            "", "", {}, {}, "", None, manifest["job"],
+            enrich={name: _files(files) for name, files in tables.items()},
+            expectations=tuple(manifest.get("expectations", ())),
+        )  # fmt: skip
+
+    @property
+    def rows_in(self) -> int:
+        return int(self.stages[0].counts["rows_in"])
+
+    @property
+    def out(self) -> int:
+        """The windows that came out of its last stage, or the rows of a result."""
+        return self.stages[-1].windows
+
+    @property
+    def held(self) -> int:
+        return sum(stage.counts["held"] for stage in self.stages)
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """The rejected rows of all stages by reason, sorted."""
+        told = [stage.counts["rejected"] for stage in self.stages]
+        return {reason: sum(each.get(reason, 0) for each in told) for reason in sorted({*chain.from_iterable(told)})}
 
     @property
     def numbering(self) -> str:

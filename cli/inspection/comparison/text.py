@@ -14,6 +14,7 @@ from pyarrow import fs
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, hasher_of, type_text
 from ....windowing.errors import DamagedError, WincliError, shown
+from ....windowing.ports import Counts
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....windowing.support.file_systems import check_file
 from ....windowing.support.redaction import redacted, redacted_path
@@ -24,7 +25,7 @@ from ....writers.places.os_errors import reason
 from ....writers.places.place import SUCCESS, Place, is_local
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
-from ...console.amounts import account_of, count_of
+from ...console.amounts import count_of
 from ...console.messages import DATA, OK
 from ...console.streams import json_text, say
 from ...console.table import is_number
@@ -189,7 +190,7 @@ def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[st
     file = f"{place.shown}/{MANIFEST}"
     stages = [*((stage["name"], stage) for stage in manifest.get("stages") or ()), ("", manifest)]
     for name, stage in stages:
-        if not account_of(stage["counts"]).balanced:
+        if not Counts.of(stage["counts"]).balanced:
             yield f"{file}: the row accounting{f' of stage {name}' if name else ''} does not balance"
     if (rows := sum(part["rows"] for part in manifest["parts"])) != manifest["rows_out"]:
         yield f"{file}: its parts have {rows:,} rows, and rows_out is {manifest['rows_out']:,}"

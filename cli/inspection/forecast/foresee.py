@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from statistics import median
-from typing import Any, Generic, Literal
+from typing import Any, Literal
 
 from ....conf.job import PIPE, recorded
 from ....conf.ranges import Kind, Unit, unit_at, unit_of_plain_run, units
@@ -32,7 +32,7 @@ from ...run.range_run import run_backfill
 from ...run.rerun import differences_of
 from ...run.run_modes import check_undated, files_of, find_next_run, result_is_done
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
-from ...run.units import R, RerunReason, ResultRecord, StateChain
+from ...run.units import RerunReason, StateChain
 from .forecast import Forecast, UnitForecast
 from .stages import OpenJob, input_of, open_job, output_name, stage_of
 
@@ -246,7 +246,7 @@ class SupposedRun:
 
 
 @dataclass(slots=True)
-class SupposedRange(Generic[R]):
+class SupposedRange:
     """A `BackfillMode` that runs nothing, and what the loop of its range has come to.
 
     ``chain``, ``why_rerun``, ``find``: those of a mode that runs.
@@ -256,15 +256,15 @@ class SupposedRange(Generic[R]):
     ``problem``: why the loop stopped; None: it did not.
     """
 
-    chain: StateChain[R] | None
-    why_rerun: Callable[[R], RerunReason | None]
+    chain: StateChain | None
+    why_rerun: Callable[[UnitRecord], RerunReason | None]
     find: Find
-    suppose: Callable[[SupposedRun], R]
+    suppose: Callable[[SupposedRun], UnitRecord]
     runs: dict[int, SupposedRun] = field(default_factory=dict)
     whys: dict[str, tuple[bool, str]] = field(default_factory=dict)
     problem: WincliError | None = None
 
-    def go_through(self, units: Sequence[Unit], kind: Kind, records: Sequence[R], redo: bool) -> SupposedRange[R]:
+    def go_through(self, units: Sequence[Unit], kind: Kind, records: Sequence[UnitRecord], redo: bool) -> SupposedRange:
         """Go through a range, of which the units of ``records`` are done."""
         try:
             run_backfill(units, kind, records, self, redo)
@@ -272,7 +272,7 @@ class SupposedRange(Generic[R]):
             self.problem = error
         return self
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[R]:
+    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
         self.runs[unit.ordinal] = SupposedRun(unit, found, previous)
         yield self.suppose(self.runs[unit.ordinal])
 
@@ -312,9 +312,19 @@ class _SupposedState:
         self._supposed.add(record.label)
 
 
+def _supposed(run: SupposedRun, files: tuple[InputFile, ...], job: Mapping[str, Any]) -> UnitRecord:
+    """Return the record that a unit would leave: its own id stands for its state, which no other has."""
+    unit, token = run.unit, f"supposed {run.unit.label}"
+    start, end = (None if each is None else each.isoformat() for each in (unit.start, unit.end))
+    return UnitRecord(
+        unit.label, unit.ordinal, start, end, run.previous, files, (), (), token, "", "", {}, {}, token, None, job,
+        enrich=run.found.tables,
+    )  # fmt: skip
+
+
 def suppose_on_state(
     request: JobRequest, input_paths: InputPaths, state: State, units: Sequence[Unit], find: Find, leaves_same: bool
-) -> SupposedRange[UnitRecord]:
+) -> SupposedRange:
     """Go through a range on a state.
 
     ``leaves_same``: whether a unit that runs again is supposed to leave the window state that it left before. Raises
@@ -325,30 +335,14 @@ def suppose_on_state(
     on_state.check_same_job()
 
     def suppose(run: SupposedRun) -> UnitRecord:
-        former, unit, token = state.record(run.unit.label), run.unit, f"supposed {run.unit.label}"
+        former, unit = state.record(run.unit.label), run.unit
         own = on_state.own_request(unit_job(request, input_paths, unit, run.found), unit)
         before = None if run.previous is None else records.record(run.previous)
-        record = UnitRecord(
-            unit.label,
-            unit.ordinal,
-            unit.start.isoformat() if unit.start else None,
-            unit.end.isoformat() if unit.end else None,
-            run.previous,
-            from_root(run.found.files),
-            () if former is None else former.outputs,
-            () if former is None else former.stages,
-            token,
-            "",
-            "",
-            {},
-            {},
-            token,
-            None if before is None else before.state,
-            recorded(own.job),
-            () if former is None else former.lent,
-            () if former is None else former.borrowed,
-            run.found.tables,
-        )
+        record = _supposed(run, from_root(run.found.files), recorded(own.job))
+        record = replace(record, began=None if before is None else before.state)
+        if former is not None:
+            kept = {name: getattr(former, name) for name in ("outputs", "stages", "lent", "borrowed")}
+            record = replace(record, **kept)
         if former is not None and leaves_same and state.has_data(former.label):
             record = replace(record, state=former.state)
         records.suppose(record)
@@ -363,15 +357,15 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
     input_paths = find_input_paths(request, in_range[0], job.unit)
     find = cache(partial(find_input, input_paths))
     state = None if job.state is None else state_without_lock(job.state)
-    sure: SupposedRange[Any]
-    maybe: SupposedRange[Any]
+    sure: SupposedRange
+    maybe: SupposedRange
     if state is None:  # no unit depends on another
         done = finished_records(request, input_paths, in_range)
         sure = maybe = SupposedRange(
             None,
             lambda _: None,
             find,
-            lambda run: ResultRecord(run.unit.label, run.unit.ordinal, run.found.files, ()),
+            lambda run: _supposed(run, run.found.files, recorded(request.job)),
         ).go_through(in_range, job.unit, done, job.redo)
         ordinals = {record.ordinal for record in done}
     else:
@@ -417,8 +411,8 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
 def _units(
     request: JobRequest,
     in_range: Sequence[Unit],
-    sure: SupposedRange[Any],
-    maybe: SupposedRange[Any],
+    sure: SupposedRange,
+    maybe: SupposedRange,
     done: set[int],
 ) -> tuple[UnitForecast, ...]:
     """Return what a run does with units, ascending; those outside the range only if they run, or may.

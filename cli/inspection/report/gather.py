@@ -24,13 +24,14 @@ from ....windowing.support.option import Option
 from ....windowing.support.redaction import MASK, redacted, redacted_path
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
+from ....writers.state.unit_record import UnitRecord
 from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...planning.request import request_of
 from ..results.open_windows import open_windows
 from ..results.result import ResultFolder, folder_of, open_result_folder, rejects_of
-from ..results.status import Status, UnitStatus, expectations_of, read_status
+from ..results.status import Status, expectations_of, read_status
 from .measured import LATE as LATE_WINDOWS
 from .measured import LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
 from .page import MARK, page_of
@@ -63,7 +64,7 @@ def calendar_of(
         if at and (not earliest or at < earliest):
             earliest = at
 
-    def cell_of(unit: UnitStatus, ordinal: int) -> Cell:
+    def cell_of(unit: UnitRecord, ordinal: int) -> Cell:
         rejected, is_redone = unit.rejected, unit.label in redone
         late = rejected.get(LATE, 0)
         others = sum(rejected.values()) - late

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...console.amounts import RowAccount
+from ....windowing.ports import Counts
 
 Measure = Literal["duration", "number", "rows"]
 """What the values of a distribution are: microseconds, numbers along the axis, or rows."""
@@ -242,7 +242,7 @@ class Report:
     clauses: tuple[tuple[str, str], ...]
     settings: tuple[tuple[str, str], ...]
     totals: tuple[tuple[str, int], ...]
-    accounts: Mapping[str, RowAccount]
+    accounts: Mapping[str, Counts]
     lanes: Lanes | None
     over_time: OverTime | None
     lengths: Distribution | None

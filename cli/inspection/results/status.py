@@ -11,24 +11,22 @@ from typing import Any, Literal
 from ....conf.ranges import Kind, Unit, compact, kind_of, unit_at, unit_of
 from ....readers.files.walk import MANIFEST, ListedFile
 from ....windowing.errors import shown
+from ....windowing.ports import Counts
 from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.result_files import missing_file
 from ....writers.places.lock import Owner, is_dead
 from ....writers.places.place import Place
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
-from ....writers.state.unit_record import OpenWindows
+from ....writers.state.unit_record import StageRecord, UnitRecord
 from ...console.amounts import (
     WORDS,
-    RowAccount,
-    account_of,
+    are_joined,
     count_of,
     equation,
     is_mostly_late,
     reason_counts,
     sum_consecutive,
-    sum_independent,
-    sum_rejected,
 )
 from ...console.messages import Messages
 from ...console.streams import json_text, say
@@ -36,54 +34,6 @@ from ...run.units import local_loss_of
 from .result import folder_of, label_of, manifest_of, no_manifest, results_at_path
 
 # The status of a folder, read from the unit records of a state or from the manifests of results.
-
-
-@dataclass(frozen=True, slots=True)
-class StageStatus:
-    """The row account of one stage of a unit.
-
-    ``name``: the name of the stage.
-    ``account``: the account of its rows.
-    ``open``: the windows that the stage left open; None for a result without a state.
-    """
-
-    name: str
-    account: RowAccount
-    open: OpenWindows | None
-
-
-@dataclass(frozen=True, slots=True)
-class UnitStatus:
-    """The outcome of one unit.
-
-    ``label``: the label of the unit, or the name of the result's folder.
-    ``finished``: when the unit was committed, ISO 8601; None for a result.
-    ``out``: windows that came out for a unit of a state, rows for a result.
-    ``stages``: the stages in the order in which they ran.
-    ``expectations``: what the job demanded, and whether it was so.
-    """
-
-    label: str
-    finished: str | None
-    out: int
-    stages: tuple[StageStatus, ...]
-    expectations: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def rows_in(self) -> int:
-        return self.stages[0].account.rows_in
-
-    @property
-    def is_mostly_late(self) -> bool:
-        return any(is_mostly_late(stage.account.rejected, stage.account.rows_in) for stage in self.stages)
-
-    @property
-    def held(self) -> int:
-        return sum(stage.account.held for stage in self.stages)
-
-    @property
-    def rejected(self) -> dict[str, int]:
-        return sum_rejected([stage.account.rejected for stage in self.stages])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +45,7 @@ class Status:
     ``units``: the finished units, oldest first.
     ``gaps``: the units that are missing between the first and the last.
     ``accounts``: stage name to the account of all units together.
+    ``unbalanced``: the stages in whose account, or from one unit to the next, rows are missing or too many.
     ``at_work``: the run that holds the lock, None where none does.
     ``to_complete``: the label of the unit whose commit is under way, or was interrupted by a kill.
     ``killed``: the label of the unit that a killed run had begun and not finished.
@@ -106,9 +57,10 @@ class Status:
 
     path: str
     what: Literal["state", "range", "result"]
-    units: tuple[UnitStatus, ...]
+    units: tuple[UnitRecord, ...]
     gaps: tuple[Unit, ...]
-    accounts: Mapping[str, RowAccount]
+    accounts: Mapping[str, Counts]
+    unbalanced: frozenset[str] = frozenset()
     at_work: Owner | None = None
     to_complete: str | None = None
     killed: str | None = None
@@ -117,7 +69,7 @@ class Status:
     damage: Sequence[str] = ()
 
     @property
-    def last_stages(self) -> tuple[StageStatus, ...]:
+    def last_stages(self) -> tuple[StageRecord, ...]:
         return self.units[-1].stages if self.units else ()
 
 
@@ -132,26 +84,19 @@ def read_status(path: str, host: str) -> Status:
 
 def _of_state(path: str, host: str) -> Status:
     view = read_state(path)
-    units = tuple(
-        UnitStatus(
-            record.label,
-            record.finished,
-            record.stages[-1].windows,
-            tuple(StageStatus(stage.name, account_of(stage.counts), stage.open) for stage in record.stages),
-            record.expectations,
-        )
-        for record in view.records
-    )
     owner = None if view.owner is None or is_dead(view.owner, host) else view.owner
     kind = kind_of(view.records[0].label, view.records[0].ordinal) if view.records else None
     settled = [record for record in view.records if record.label not in (view.pending, view.running)]
+    stages = _by_stage(view.records)
+    accounts = {name: sum_consecutive(own) for name, own in stages.items()}
     found = [(record.label, local_loss_of(record.outputs, record.run)) for record in settled]
     return Status(
         path,
         "state",
-        units,
+        tuple(view.records),
         _gaps([record.ordinal for record in view.records], kind),
-        {name: sum_consecutive(accounts) for name, accounts in _by_stage(units).items()},
+        accounts,
+        frozenset(name for name, own in stages.items() if not (accounts[name].balanced and are_joined(own))),
         owner,
         view.pending,
         None if owner else view.running,
@@ -171,24 +116,21 @@ def _of_results(path: str) -> Status:
         folder = Place(folder_of(file), file.place.fs, file.folder.rstrip("/"))
         if missing := missing_file(folder, manifest, has_success=file.place.path.endswith(MANIFEST)):
             damage.append(f"{folder.shown} {missing}; write the result again")
+    accounts = {name: sum(own, Counts()) for name, own in _by_stage(units).items()}
     return Status(
         path,
         "result" if manifests[0][0].below == MANIFEST else "range",
         units,
         _gaps([unit.ordinal for unit in dated if unit], kind),
-        {name: sum_independent(accounts) for name, accounts in _by_stage(units).items()},
+        accounts,
+        frozenset(name for name, account in accounts.items() if not account.balanced),
         damage=damage,
     )
 
 
-def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitStatus:
+def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitRecord:
     try:
-        before = manifest.get("stages", ())
-        named = manifest["job"].get("stages")
-        name = named[len(before)]["name"] if named else "window"
-        named_counts = [*((stage["name"], stage["counts"]) for stage in before), (name, manifest["counts"])]
-        stages = tuple(StageStatus(name, account_of(counts), None) for name, counts in named_counts)
-        return UnitStatus(label_of(file), None, manifest["rows_out"], stages, tuple(manifest.get("expectations", ())))
+        return UnitRecord.of_result(label_of(file), 0, manifest)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise no_manifest(file) from error
 
@@ -200,11 +142,11 @@ def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:
     return tuple(unit_at(ordinal, kind) for ordinal in sorted(missing))
 
 
-def _by_stage(units: Sequence[UnitStatus]) -> dict[str, list[RowAccount]]:
-    found: dict[str, list[RowAccount]] = {}
+def _by_stage(units: Sequence[UnitRecord]) -> dict[str, list[Counts]]:
+    found: dict[str, list[Counts]] = {}
     for unit in units:
         for stage in unit.stages:
-            found.setdefault(stage.name, []).append(stage.account)
+            found.setdefault(stage.name, []).append(Counts.of(stage.counts))
     return found
 
 
@@ -234,13 +176,17 @@ def _as_json(status: Status) -> dict[str, Any]:
     units = [
         {
             "label": unit.label,
-            "finished": unit.finished,
+            "finished": unit.finished or None,  # a result does not say
             "rows_in": unit.rows_in,
             _OUT[status.what]: unit.out,
             "rejected": unit.rejected,
             "held": unit.held,
             **({"expectations": [dict(each) for each in unit.expectations]} if unit.expectations else {}),
-            "stages": [{"name": stage.name, **_account_as_json(stage.account)} for stage in unit.stages],
+            "stages": [
+                {"name": stage.name, **_account_as_json(account, account.balanced)}
+                for stage in unit.stages
+                for account in [Counts.of(stage.counts)]
+            ],
         }
         for unit in status.units
     ]
@@ -249,9 +195,12 @@ def _as_json(status: Status) -> dict[str, Any]:
         "what": status.what,
         "units": units,
         "gaps": [unit.label for unit in status.gaps],
-        "mostly_late": [unit.label for unit in status.units if unit.is_mostly_late],
+        "mostly_late": _mostly_late(status),
         "open": [{"stage": stage.name, **asdict(stage.open)} for stage in status.last_stages if stage.open],
-        "accounts": [{"stage": name, **_account_as_json(account)} for name, account in status.accounts.items()],
+        "accounts": [
+            {"stage": name, **_account_as_json(account, name not in status.unbalanced)}
+            for name, account in status.accounts.items()
+        ],
         "at_work": asdict(status.at_work) if status.at_work else None,
         "to_complete": status.to_complete,
         "killed": status.killed,
@@ -264,10 +213,13 @@ def _as_json(status: Status) -> dict[str, Any]:
 _OUT = {"state": "windows_out", "range": "rows_out", "result": "rows_out"}
 
 
-def _account_as_json(account: RowAccount) -> dict[str, Any]:
-    fields = asdict(account)
-    del fields["joined"]
-    return {**fields, "balanced": account.balanced}
+def _account_as_json(account: Counts, balanced: bool) -> dict[str, Any]:
+    return {**{name: getattr(account, name) for name in WORDS}, "balanced": balanced}
+
+
+def _mostly_late(status: Status) -> list[str]:
+    counts = ((unit.label, stage.counts) for unit in status.units for stage in unit.stages)
+    return list(dict.fromkeys(label for label, each in counts if is_mostly_late(each["rejected"], each["rows_in"])))
 
 
 def _lines(status: Status) -> list[str]:
@@ -294,13 +246,13 @@ def _lines(status: Status) -> list[str]:
             lines.append(f"open{f' in stage {stage.name}' if several else ''}: {words}")
     for name, account in status.accounts.items():
         which = f"row accounting of stage {name}" if len(status.accounts) > 1 else "row accounting"
-        lines.append(f"{which}: {equation(account)}" + ("" if account.balanced else "; this does not balance"))
+        lines.append(f"{which}: {equation(account)}" + ("; this does not balance" if name in status.unbalanced else ""))
     return [*lines, *_findings(status)]
 
 
 def _findings(status: Status) -> Iterator[str]:
     """Yield what there is to say of rows, expectations, the run at work, and damage."""
-    if late := [unit.label for unit in status.units if unit.is_mostly_late]:
+    if late := _mostly_late(status):
         which = "" if status.what == "result" else f" of {_few(late)}"
         what = f"late: more than half of the rows{which} came late, as behind one row from the future"
         yield f"{what}; a run that rejects them names that row in a note"

@@ -55,7 +55,7 @@ def print_units(path: str, as_json: bool) -> int:
             "unit": record.label,
             "ordinal": record.ordinal,
             "finished": record.finished,
-            "open": sum(stage.open.windows for stage in record.stages),
+            "open": sum(stage.open.windows for stage in record.stages if stage.open),
             "kept": is_kept(state, record),
             "bytes": nbytes_of(record),
             "run": record.run,

@@ -13,7 +13,7 @@ import pytest
 from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.console.messages import Messages
 from wincli.cli.planning.fingerprint import already_done, same_inputs, same_job
-from wincli.cli.run.plain_backfill import ResultRecord, ResultStage, is_done, may_replace, read_result, result_record
+from wincli.cli.run.plain_backfill import is_done, may_replace, read_result, result_record
 from wincli.cli.run.range_run import BackfillOutcome, report_backfill
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError
@@ -120,8 +120,11 @@ def test_results_of_this_job_over_these_files_are_done(tmp_path: Path) -> None:
 def test_the_record_of_a_unit_is_its_result(tmp_path: Path) -> None:
     out = write_result(tmp_path / "out", A)
     (unit,) = days(3)
-    stage = ResultStage("window", {"rows_in": 7, "rejected": {"late": 1}}, 1)
-    assert result_record(unit, [out], JOB) == ResultRecord("1970-01-04", 3, (A,), (stage,))
+    record = result_record(unit, [out], JOB)
+    assert record is not None
+    assert (record.label, record.ordinal, record.inputs) == ("1970-01-04", 3, (A,))
+    assert (record.rows_in, record.out, record.rejected) == (7, 1, {"late": 1})
+    assert [stage.name for stage in record.stages] == ["window"]
     assert result_record(unit, [str(tmp_path / "none"), out], JOB) is None
     assert result_record(unit, [out], {**JOB, "delimiter": ";"}) is None
 
@@ -172,7 +175,7 @@ def ran(ordinal: int, rows: int, rejected: dict[str, int], windows: int) -> Fake
     return FakeRecord(unit_at(ordinal, "day").label, ordinal, (), None, "", "", "", (first, last))
 
 
-def told(outcome: BackfillOutcome[FakeRecord], has_state: bool = True, **more: Any) -> list[str]:
+def told(outcome: BackfillOutcome, has_state: bool = True, **more: Any) -> list[str]:
     stream = io.StringIO()
     report_backfill(outcome, "out", has_state, 2.0, Messages(stream=stream, **more))
     return stream.getvalue().splitlines()
@@ -210,7 +213,7 @@ def test_backfill_logs_its_summary_as_json() -> None:
 
 
 def test_backfill_with_nothing_to_do_has_a_summary() -> None:
-    outcome: BackfillOutcome[FakeRecord] = BackfillOutcome((), (), days(0, 1), (), None, ())
+    outcome: BackfillOutcome = BackfillOutcome((), (), days(0, 1), (), None, ())
     assert told(outcome) == [
         "wincli: note: already done with the same input: 1970-01-01..1970-01-02",
         "wincli: nothing to do -> out",

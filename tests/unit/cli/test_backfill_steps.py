@@ -48,7 +48,7 @@ class Model:
         return InputFile(f"in/{unit.label}/{text}", len(text), None)
 
     @property
-    def chain(self) -> StateChain[FakeRecord] | None:
+    def chain(self) -> StateChain | None:
         return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else None
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[FakeRecord]:
@@ -84,7 +84,7 @@ class Model:
     def has_data(self, label: str) -> bool:
         return label in [record.label for _, record in sorted(self.done.items())][-self.keep :]
 
-    def backfill(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> BackfillOutcome[FakeRecord]:
+    def backfill(self, first: int = 0, stop: int = DAYS, redo: bool = False) -> BackfillOutcome:
         self.notes.clear()
         self.ran.clear()
         records = [record for _, record in sorted(self.done.items())]

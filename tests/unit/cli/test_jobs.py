@@ -153,7 +153,7 @@ def units(count: int) -> list[Unit]:
     return [unit_at(ordinal, "day") for ordinal in range(20_000, 20_000 + count)]
 
 
-def together(jobs: int, call: Callable[[Unit], Any], stop: Callable[[], None] = nothing) -> UnitRunner[Any]:
+def together(jobs: int, call: Callable[[Unit], Any], stop: Callable[[], None] = nothing) -> UnitRunner:
     return UnitRunner(lambda unit, found, previous: call(unit), jobs, False, nothing, lambda: False, stop)
 
 

@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.docs_pages import rows_of
-from wincli.cli.console.amounts import WORDS, RowAccount, account_of, equation, sum_consecutive, sum_independent
+from wincli.cli.console.amounts import WORDS, are_joined, equation, sum_consecutive
 from wincli.cli.console.messages import Messages
 from wincli.cli.inspection.report.page import add_accounts
 from wincli.cli.inspection.report.page_elements import Element
 from wincli.cli.inspection.results.status import print_status
 from wincli.conf.ranges import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError
-from wincli.windowing.ports import InputFile
+from wincli.windowing.ports import Counts, InputFile
 from wincli.writers.places.lock import Owner
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.state import open_state
@@ -218,7 +218,7 @@ def write_result(out: str, rows: int, told: dict[str, Any], stages: list[dict[st
     names = [{"name": each["name"]} for each in stages or []] + [{"name": "last"}]
     manifest = {
         "job": {"unit": "day", "stages": names}, "counts": told, "rows_out": rows, "stages": stages or [],
-        "parts": [{"name": "part-00000.csv", "rows": rows, "bytes": 2}], "rejects": [],
+        "parts": [{"name": "part-00000.csv", "rows": rows, "bytes": 2}], "rejects": [], "inputs": [],
     }  # fmt: skip
     Path(out, "_wincli").mkdir(parents=True)
     Path(out, "part-00000.csv").write_text("a\n")
@@ -297,38 +297,40 @@ def test_row_accounting_of_consecutive_runs_is_that_of_one_run(
     for rows, windowed, filtered, rejected in nights:
         rows_in = rows + windowed + filtered + sum(rejected.values())
         held = rows + carried
-        accounts.append(RowAccount(rows_in, carried, windowed, filtered, rejected, 0, held))
+        accounts.append(Counts(rows_in, windowed, filtered, 0, held, rejected, carried))
         carried = held
     total = sum_consecutive(accounts)
     assert all(account.balanced for account in accounts)
     assert total.balanced
     assert total.carried == 0
     assert total.held == sum(rows for rows, *_ in nights)
-    assert sum_independent(accounts).balanced
+    assert are_joined(accounts)
+    assert sum(accounts, Counts()).balanced
 
 
 def test_row_accounting_of_disjoint_runs_does_not_balance() -> None:
-    one, other = RowAccount(5, 0, 2, 0, {}, 0, 3), RowAccount(5, 2, 7, 0, {}, 0, 0)
+    one, other = Counts(5, 2, held=3), Counts(5, 7, carried=2)
     assert one.balanced
     assert other.balanced
+    assert not are_joined([one, other])
     assert not sum_consecutive([one, other]).balanced
-    assert sum_independent([one, other]).balanced
-    assert not RowAccount(5, 0, 2, 0, {}, 0, 2).balanced
+    assert (one + other).balanced
+    assert not Counts(5, 2, held=2).balanced
 
 
 def test_a_result_of_an_older_version_carries_nothing() -> None:
     told = {"rows_in": 3, "windowed": 1, "filtered": 1, "dropped_at_end": 0, "held": 0, "rejected": {"late": 1}}
-    assert account_of(told) == RowAccount(3, 0, 1, 1, {"late": 1}, 0, 0)
+    assert Counts.of(told) == Counts(3, 1, 1, rejected={"late": 1})
 
 
 # The words of the row account
 
 
 def test_a_row_account_has_one_word_for_each_count_and_none_on_both_sides() -> None:
-    assert [name for name in WORDS if name not in {field.name for field in fields(RowAccount)}] == []
+    assert [name for name in WORDS if name not in {field.name for field in fields(Counts)}] == []
     words = list(WORDS.values())
     assert len({word.split()[0] for word in words}) == len(words)
-    account = RowAccount(5, 3, 4, 1, {"late": 1, "null_key": 1}, 0, 1)
+    account = Counts(5, 4, 1, 0, 1, {"late": 1, "null_key": 1}, 3)
     assert account.balanced
     text = "5 rows in + 3 carried in = 4 windowed + 1 filtered + 2 rejected + 0 dropped at the end + 1 held"
     assert equation(account) == text
@@ -349,7 +351,7 @@ def test_a_unit_that_began_from_held_rows_is_counted_in_the_same_words_by_status
         "+ 0 dropped at the end + 7 held"
     )
     page: Any = Element("main")
-    report: Any = SimpleNamespace(accounts={"window": account_of(told)})
+    report: Any = SimpleNamespace(accounts={"window": Counts.of(told)})
     add_accounts(page, report)
     text = "|".join(page.itertext())
     assert "100 rows in + 5 carried in: every row is accounted for" in text

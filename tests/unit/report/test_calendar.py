@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.console.amounts import RowAccount
 from wincli.cli.inspection.report.gather import calendar_of
 from wincli.cli.inspection.report.page import add_calendar
 from wincli.cli.inspection.report.page_elements import element
-from wincli.cli.inspection.results.status import StageStatus, Status, UnitStatus
+from wincli.cli.inspection.results.status import Status
 from wincli.conf.ranges import Kind, unit_at
+from wincli.windowing.ports import Counts
+from wincli.writers.state.unit_record import UnitRecord
 
 START = {"hour": 494_000, "day": 20_600, "week": 2_900}
 
 
-def unit(label: str, n: int) -> UnitStatus:
-    account = RowAccount(n, 0, n - n % 3 - n % 2, 0, {"late": n % 3, "null_key": n % 2}, 0, n % 5)
-    return UnitStatus(label, None, n, (StageStatus("window", account, None),))
+def unit(label: str, n: int) -> UnitRecord:
+    counts = Counts(n, n - n % 3 - n % 2, 0, 0, n % 5, {"late": n % 3, "null_key": n % 2})
+    told = {"job": {}, "inputs": [], "counts": asdict(counts), "rows_out": n}
+    return UnitRecord.of_result(label, 0, told)
 
 
 def status(kind: Kind, done: set[int], size: int) -> Status:
