@@ -132,7 +132,8 @@ def default_stage() -> dict[str, Any]:
     return stage.model_dump(mode="json", exclude={"name", "window"})
 
 
-_GONE = ("unsafe_commit",)  # since 0.16: results are in no store that does not compare versions
+GONE = {"unsafe_commit": "results are in no store that does not compare versions"}
+"""Keys that jobs of earlier versions may have, and why this version has them no more."""
 
 
 def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def with_later_keys(job: Mapping[str, Any]) -> dict[str, Any]:
 
     Keys that are gone are left out.
     """
-    job = {key: value for key, value in job.items() if key not in _GONE}
+    job = {key: value for key, value in job.items() if key not in GONE}
     default = {key: value for key, value in defaults().items() if key in Job.model_fields}
     stages = [{**default_stage(), **stage} for stage in job.get("stages") or ()]
     return {**default, **job, "stages": stages}

@@ -18,7 +18,7 @@ import yaml
 from ..windowing.errors import ConfigError, did_you_mean, nearest, short
 from ..windowing.language.tokens import column_text
 from ..windowing.support.redaction import MASK, is_secret
-from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
+from .job import GONE, PIPE, SHARED_KEYS, SINGLE_KEYS, Job, Stage, defaults
 from .option_values import expectation_text
 from .yaml_nodes import Location, Problem, describe, kind_of, location, read_root, retyped, text_of
 
@@ -267,6 +267,8 @@ def _unknown(key: str, at: Location, known: Mapping[str, Any], node: yaml.Node) 
     where = f" in {location(at)}" if at else ""
     if at and key in file_schema()["properties"]:
         return ConfigError(f"key {key!r}{where} is of the whole job", "say it beside stages"), key
+    if key in GONE:
+        return ConfigError(f"the key {key!r}{where} is gone: {GONE[key]}", "leave it out"), key
     near = nearest(key, [*known, *_SYNONYMS])
     meant = _SYNONYMS.get(near, near) if near else None
     if meant == "window" and isinstance(node, yaml.SequenceNode):

@@ -14,7 +14,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 from pyarrow import fs
 
-from wincli.writers.commit import store_objects
+from wincli.writers.commit import store_objects, tables
 from wincli.writers.places import place
 from wincli.writers.places.conditional import ConditionFailedError, Object, Version
 from wincli.writers.state import stage_files, store_storage
@@ -114,6 +114,7 @@ def use_for_outputs(folder: Path, beginning: str, monkeypatch: pytest.MonkeyPatc
         return (system, path.removeprefix(beginning).rstrip("/")) if path.startswith(beginning) else resolve(path)
 
     monkeypatch.setattr(place, "resolve", resolved)
+    monkeypatch.setattr(tables, "refuse_others", lambda path: None)
     monkeypatch.setattr(store_objects, "open_store", lambda uri: QuickStore(folder / uri.removeprefix(beginning)))
     return system
 

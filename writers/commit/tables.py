@@ -18,12 +18,14 @@ from ...windowing.support.address import Address
 from ...windowing.support.checksum import read_object
 from ...windowing.support.file_systems import begun, reach
 from ...windowing.support.redaction import redacted_path
+from ...windowing.tables.delta import PREFIX
+from ...windowing.tables.iceberg_catalog import is_address
 from ..places import atomic_files
 from ..places.atomic_files import put_file
 from ..places.conditional import ConditionFailedError, Version, hold_lease, keeps_conditions
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
-from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, locate
+from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, locate, refuse_others
 from .contract import Content, Progress, Table, TableCommit
 from .delta import DeltaTable
 from .iceberg import IcebergTable
@@ -456,8 +458,11 @@ def is_by_version(table: Table) -> bool:
 def table_of(path: str, shown: str | None = None) -> Table:
     """Return the table at a path or URI; ``shown``: the path as the user wrote it, where ``path`` was recorded.
 
-    Raises `ConfigError` and `OutputError` as `place.locate` does, `OutputError` also where a store does not answer.
+    Raises `ConfigError` and `OutputError` as `place.refuse_others` and `place.locate` do, `OutputError` also where a
+    store does not answer.
     """
+    if not is_address(path):
+        refuse_others(path.removeprefix(PREFIX))
     with output_errors(redacted_path(path) if shown is None else shown):
         reach(path)  # with few tries; what follows makes many
         kind = next(kind for kind in TABLES if kind.takes(path))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from ...windowing.errors import ConfigError, install_extra
 from ...windowing.support.file_systems import StoreAddress, endpoint
-from ...windowing.support.redaction import redacted_path
 from .conditional import ConditionalStore
 
 EXTRA = install_extra("cloud")
@@ -15,12 +14,10 @@ EXTRA = install_extra("cloud")
 def open_store(uri: str) -> ConditionalStore:
     """Return the objects below the folder that a URI names. Nothing is requested yet.
 
-    Raises `ConfigError` where it is in no store, where the extra ``cloud`` is missing, or there are no credentials.
+    Raises `ConfigError` where the extra ``cloud`` is missing, or there are no credentials.
     """
     address = StoreAddress.parse(uri)
-    if address is None:
-        what = f"results are written to local folders, s3://, gs:// and abfs:// only, not to {redacted_path(uri)}"
-        raise ConfigError(what, "write to one of these, and copy the result")
+    assert address is not None, uri
     try:
         from .objects import store_at  # noqa: PLC0415 - an extra, which only runs with a store load
     except ImportError as error:

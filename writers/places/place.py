@@ -108,6 +108,14 @@ def locate(path: str, shown: str | None = None) -> Place:
     return Place(redacted_path(path) if shown is None else shown, system, inner)
 
 
+def refuse_others(path: str) -> None:
+    """Raise `ConfigError` where a path leads neither to this machine nor to a store that compares versions."""
+    address = Address.of(path)
+    if not (address.is_local or address.is_in_store):
+        what = f"results are written to local folders, s3://, gs:// and abfs:// only, not to {redacted_path(path)}"
+        raise ConfigError(what, "write to one of these, and copy the result")
+
+
 def resolve(path: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a path or URI and the absolute path in it: no slash at the end, local links followed.
 

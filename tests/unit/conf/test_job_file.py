@@ -167,6 +167,11 @@ MISTAKES = {
     "an unknown key": (ONE + "agregates: [count()]", "j.yaml:4: unknown key 'agregates'; did you mean 'agg'?"),
     "a flag's name": (ONE + "order-by: ts", "j.yaml:4: unknown key 'order-by'; did you mean 'order_by'?"),
     "a word of another tool": (ONE + "sort: a", "j.yaml:4: unknown key 'sort'; did you mean 'sort_by'?"),
+    "a key that is gone": (
+        ONE + "unsafe_commit: true",
+        "j.yaml:4: the key 'unsafe_commit' is gone: results are in no store that does not compare versions; leave it "
+        "out",
+    ),
     "a key like no other": (ONE + "xyzzy: 1", "j.yaml:4: unknown key 'xyzzy'; wincli schema prints all keys"),
     "an unknown key in a stage": (
         STAGES + "    widnow: x",

@@ -259,7 +259,11 @@ def test_a_name_that_is_too_long(tmp_path: Path, below: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [("", "the output path is empty"), ("/", "is a mount point"), ("gopher://x/y", "cannot make sense of the path")],
+    [
+        ("", "the output path is empty"),
+        ("/", "is a mount point"),
+        ("gopher://x/y", "results are written to local folders, s3"),
+    ],
 )
 def test_paths_that_cannot_be_an_output(path: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message), open_output(path, "error", [], OWNER):
