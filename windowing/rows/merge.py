@@ -123,18 +123,19 @@ def _one_after_another(parts: Sequence[Sequences]) -> tuple[pa.RecordBatch, Ints
     return rows, np.concatenate([part.pos for part in parts])
 
 
-def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints]:
+def append(first: Sequences, then: Sequences) -> tuple[Sequences, Ints | None]:
     """Append the rows of ``then`` to those of ``first``, key by key, without a look at their order columns.
 
     Keys of ``first`` may have no rows; keys without rows in both are left out. Also return the origin of each row,
-    int64 (n,): its index among the rows of ``first``, or ``len(first)`` plus its index among those of ``then``.
+    int64 (n,): its index among the rows of ``first``, or ``len(first)`` plus its index among those of ``then``. It is
+    None where all rows stand in that order.
     """
     codes, keys, bounds = _merge_keys([first, then])
     runs = np.concatenate([np.diff(first.bounds), np.diff(then.bounds)])
     rows = one_batch(pa.Table.from_batches([first.rows, then.rows]))
     pos = np.concatenate([first.pos, then.pos])
     if codes is None or keys is None or (keys.num_rows == 1 and len(pos)):  # one key: its rows stand in place
-        return Sequences(keys, bounds, rows, pos, then.order), np.arange(len(pos))
+        return Sequences(keys, bounds, rows, pos, then.order), None
     picks = interleave(codes, runs, bounds[:-1].copy(), len(pos))
     there = np.flatnonzero(np.diff(bounds))
     keys, bounds = keys.take(pa.array(there)), np.append(bounds[there], bounds[-1])

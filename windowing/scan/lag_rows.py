@@ -171,7 +171,7 @@ def _with_earlier(new: Sequences, state: WindowState | None) -> tuple[Sequences,
         state.sequences.keys, bounds, rows.cast(new.rows.schema), np.zeros(len(rows), np.int64), new.order
     )
     both, origin = append(first, replace(new, order=()))
-    return both, origin >= len(first)
+    return both, (np.arange(len(both)) if origin is None else origin) >= len(first)
 
 
 def _values(column: LagColumn, rows: pa.RecordBatch, bounds: Ints, failures: Failures) -> pa.Array:

@@ -46,32 +46,36 @@ class RowWeights:
 
     ``rows``: number of rows.
     ``each``: int64 (n,), how many rows of the input each stands for; None: each for itself.
+    ``first``: how many the first stands for where ``each`` is None.
     """
 
     rows: int
     each: Ints | None
+    first: int = 1
 
     @property
     def total(self) -> int:
-        return self.rows if self.each is None else int(self.each.sum())
+        return self.rows - 1 + self.first if self.each is None else int(self.each.sum())
 
     def of(self, some: Mask) -> int:
         """Return how many rows of the input some rows stand for. ``some``: bool (n,)."""
-        return int(np.count_nonzero(some) if self.each is None else self.each[some].sum())
+        if self.each is not None:
+            return int(self.each[some].sum())
+        return int(np.count_nonzero(some)) + (self.first - 1) * bool(some[:1].any())
 
     def shown(self, membership: Membership) -> int:
         """Return how many rows of the input those rows stand for that at least one pane shows."""
         if isinstance(membership, Ranges) and membership.disjoint and self.each is None:
-            return int((membership.hi - membership.lo).sum())
+            has_first = ((membership.lo == 0) & (membership.hi > 0)).any()
+            return int((membership.hi - membership.lo).sum()) + (self.first - 1) * bool(has_first)
         return self.of(shown(membership, self.rows))
 
 
 def row_weights(plan: Plan, sequences: Sequences, continued: ContinuedWindow | None = None) -> RowWeights:
     """Return the weights of the rows of some sequences. ``continued``: what the first row stands for, if for others."""
-    each = None if plan.weight is None else combined(sequences.rows.column(plan.weight)).to_numpy()
     if continued is not None:
-        each = np.ones(len(sequences), np.int64)
-        each[0] = continued.rows
+        return RowWeights(len(sequences), None, continued.rows)
+    each = None if plan.weight is None else combined(sequences.rows.column(plan.weight)).to_numpy()
     return RowWeights(len(sequences), each)
 
 

@@ -148,14 +148,13 @@ def restore(baseline: str | None, state: WindowState, new: Sequences) -> tuple[S
     there = known >= 0
     restored_rows[there] = np.diff(state.sequences.bounds)[known[there]]
     more = no_row_state(len(new))
-    row_state: list[Any] = [
-        np.concatenate([getattr(state.row_state, f.name), getattr(more, f.name)])[picks] for f in fields(RowState)
-    ]
+    joined = [np.concatenate([getattr(state.row_state, f.name), getattr(more, f.name)]) for f in fields(RowState)]
+    row_state = joined if picks is None else [each[picks] for each in joined]
     if state.sequences.rank is not None:
         per_key = np.diff(sequences.bounds)
         place = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], per_key)
         rank = place + np.repeat(key_state.rows - restored_rows, per_key)
-        rank[picks < restored] = state.sequences.rank
+        rank[slice(restored) if picks is None else picks < restored] = state.sequences.rank
         sequences = replace(sequences, rank=rank)
     idle = np.ones(len(state.key_state.rows), np.bool_)
     idle[known[there]] = False

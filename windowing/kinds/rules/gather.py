@@ -255,17 +255,17 @@ class Gathered:
         floats = [each for each in self.deltas if each[1]]
         return Deltas(
             _ints(rule for rule, *_ in integers),
-            _stacked([values for *_, values, _ in integers], np.int64, self.rows),
-            _stacked([amount for *_, amount in integers], np.uint64, 1),
+            _only_read(_stacked([values for *_, values, _ in integers], np.int64, self.rows)),
+            _written([amount for *_, amount in integers], np.uint64),
             _ints(rule for rule, *_ in floats),
             _ints(bits for _, bits, *_ in floats),
-            _stacked([values for *_, values, _ in floats], np.float64, self.rows),
-            _stacked([amount for *_, amount in floats], np.float64, 1),
+            _only_read(_stacked([values for *_, values, _ in floats], np.float64, self.rows)),
+            _written([amount for *_, amount in floats], np.float64),
         )
 
     def count_rules(self) -> Counts:
         """Return the rules that end a window that is full."""
-        return Counts(_ints(rule for rule, _ in self.counts), _stacked([most for _, most in self.counts], np.int64, 1))
+        return Counts(_ints(rule for rule, _ in self.counts), _written([most for _, most in self.counts], np.int64))
 
     def reach_rules(self) -> Reaches | None:
         """Return the rules that fire where an aggregate is large enough.
@@ -289,10 +289,10 @@ class Gathered:
             _ints(reach.least.__ceil__() >> 32 for reach in each),
             _ints(reach.least.__ceil__() & 0xFFFFFFFF for reach in each),
             np.array([float(_within(reach.least, _LARGEST)) for reach in each], np.float64),
-            _stacked(ticks, np.int64, self.rows),
+            _written(ticks, np.int64, self.rows),
             _ints(reach.offset for reach in each),
-            _stacked(floats, np.float64, self.rows),
-            _stacked([reach.valid for reach in each], np.bool_, self.rows),
+            _written(floats, np.float64, self.rows),
+            _written([reach.valid for reach in each], np.bool_, self.rows),
         )
 
 
@@ -354,6 +354,17 @@ def _stacked(arrays: Sequence[Any], dtype: Any, width: int) -> Any:
         return np.zeros((0, width), dtype)
     arrays = [np.atleast_1d(np.asarray(each)) for each in arrays]
     if len(arrays) == 1:
-        only = np.ascontiguousarray(arrays[0].astype(dtype, copy=False)).reshape(1, -1)
-        return only if only.flags.writeable else only.copy()  # else the loop is compiled once more
+        return np.ascontiguousarray(arrays[0].astype(dtype, copy=False)).reshape(1, -1)
     return np.stack(np.broadcast_arrays(*arrays)).astype(dtype, copy=False)
+
+
+def _only_read(array: Any) -> Any:
+    """Return an array as loops know it that only read it, be it of a column or made here: they are compiled once."""
+    array.flags.writeable = False
+    return array
+
+
+def _written(arrays: Sequence[Any], dtype: Any, width: int = 1) -> Any:
+    """Return arrays as `_stacked` does, for loops that may write to them."""
+    stacked = _stacked(arrays, dtype, width)
+    return stacked if stacked.flags.writeable else stacked.copy()

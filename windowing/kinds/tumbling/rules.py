@@ -159,7 +159,10 @@ def passage(policies: Policies, segment: Sequences, value: OpenWindow | None, co
     """Run a segment through from what the segment before leaves; None: there is none before."""
     rows, begin, window = segment, 0, None
     if value is not None:
-        rows, begin, window = _behind(value.before, segment), 1, copy.deepcopy(value.window)
+        window = copy.deepcopy(value.window)
+        # Others than these ask the open window and the row itself. To put the row before in front copies all rows.
+        if any(each.neighbours_decide or isinstance(each, ClockPolicy) for each in policies):
+            rows, begin = _behind(value.before, segment), 1
     resumed = window is not None
     events = _events(policies, rows, no_marks(rows.rows, rows.order), context)
     found, left = _walked(policies, rows, _gathered(policies, rows), events, np.array([begin]), window)
