@@ -171,7 +171,9 @@ def _kind(is_command: bool, words: Sequence[str]) -> str:
         return EXECUTOR
     if any("SparkSubmit" in word for word in words):
         return DRIVER_JAVA
-    return WORKER if any("pyspark.daemon" in word or "workers.daemon" in word for word in words) else DRIVER
+    return (
+        WORKER if any("spark.daemon" in word for word in words) else DRIVER
+    )  # Spark's own, or `windowing.spark.daemon`
 
 
 def _sums(spent: dict[tuple[int, float], tuple[str, float]]) -> dict[str, float]:
