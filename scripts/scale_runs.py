@@ -171,9 +171,8 @@ def _kind(is_command: bool, words: Sequence[str]) -> str:
         return EXECUTOR
     if any("SparkSubmit" in word for word in words):
         return DRIVER_JAVA
-    return (
-        WORKER if any("spark.daemon" in word for word in words) else DRIVER
-    )  # Spark's own, or `windowing.spark.daemon`
+    is_worker = any("spark.daemon" in word for word in words)  # Spark's own, or `windowing.spark.daemon`
+    return WORKER if is_worker else DRIVER
 
 
 def _sums(spent: dict[tuple[int, float], tuple[str, float]]) -> dict[str, float]:
