@@ -23,7 +23,6 @@ _CHAINS: Final[dict[str, tuple[Kind, int]]] = {
 _COMPARES: Final = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TESTS: Final = frozenset({"is", "in", "between", "like", "ilike"})
 _INFIX: Final = frozenset({"and", "or", *_TESTS})
-_LEAVES: Final[dict[str, Kind]] = {"name": "column", "number": "number", "text": "text", "interval": "interval"}
 _TIME_ZONE: Final = ["at", "time", "zone"]
 _DEEPEST: Final = 220  # levels of a tree: operators add to those of the brackets
 _DEEP: Final = "give a part of it a name of its own"
@@ -160,7 +159,7 @@ class _Parser:
             token, count = self.take(), count + 1
             self.check_level(token, count)
             if sign == ".":
-                name = self.take_if("word", "name")
+                name = self.take_if("word", "quoted")
                 if node.kind not in {"column", "field", "item", "call"}:
                     raise self.error("a dot stands between a column and the name of a field", node.span)
                 node = _node("field", (name.value,), [node], name.span)
@@ -175,13 +174,28 @@ class _Parser:
         token = self.take()
         if token.kind == "word":
             return self.word_leaf(token, token.value.lower())
+        if token.kind == "number":
+            return self.amount(token) or Node("number", (token.text,), (), token.span)
         if token.kind != "symbol":
-            value = token.value.split() if token.kind == "interval" else [token.value]
-            return Node(_LEAVES[token.kind], tuple(value), (), token.span)
+            return Node("column" if token.kind == "quoted" else "text", (token.value,), (), token.span)
         if token.value != "(":
             raise self.misplaced_at(token)
         with self.within(token, ")"):
             return self.expression(_ANY)
+
+    def amount(self, token: Token) -> Node | None:
+        """Return the interval that a number with a unit is, such as ``5m``; None where it has none."""
+        found = TOKEN_AMOUNT.fullmatch(token.text)
+        assert found is not None
+        if not found[2]:
+            return None
+        if found[2].lower() not in UNITS:
+            do = "the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes"
+            raise self.error(f"unknown unit {found[2]!r}", token.span, do)
+        parts = interval_parts(found[1], found[2])
+        if parts is None:
+            raise self.error("an interval is a whole number of nanoseconds or months, below 2**63", token.span)
+        return Node("interval", tuple(map(str, parts)), (), token.span)
 
     def word_leaf(self, token: Token, word: str) -> Node:
         if word == "case":
@@ -210,12 +224,11 @@ class _Parser:
             if word == "date":
                 return Node("date", (following.value,), (), span)
             return Node("timestamp", (following.value, word), (), span)
-        if word != "interval" or following.kind not in {"text", "number", "interval"}:
+        if word != "interval" or following.kind not in {"text", "number"}:
             return None
         self.at += 1
-        if following.kind == "interval":  # INTERVAL 5 MINUTES: the amount and its unit are one token already
-            span = Span(token.span.start, following.span.stop)
-            return Node("interval", tuple(following.value.split()), (), span)
+        if following.kind == "number" and (node := self.amount(following)) is not None:
+            return Node(node.kind, node.value, (), Span(token.span.start, following.span.stop))
         found = TOKEN_AMOUNT.fullmatch(following.value)
         unit = (found[2] or "") if found else ""
         if not unit and self.at < len(self.tokens) and self.tokens[self.at].kind == "word":
@@ -229,7 +242,7 @@ class _Parser:
     def call(self, word: str, token: Token) -> Node:
         if word == "extract" and self.word(1) and self.sign(2) in {"from", ","}:
             part = self.tokens[self.at + 1]  # extract(hour from ts): the part is a text, and FROM a comma
-            self.tokens[self.at + 1] = Token("text", part.value.lower(), part.span)
+            self.tokens[self.at + 1] = Token("text", f"'{part.text.lower()}'", part.span)
         operands = self.listed("from" if word == "extract" else ",")
         return Node("call", (word,), tuple(operands), Span(token.span.start, self.last.stop))
 

@@ -1,8 +1,9 @@
-"""The tokens of expressions, and their limits."""
+"""Tokens: what one is, how a text is divided into them, and those of expressions with their limits."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -37,45 +38,72 @@ UNITS: Final = {
 """The units of an interval, as months and nanoseconds."""
 
 WORD: Final = r"[^\W\d]\w*"
+QUOTED: Final = r'(?P<quoted>"(?:[^"]|"")*")'
+"""A name in double quotes, in which a quote is written twice."""
+TEXT: Final = r"(?P<text>'(?:[^']|'')*')"
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TOKEN = re.compile(
-    r"(?P<space>\s+)"
-    r'|(?P<quoted>"(?:[^"]|"")*")'
-    r"|(?P<text>'(?:[^']|'')*')"
-    rf"|(?P<number>{_NUMBER}(?P<unit>{WORD}|\s+(?:{'|'.join(UNITS)})\b)?)"
+    rf"(?P<space>\s+)|{QUOTED}|{TEXT}"
+    rf"|(?P<number>{_NUMBER}(?:{WORD}|\s+(?:{'|'.join(UNITS)})\b)?)"
     rf"|(?P<word>{WORD})"
-    r"|(?P<symbol>::|<=|>=|<>|!=|==|\|\||[-+*/%(),.\[\]=<>])",
-    re.IGNORECASE,
+    r"|(?P<symbol>::|<=|>=|<>|!=|==|\|\||[-+*/%(),.\[\]=<>])"
+    r"|(?P<other>.)",
+    re.IGNORECASE | re.DOTALL,
 )
 TOKEN_AMOUNT: Final = re.compile(rf"\s*([+-]?{_NUMBER})\s*({WORD})?\s*")
+"""A number, perhaps with a unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token.
+    """One token, of an expression or of the window language.
 
-    ``kind``: ``word``, ``name`` (a word in double quotes), ``number``, ``text``, ``interval`` (a number with a unit) or
-        ``symbol``.
-    ``value``: what it says: a name or a text without its quotes, an interval as months and nanoseconds.
-    ``span``: where it is in the source.
+    ``kind``: a group of the pattern by which a text was read; ``quoted`` is a name in double quotes. The window
+        language adds ``end``, and ``expression`` for several tokens that are one argument.
+    ``text``: the characters as written.
+    ``span``: where they are in the source.
     """
 
     kind: str
-    value: str
+    text: str
     span: Span
+
+    @property
+    def value(self) -> str:
+        """What it says: a name or a text without its quotes."""
+        if self.kind not in {"quoted", "text"}:
+            return self.text
+        quote = self.text[0]
+        return self.text[1:-1].replace(quote * 2, quote)
+
+    def __str__(self) -> str:
+        return "the end" if self.kind == "end" else repr(self.text)
+
+
+def scan(pattern: re.Pattern[str], source: str) -> Iterator[Token]:
+    """Yield the tokens of a text, all but ``space``. ``pattern``: has a group for each kind, and matches any character.
+
+    Raises `SpecError` for a quote that is never closed.
+    """
+    for found in pattern.finditer(source):
+        if found.lastgroup == "space":
+            continue
+        if found.lastgroup in {"symbol", "other"} and found[0] in "\"'":
+            do = "a quote inside quotes is written twice"
+            raise SpecError("this quote is never closed", source, Span(*found.span()), do)
+        yield Token(str(found.lastgroup), found[0], Span(*found.span()))
 
 
 def read_tokens(source: str) -> list[Token]:
-    """Return the tokens of a text, each by itself. Raises `SpecError` for what no expression may have."""
-    found: list[Token] = []
-    at = 0
-    while at < len(source):
-        match = _TOKEN.match(source, at)
-        if match is None:
-            raise _no_token(source, at)
-        at = match.end()
-        if match["space"] is None:
-            found.append(_token(source, match))
+    """Return the tokens of an expression. Raises `SpecError` for what no expression may have."""
+    found = []
+    for token in scan(_TOKEN, source):
+        if token.kind == "other":
+            do = 'a column name with other characters goes in double quotes: "my column"'
+            raise SpecError(f"an expression has no {token}", source, token.span, do)
+        if token.text == '""':
+            raise SpecError("a column name is empty", source, token.span)
+        found.append(token)
     if not found:
         raise SpecError("an expression is empty", source, Span(0, 0), 'write one, such as "price * items > 100"')
     if len(found) > MOST_TOKENS:
@@ -93,36 +121,3 @@ def interval_parts(amount: str, unit: str) -> tuple[int, int] | None:
     if exact.denominator != 1 or abs(exact) >= 2**63:
         return None
     return (int(exact), 0) if months else (0, int(exact))
-
-
-def _no_token(source: str, at: int) -> SpecError:
-    span = Span(at, at + 1)
-    if source[at] in "\"'":
-        return SpecError("this quote is never closed", source, span, "a quote inside quotes is written twice")
-    do = 'a column name with other characters goes in double quotes: "my column"'
-    return SpecError(f"an expression has no {source[at]!r}", source, span, do)
-
-
-def _token(source: str, match: re.Match[str]) -> Token:
-    span, text = Span(*match.span()), match.group()
-    if match["unit"] is not None:
-        return _duration(source, span, text[: match.start("unit") - match.start()], match["unit"].strip())
-    if match["quoted"] or match["text"]:
-        quote = text[0]
-        value = text[1:-1].replace(quote * 2, quote)
-        if quote == '"' and not value:
-            raise SpecError("a column name is empty", source, span)
-        return Token("name" if quote == '"' else "text", value, span)
-    if match["number"]:
-        return Token("number", text, span)
-    return Token("word" if match["word"] else "symbol", text, span)
-
-
-def _duration(source: str, span: Span, amount: str, unit: str) -> Token:
-    if unit.lower() not in UNITS:
-        do = "the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes"
-        raise SpecError(f"unknown unit {unit!r}", source, span, do)
-    parts = interval_parts(amount, unit)
-    if parts is None:
-        raise SpecError("an interval is a whole number of nanoseconds or months, below 2**63", source, span)
-    return Token("interval", f"{parts[0]} {parts[1]}", span)

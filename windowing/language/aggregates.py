@@ -17,10 +17,11 @@ from typing import Final
 from ..errors import Span, SpecError, did_you_mean
 from ..expressions.nodes import moved
 from ..expressions.syntax import Expression, expression_of, parse_expression
+from ..expressions.tokens import Token
 from . import spec
 from .aggregate_names import AGGREGATES
 from .calls import Argument, read_arguments
-from .tokens import PLAIN, Cursor, Token, quoted
+from .tokens import PLAIN, Cursor, quoted
 
 ALIASES: Final = {"avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev"}
 """Names of other tools that the language accepts, with the built-in names, which name the columns of a result."""
@@ -141,7 +142,7 @@ def _advice(cursor: Cursor, rest: Token) -> str:
 
 
 def _name(tokens: Sequence[Token]) -> tuple[str | None, int]:
-    if len(tokens) > 2 and tokens[0].kind in ("word", "column") and _is(tokens[1], "=") and not _is(tokens[2], "="):
+    if len(tokens) > 2 and tokens[0].kind in ("word", "quoted") and _is(tokens[1], "=") and not _is(tokens[2], "="):
         return tokens[0].value, 2
     return None, 0
 
@@ -252,7 +253,7 @@ def _argument(cursor: Cursor, low: int, high: int) -> spec.Argument:
             return cursor.number(token, PLAIN, "write a plain number")
         if token.kind == "text":
             return token.value
-        if token.kind in ("word", "column"):
+        if token.kind in ("word", "quoted"):
             return spec.Column(token.value)
     return _parse(cursor, low, high)
 

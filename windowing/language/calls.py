@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..errors import Span, SpecError
-from .tokens import Cursor, Times, Token
+from ..expressions.tokens import Token
+from .tokens import Cursor, Times
 
 _T = TypeVar("_T")
 _OPENING, _CLOSING, _SIGNS = frozenset("([{"), frozenset(")]}"), frozenset("(+-")

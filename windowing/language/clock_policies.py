@@ -14,8 +14,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..errors import Span, did_you_mean, nearest
+from ..expressions.tokens import Token
 from .calls import Call, Distance, Form, Policy, Rule
-from .tokens import Cursor, Times, Token, decimal_text, duration, quoted
+from .tokens import Cursor, Times, decimal_text, duration, quoted
 
 UNITS: Final = ("day", "week", "month", "quarter", "year")
 _WEEKDAYS: Final = {
@@ -144,7 +145,7 @@ def _expression(cursor: Cursor, token: Token, do: str) -> str:
     """Return a cron expression. Raises `SpecError` for one that cron would not take, or that names no instant."""
     from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few windows need it
 
-    if token.kind not in {"column", "text"}:
+    if token.kind not in {"quoted", "text"}:
         raise cursor.error(f"expected a cron expression in quotes, found {token}", token.span, do)
     fields = [*re.finditer(r"\S+", token.text[1:-1])]
     if len(fields) != len(_FIELDS):
@@ -187,7 +188,7 @@ def _unit(cursor: Cursor, token: Token) -> tuple[str, str]:
 
 
 def _zone(cursor: Cursor, token: Token) -> str:
-    if token.kind not in {"word", "column", "text"}:
+    if token.kind not in {"word", "quoted", "text"}:
         raise cursor.error(f"expected a time zone, found {token}", token.span, 'write it like "Europe/Paris"')
     try:
         zoneinfo.ZoneInfo(token.value)

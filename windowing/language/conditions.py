@@ -15,8 +15,9 @@ from ..errors import Span, SpecError
 from ..expressions.nodes import Node
 from ..expressions.syntax import Expression as AnyExpression
 from ..expressions.syntax import expression_of
+from ..expressions.tokens import Token
 from .calls import Call, Distance, Form, Policy, Rule
-from .tokens import AMOUNT, PLAIN, Cursor, Times, Token, column_text, decimal_text
+from .tokens import AMOUNT, PLAIN, Cursor, Times, column_text, decimal_text
 
 if TYPE_CHECKING:
     from ..expressions.syntax import Expression

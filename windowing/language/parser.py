@@ -258,7 +258,7 @@ def parse_let(text: str) -> tuple[str, Expression]:
     """Parse a new column, ``NAME=EXPRESSION`` (section 11). Raises `SpecError` with the span at fault."""
     cursor = Cursor(text)
     name = cursor.take()
-    if name.kind not in ("word", "column") or not cursor.skip("=") or cursor.at("="):
+    if name.kind not in ("word", "quoted") or not cursor.skip("=") or cursor.at("="):
         raise cursor.error("a new column needs a name", name.span, "write it as NAME=EXPRESSION")
     begin = cursor.last.span.stop
     try:

@@ -11,9 +11,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Final, Literal
 
+from ..expressions.tokens import Token
 from .calls import Call, Distance, Form, Policy, Rule
 from .conditions import Operand, operand_text, operands_of, read_amount, read_operand, steps_of, uses_previous
-from .tokens import Cursor, Times, Token, column_text, decimal_text, listed, rows
+from .tokens import Cursor, Times, column_text, decimal_text, listed, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Changing(Policy):
 
 
 def _changes(token: Token) -> bool:
-    return token.kind in {"word", "column", "expression"}
+    return token.kind in {"word", "quoted", "expression"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from ..errors import ConfigError, Span, SpecError, did_you_mean
-from ..expressions.tokens import UNITS
+from ..expressions.tokens import QUOTED, TEXT, UNITS, Token, scan
 
 # The canonical text of names, numbers and quoted texts in the window language.
 
@@ -56,9 +56,7 @@ _VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _APART = rf"\s+(?:{'|'.join(filter(None, SECONDS))})\b"  # white space may separate a unit from its number: 5 minutes
 _NUMBER = re.compile(rf"({_VALUE})(?:\s+(?=\w))?([\w.]*)")
 _TOKEN = re.compile(
-    r"(?P<space>\s+)"
-    r'|(?P<column>"(?:[^"]|"")*")'
-    r"|(?P<text>'(?:[^']|'')*')"
+    rf"(?P<space>\s+)|{QUOTED}|{TEXT}"
     r"|(?P<clock>[0-9]+:[0-9:]+)"
     rf"|(?P<number>{_VALUE}(?:[\w.]+|{_APART})?)"
     rf"|(?P<weekday>{WORD}@{WORD})"
@@ -107,30 +105,6 @@ class Duration(Fraction):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token.
-
-    ``kind``: a group of the token pattern, ``end``, or ``expression``: several tokens that are one argument.
-    ``text``: the characters as written.
-    ``span``: where they are in the source.
-    """
-
-    kind: str
-    text: str
-    span: Span
-
-    @property
-    def value(self) -> str:
-        if self.kind not in {"column", "text"}:
-            return self.text
-        quote = self.text[0]
-        return self.text[1:-1].replace(quote * 2, quote)
-
-    def __str__(self) -> str:
-        return "the end" if self.kind == "end" else repr(self.text)
-
-
 class Cursor:
     """A position in the tokens of one text. The constructor raises `SpecError` for a quote that is never closed.
 
@@ -140,17 +114,10 @@ class Cursor:
     def __init__(self, source: str) -> None:
         # One line, so that a caret line fits under it; the spans stay valid.
         self.source = "".join(c if c.isprintable() else " " for c in source)
-        self._tokens = [
-            Token(str(found.lastgroup), found.group(), Span(*found.span()))
-            for found in _TOKEN.finditer(source)
-            if found.lastgroup != "space"
-        ]
+        self._tokens = list(scan(_TOKEN, source))
         stop = self._tokens[-1].span.stop if self._tokens else 0
         self._tokens.append(Token("end", "", Span(stop, stop)))
         self._index = 0
-        for token in self._tokens:
-            if token.kind == "symbol" and token.text in "\"'":
-                raise self.error("this quote is never closed", token.span, "a quote inside quotes is written twice")
 
     @property
     def tokens(self) -> list[Token]:
@@ -209,7 +176,7 @@ class Cursor:
 
     def column(self, token: Token, do: str) -> str:
         """Return the column that a token names; ``do``: the advice of the `SpecError` where it names none."""
-        if token.kind not in {"word", "column"}:
+        if token.kind not in {"word", "quoted"}:
             raise self.error(f"expected a column, found {token}", token.span, QUOTING if _is_name(token) else do)
         if not token.value:
             raise self.error("a column name is empty", token.span)

@@ -126,7 +126,7 @@ def test_a_date_and_a_column_without_values_have_local_times() -> None:
         ("timezone('../etc/passwd', t)", "'../etc/passwd'", "unknown time zone"),
         ("timezone(t, 'UTC')", "t", "timezone takes a text here that is the same for all rows"),
         ("local_date('2026-01-01', 'UTC')", "'2026-01-01'", "local_date takes a date or a timestamp"),
-        ("t at time 'UTC'", "time", "cannot stand here"),
+        ("t at time 'UTC'", "at", "cannot stand here"),
     ],
 )
 def test_a_mistake_is_shown_where_it_stands(text: str, at: str, words: str) -> None:
