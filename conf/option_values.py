@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
@@ -19,6 +20,7 @@ from pydantic_core import PydanticCustomError
 from ..windowing.errors import ConfigError, SpecError, WincliError, short
 from ..windowing.expressions.syntax import Expression as AnyExpression
 from ..windowing.expressions.syntax import parse_expression
+from ..windowing.expressions.tokens import TOKENS, scan
 from ..windowing.language.enrichment import parse_enrichment
 from ..windowing.language.parser import parse_aggregate, parse_duration, parse_let, parse_window
 from ..windowing.language.tokens import Duration
@@ -27,7 +29,6 @@ from ..windowing.support.option import Kind, Option
 # The entries of ``--partition-by``: columns of a result, and names of expressions over them.
 
 
-_ENTRY = re.compile(r"""(?:'(?:[^']|'')*'|"(?:[^"]|"")*"|[^'"])""")
 _NAMED = re.compile(r'\s*(?:([^\W\d]\w*)|"((?:[^"]|"")+)")\s*=(?!=)(.*)', re.DOTALL)
 _QUOTED_NAME = re.compile(r'"((?:[^"]|"")+)"')
 
@@ -56,19 +57,17 @@ def partition_column(entry: str) -> tuple[str, AnyExpression | None]:
 
 
 def _split(text: str) -> Iterator[str]:
-    depth, entry, at = 0, "", 0
-    while at < len(text):
-        found = _ENTRY.match(text, at)
-        if found is None:
-            raise ConfigError(f"{short(text)!r} has a quote that is not closed", 'write "a,b" for a column a,b')
-        at, token = found.end(), found[0]
-        depth += (token in "([") - (token in ")]")
-        if token == "," and depth == 0:
-            yield entry.strip()
-            entry = ""
-        else:
-            entry += token
-    yield entry.strip()
+    depth, start = 0, 0
+    try:
+        for token in scan(TOKENS, text):
+            depth += (token.text in {"(", "["}) - (token.text in {")", "]"})
+            if token.text == "," and depth == 0:
+                yield text[start : token.span.start].strip()
+                start = token.span.stop
+    except SpecError as error:
+        what = f"{short(text)!r} has a quote that is not closed"
+        raise ConfigError(what, 'write "a,b" for a column a,b') from error
+    yield text[start:].strip()
 
 
 # Expectations: what a job demands of each unit before it is committed (semantics section 14).
@@ -136,17 +135,12 @@ def _parsed(text: str, begin: int, stop: int) -> AnyExpression:
 
 def _closing(text: str, begin: int) -> int:
     """Return the place of the parenthesis that closes one before ``begin``, outside quotes; -1 where none does."""
-    depth, quote = 1, ""
-    for place in range(begin, len(text)):
-        letter = text[place]
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        else:
-            depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return place
+    depth = 1
+    with suppress(SpecError):  # of a quote that is never closed, which the parser will tell
+        for token in scan(TOKENS, " " * begin + text[begin:]):
+            depth += (token.text == "(") - (token.text == ")")
+            if depth == 0:
+                return token.span.start
     return -1
 
 

@@ -42,7 +42,7 @@ QUOTED: Final = r'(?P<quoted>"(?:[^"]|"")*")'
 """A name in double quotes, in which a quote is written twice."""
 TEXT: Final = r"(?P<text>'(?:[^']|'')*')"
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_TOKEN = re.compile(
+TOKENS: Final = re.compile(
     rf"(?P<space>\s+)|{QUOTED}|{TEXT}"
     rf"|(?P<number>{_NUMBER}(?:{WORD}|\s+(?:{'|'.join(UNITS)})\b)?)"
     rf"|(?P<word>{WORD})"
@@ -97,7 +97,7 @@ def scan(pattern: re.Pattern[str], source: str) -> Iterator[Token]:
 def read_tokens(source: str) -> list[Token]:
     """Return the tokens of an expression. Raises `SpecError` for what no expression may have."""
     found = []
-    for token in scan(_TOKEN, source):
+    for token in scan(TOKENS, source):
         if token.kind == "other":
             do = 'a column name with other characters goes in double quotes: "my column"'
             raise SpecError(f"an expression has no {token}", source, token.span, do)
