@@ -170,9 +170,15 @@ def test_store_that_refuses_in_the_middle_of_a_command(log: Path, s3: S3Bucket, 
     assert "there is no such bucket" in said(log, *RUN, "in.csv", f"{s3.uri}/out", code=3)
 
 
-@pytest.mark.parametrize("uri", ["s4://lake/out", "s3:///out"])
-def test_address_that_makes_no_sense(log: Path, uri: str) -> None:
-    assert f"cannot make sense of the path {uri}" in said(log, *RUN, "in.csv", uri, code=2)
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("s4://lake/out", "results are written to local folders, s3://, gs:// and abfs:// only, not to s4://lake/out"),
+        ("s3:///out", "cannot make sense of the path s3:///out"),
+    ],
+)
+def test_address_that_makes_no_sense(log: Path, uri: str, told: str) -> None:
+    assert told in said(log, *RUN, "in.csv", uri, code=2)
     assert f"{uri} is no address that can be read" in said(log, "show", uri, code=3)
 
 
