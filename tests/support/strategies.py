@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from references.tumbling import seconds_per_unit
 
 settings.register_profile(
-    "default", max_examples=16, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "default", max_examples=13, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("full", settings.get_profile("default"), max_examples=100)
 settings.register_profile("deep", settings.get_profile("default"), max_examples=5_000, derandomize=False)
