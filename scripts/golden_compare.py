@@ -27,7 +27,8 @@ GONE = {"unsafe_commit"}
 """Keys of jobs that one of the two checkouts does not have any more: they are left out on both sides."""
 TEXTS: tuple[tuple[str, str, str], ...] = (
     (r'"unsafe_commit": false,\s*', "", "the same key in text"),
-    (r'(<th scope="row">wincli</th><td>|pypi\.org/project/wincli/|dapterVersion": "|"name": "wincli", "version": ")\d+\.\d+\.\d+', r"\1<version>", "of a checkout"),
+    (r'(<th scope="row">wincli</th><td>|pypi\.org/project/wincli/)\d+\.\d+\.\d+', r"\1<version>", "of a checkout"),
+    (r'dapterVersion": "[\d.]+", "version": "[\d.]+"', 'dapterVersion": <version>', "the same in lineage"),
     (r"\b\d+(\.\d+)? s, [\d,]+ rows?/s\b", "<speed>", "the closing summary: seconds and rows a second"),
     (
         r'<td>[\d.,]+ (µs|ms|s|min)</td><td class="share">(&[lg]t; )?[\d.]+ %</td><td class="bar">.*?</td>',
