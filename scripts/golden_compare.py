@@ -28,6 +28,7 @@ GONE = {"unsafe_commit"}
 TEXTS: tuple[tuple[str, str, str], ...] = (
     (r'"unsafe_commit": false,\s*', "", "the same key in text"),
     (r'(<th scope="row">wincli</th><td>|pypi\.org/project/wincli/)\d+\.\d+\.\d+', r"\1<version>", "of a checkout"),
+    (r'(wincli_info\{[^}]*version=")[\d.]+', r"\1<version>", "the same in metrics"),
     (r'dapterVersion": "[\d.]+", "version": "[\d.]+"', 'dapterVersion": <version>', "the same in lineage"),
     (r"\b\d+(\.\d+)? s, [\d,]+ rows?/s\b", "<speed>", "the closing summary: seconds and rows a second"),
     (
