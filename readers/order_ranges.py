@@ -92,7 +92,7 @@ class Within:
         order = own.order
         if not order:
             return before.read(split, columns, dictionary)
-        is_stored = all(name in before.schema.names for name in order)
+        is_stored = set(order) <= set(before.schema.names)
         names = list(dict.fromkeys([*columns, *order])) if is_stored else columns
         batch = before.read(split, names, dictionary)
         placed = batch if is_stored else with_columns(before, self.expressions, order).read(split, order)

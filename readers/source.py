@@ -208,9 +208,8 @@ class FileSource:
                 column = found.table[name]
             else:
                 column = pa.chunked_array([pa.nulls(rows, kind)])
-            knows = (
-                self.kinds[file].reader.columnar and name in found.table.column_names
-            )  # the reader has already decided on a dictionary
+            # Where it knows the column, the reader has already decided on a dictionary.
+            knows = self.kinds[file].reader.columnar and name in found.table.column_names
             is_left = name not in encoded or (knows and not pa.types.is_dictionary(column.type))
             if not is_left:
                 wanted = pa.dictionary(pa.int32(), kind)

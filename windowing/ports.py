@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -437,6 +438,11 @@ class Broadcast(Protocol):
 # The row accounting: where every row of the input has gone (semantics section 8).
 
 
+def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Sum rejected rows by reason; the reasons are sorted."""
+    return {reason: sum(each.get(reason, 0) for each in counts) for reason in sorted({*chain.from_iterable(counts)})}
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Row accounting (section 8): ``rows_in + carried = windowed + filtered + sum(rejected) + dropped_at_end + held``.
@@ -461,14 +467,13 @@ class Counts:
     panes_hidden: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        reasons = sorted({*self.rejected, *other.rejected})
         return Counts(
             self.rows_in + other.rows_in,
             self.windowed + other.windowed,
             self.filtered + other.filtered,
             self.dropped_at_end + other.dropped_at_end,
             self.held + other.held,
-            {r: self.rejected.get(r, 0) + other.rejected.get(r, 0) for r in reasons},
+            sum_rejected((self.rejected, other.rejected)),
             self.carried + other.carried,
             self.panes_hidden + other.panes_hidden,
         )

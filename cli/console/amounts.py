@@ -68,13 +68,6 @@ def is_mostly_late(rejected: Mapping[str, int], rows_in: int) -> bool:
     return 2 * rejected.get("late", 0) > rows_in
 
 
-def sum_rejected(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Sum rejected rows by reason."""
-    return {
-        reason: sum(each.get(reason, 0) for each in counts) for reason in sorted({key for c in counts for key in c})
-    }
-
-
 def sum_consecutive(accounts: Sequence[Counts]) -> Counts:
     """Sum accounts of consecutive units on one state, at least one: rows that pass from unit to unit cancel out."""
     return replace(reduce(add, accounts), carried=accounts[0].carried, held=accounts[-1].held)

@@ -14,7 +14,7 @@ from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...windowing.ports import InputFile
 from ...writers.commit.tables import remove_leftovers_beside, table_of
-from ...writers.state.unit_record import UnitRecord
+from ...writers.state.unit_record import UnitRecord, input_files
 from ..planning.fingerprint import same_inputs, same_job
 from ..planning.request import JobRequest
 from .context import RunContext, owner
@@ -43,7 +43,8 @@ def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[Inpu
     for each in manifests:
         if each is None or not same_job(each["job"], job):
             return False
-        if not same_inputs([*_inputs(each), *chain.from_iterable(_tables(each).values())], files):
+        tables = (each.get("enrich") or {}).values()  # a result of an older version has none
+        if not same_inputs(input_files([*each["inputs"], *chain.from_iterable(tables)]), files):
             return False
     return True
 
@@ -64,16 +65,6 @@ def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) ->
     if last is None or not all(each is not None and same_job(each["job"], job) for each in manifests):
         return None
     return UnitRecord.of_result(unit.label, unit.ordinal, last)
-
-
-def _inputs(manifest: Mapping[str, Any]) -> tuple[InputFile, ...]:
-    return tuple(InputFile(**file) for file in manifest["inputs"])
-
-
-def _tables(manifest: Mapping[str, Any]) -> dict[str, tuple[InputFile, ...]]:
-    """Return the files of enrich tables by name; a result of an older version has none."""
-    tables = manifest.get("enrich") or {}
-    return {name: tuple(InputFile(**file) for file in files) for name, files in tables.items()}
 
 
 _FARTHEST = 62

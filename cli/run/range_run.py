@@ -16,9 +16,10 @@ from typing import Any, Protocol
 
 from ...conf.ranges import Kind, Unit, check_kind, compact, kind_of, unit_at
 from ...windowing.errors import InputError, WincliError
+from ...windowing.ports import sum_rejected
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
-from ..console.amounts import count_of, reason_counts, sum_rejected
+from ..console.amounts import count_of, reason_counts
 from ..console.messages import Messages, Stopped
 from ..planning.fingerprint import same_inputs
 from .late_rows import unit_of

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from typing import Any
 
 from ...windowing.errors import ConfigError, DamagedError
-from ...windowing.ports import Counts, InputFile, Part
+from ...windowing.ports import Counts, InputFile, Part, sum_rejected
 from ...windowing.support.checksum import CHECKSUM, read_object, seal, unseal
 
 UNIT_DISTANCE = 10**12
@@ -149,9 +148,9 @@ class UnitRecord:
         stages = tuple(StageRecord(name, {}, {}, told, manifest["rows_out"], (), None) for name, told in counts)
         tables = manifest.get("enrich") or {}  # a result of an older version has none
         return cls(
-            label, ordinal, None, None, None, _files(manifest["inputs"]), (), stages, str(manifest.get("run", "")),
+            label, ordinal, None, None, None, input_files(manifest["inputs"]), (), stages, str(manifest.get("run", "")),
             "", "", {}, {}, "", None, manifest["job"],
-            enrich={name: _files(files) for name, files in tables.items()},
+            enrich={name: input_files(files) for name, files in tables.items()},
             expectations=tuple(manifest.get("expectations", ())),
         )  # fmt: skip
 
@@ -171,8 +170,7 @@ class UnitRecord:
     @property
     def rejected(self) -> dict[str, int]:
         """The rejected rows of all stages by reason, sorted."""
-        told = [stage.counts["rejected"] for stage in self.stages]
-        return {reason: sum(each.get(reason, 0) for each in told) for reason in sorted({*chain.from_iterable(told)})}
+        return sum_rejected([stage.counts["rejected"] for stage in self.stages])
 
     @property
     def numbering(self) -> str:
@@ -235,14 +233,14 @@ def _record(value: dict[str, Any], format: int, is_sealed: bool) -> UnitRecord:
     """
     if is_sealed != (format == FORMAT):
         raise ValueError("its checksum is gone")
-    tables = {name: _files(files) for name, files in value.pop("enrich", {}).items()}
+    tables = {name: input_files(files) for name, files in value.pop("enrich", {}).items()}
     stages = []
     for stage in value.pop("stages"):
         own = tuple(Part(**part) for part in stage.pop("parts"))
         stages.append(StageRecord(**stage | {"parts": own, "open": OpenWindows(**stage["open"])}))
-    loans = (BorrowedRows(loan["label"], _files(loan["files"])) for loan in value.pop("borrowed", ()))
+    loans = (BorrowedRows(loan["label"], input_files(loan["files"])) for loan in value.pop("borrowed", ()))
     record = UnitRecord(
-        inputs=_files(value.pop("inputs")),
+        inputs=input_files(value.pop("inputs")),
         outputs=tuple(WrittenOutput(**output) for output in value.pop("outputs")),
         stages=tuple(stages),
         lent=tuple(value.pop("lent", ())),
@@ -280,5 +278,6 @@ def _check_keys(record: UnitRecord) -> None:
         raise KeyError("a part of the job")
 
 
-def _files(value: list[dict[str, Any]]) -> tuple[InputFile, ...]:
+def input_files(value: Iterable[Mapping[str, Any]]) -> tuple[InputFile, ...]:
+    """Return the input files that a record or a manifest lists. Raises `TypeError` for other keys."""
     return tuple(InputFile(**file) for file in value)

@@ -32,7 +32,7 @@ from ....windowing.support.address import Address
 from ....windowing.support.modules import search
 from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
-from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord
+from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord, input_files
 from ...console.messages import Messages
 from ...planning.fingerprint import absolute, same_inputs
 from ...planning.job_plan import open_outputs, plan_job
@@ -69,7 +69,7 @@ def open_input(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedInpu
     """
     if "-" in request.job.input:
         raise ConfigError("this result was made of stdin, which is gone", "keep the log in a file, and run again")
-    files = [InputFile(**file) for file in manifest["inputs"]]
+    files = input_files(manifest["inputs"])
     if not any(has_date(path) for path in request.job.input) and request.job.start is None:
         found = _opened(request, request.job.input, ())
         if found is not None and same_inputs(found.source.files, files):
@@ -241,7 +241,7 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
             if folder is not None:
                 with suppress(WincliError):  # gone, replaced or damaged: it is computed again
                     kept = open_result_folder(folder).manifest
-                    files = ([InputFile(**file) for file in each["inputs"]] for each in (kept, manifest))
+                    files = (input_files(each["inputs"]) for each in (kept, manifest))
                     is_kept = kept["job"] == manifest["job"] and same_inputs(*files)
             if not is_kept:
                 earlier = request.with_stages(request.stages[:at])
