@@ -14,8 +14,8 @@ from .console.messages import Messages
 from .console.streams import json_text, say
 
 if TYPE_CHECKING:
-    from .planning.request import JobRequest
     from .run.context import RunContext
+    from .run.request import JobRequest
 
 
 EXAMPLES = """

@@ -24,7 +24,7 @@ from ..windowing.support.modules import search, with_working_folder
 from .arguments import strange_variables
 from .console.messages import CLOSED, Messages, Stopped, exit_code
 from .monitoring.monitors import Monitors
-from .planning.request import JobRequest, parse_request
+from .run.request import JobRequest, parse_request
 from .run.standard_streams import Pipes, piped
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from ...writers.state.store_storage import storage_of
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of
 from ..console.messages import Messages
-from ..planning.fingerprint import same_inputs
-from ..planning.request import JobRequest
 from ..run.context import RunContext, owner
+from ..run.fingerprint import same_inputs
 from ..run.incremental_backfill import IncrementalBackfill
 from ..run.pipeline import PlainRun, run_job
 from ..run.plain_backfill import PlainBackfill, earlier_jobs, finished_records, result_record
 from ..run.range_run import BackfillOutcome, run_backfill
+from ..run.request import JobRequest
 from ..run.unit_paths import UnitInput, find_input, find_input_paths, outputs_of, unit_job
 from ..run.units import RerunReason
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs

@@ -44,10 +44,10 @@ from ...windowing.support.redaction import redacted, redacted_path
 from ...windowing.tables.address import split_path
 from ...writers.output.versions import version_of
 from ..console.messages import Messages, Stopped
-from ..planning.fingerprint import absolute
-from ..planning.request import JobRequest
-from ..planning.stage_plans import StagePlan
 from ..run.context import ObservedRun, StagedJob
+from ..run.fingerprint import absolute
+from ..run.request import JobRequest
+from ..run.stage_plans import StagePlan
 from .lineage_transport import PRODUCER, Outbox
 
 # Column lineage of a job: which columns of its input each column of a result comes from, and how.

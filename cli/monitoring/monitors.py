@@ -14,7 +14,7 @@ from ...windowing.support.redaction import redacted_path
 from ...writers.places.os_errors import reason
 from ..console.messages import CLOSED, Messages
 from ..console.side_file import SideFile, check_side_files
-from ..planning.request import JobRequest
+from ..run.request import JobRequest
 
 if TYPE_CHECKING:
     from ..run.context import RunObserver

@@ -15,12 +15,12 @@ from ...windowing.spark.boot import Progress
 from ...writers.places.lock import Owner
 from ...writers.state.journal import Prepared
 from ..console.messages import Messages
-from ..planning.request import JobRequest
+from .request import JobRequest
 
 if TYPE_CHECKING:  # the engine, which commands do not load that only show what runs have left
     from ...windowing.engine.run import Outcome
-    from ..planning.job_plan import JobPlan, StageOutput
-    from ..planning.stage_plans import StagePlan
+    from .job_plan import JobPlan, StageOutput
+    from .stage_plans import StagePlan
 
 # What a run has computed before its commit: the stages that have run, and the job with all its manifests.
 

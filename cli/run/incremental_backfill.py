@@ -11,7 +11,6 @@ from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
-from ..planning.request import JobRequest
 from .context import RunContext, StagedJob
 from .incremental_run import IncrementalRun
 from .late_rows import (
@@ -23,6 +22,7 @@ from .late_rows import (
     starts_from,
 )
 from .pipeline import run_job
+from .request import JobRequest
 from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
 from .unit_paths import InputPaths, UnitInput, find_input, unit_job
 from .units import RerunReason, StateChain, UnitRecords, note_of_unit, recording_failure, report_unit

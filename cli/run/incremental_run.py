@@ -38,13 +38,13 @@ from ...writers.state.journal import StateStaging, commit_together
 from ...writers.state.stage_files import ParquetStateFiles, Sameness, same_tables
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, OpenWindows, StageRecord, UnitRecord
-from ..planning.fingerprint import absolute
-from ..planning.job_plan import JobPlan, table_files
-from ..planning.open_input import NOTHING_KNOWN, KnownColumns, open_input
-from ..planning.request import JobRequest
-from ..planning.stage_plans import StagePlan
 from .context import RunContext, StagedJob, now
+from .fingerprint import absolute
+from .job_plan import JobPlan, table_files
 from .mostly_late import EarlierUnits
+from .open_input import NOTHING_KNOWN, KnownColumns, open_input
+from .request import JobRequest
+from .stage_plans import StagePlan
 
 # Which numbers of a window state decide the results of a job: most jobs only write the numbers of windows down.
 #

@@ -27,12 +27,12 @@ from ...windowing.spark.boot import PendingExecutor
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord
 from ..console.amounts import count_of
-from ..planning.open_input import enriched_input, open_input, row_expressions
-from ..planning.request import JobRequest
-from ..planning.stage_plans import plan_stages
 from .context import RunContext, StagedJob
 from .incremental_run import IncrementalRun, UnitInputRows, from_root, known_by
+from .open_input import enriched_input, open_input, row_expressions
 from .pipeline import run_job
+from .request import JobRequest
+from .stage_plans import plan_stages
 from .units import STALE, UnitRecords, missing_unit_error, note_of_unit
 
 

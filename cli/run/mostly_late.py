@@ -30,9 +30,9 @@ from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import is_mostly_late
 from ..console.messages import Messages
-from ..planning.open_input import row_expressions
-from ..planning.request import JobRequest, stage_prefix
 from .context import StagedJob, StageRun
+from .open_input import row_expressions
+from .request import JobRequest, stage_prefix
 
 _POSITION = "position"
 

@@ -14,8 +14,8 @@ from ...windowing.spark.boot import Progress
 from ...windowing.spark.session import Background
 from ...writers.state.unit_record import UnitRecord
 from ..console.progress import Show
-from ..planning.request import JobRequest
 from .context import Boot, RunContext, Session
+from .request import JobRequest
 from .unit_paths import UnitInput
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.

@@ -26,13 +26,13 @@ from ...windowing.spark.boot import PendingExecutor, Progress
 from ...writers.output.sink import copy_part
 from ...writers.state.journal import commit_all
 from ..console.amounts import count_of, reason_counts
-from ..planning.job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
-from ..planning.open_input import NOTHING_KNOWN, Earlier, KnownColumns, enriched_input, open_input, open_unit
-from ..planning.request import JobRequest, naming_stage, stage_prefix
-from ..planning.stage_plans import StagePlan
 from .context import RunContext, Session, StagedJob, StageRun, observed, owner
+from .job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
 from .mostly_late import EarlierUnits, announce_late
+from .open_input import NOTHING_KNOWN, Earlier, KnownColumns, enriched_input, open_input, open_unit
 from .reports import announce, announce_window, check_expectations, manifests_of
+from .request import JobRequest, naming_stage, stage_prefix
+from .stage_plans import StagePlan
 
 # The executor of a stage: Spark, waited for when a task is first needed, with the stage in the labels of its
 # progress.

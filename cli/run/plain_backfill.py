@@ -15,10 +15,10 @@ from ...windowing.errors import InputError
 from ...windowing.ports import InputFile
 from ...writers.commit.tables import remove_leftovers_beside, table_of
 from ...writers.state.unit_record import UnitRecord, input_files
-from ..planning.fingerprint import same_inputs, same_job
-from ..planning.request import JobRequest
 from .context import RunContext, owner
+from .fingerprint import same_inputs, same_job
 from .pipeline import PlainRun, run_job
+from .request import JobRequest
 from .rerun import replacing
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
 from .units import RerunReason, note_of_unit, report_unit

@@ -21,7 +21,7 @@ from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of, reason_counts
 from ..console.messages import Messages, Stopped
-from ..planning.fingerprint import same_inputs
+from .fingerprint import same_inputs
 from .late_rows import unit_of
 from .parallel_units import RunUnit, UnitRunner
 from .unit_paths import UnitInput

@@ -21,10 +21,10 @@ from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
 from ..console.amounts import WORDS, count_of, reason_counts, size
 from ..console.messages import Messages
-from ..planning.job_plan import JobPlan, number_schema, table_files
-from ..planning.request import JobRequest, stage_prefix, with_stage_keys
-from ..planning.stage_plans import StagePlan
 from .context import ExpectationOutcome, RunContext, StageRun
+from .job_plan import JobPlan, number_schema, table_files
+from .request import JobRequest, stage_prefix, with_stage_keys
+from .stage_plans import StagePlan
 
 
 def report_outcome(

@@ -16,8 +16,8 @@ from ...windowing.support.address import Address
 from ...writers.commit.tables import table_of
 from ...writers.places.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
-from ..planning.fingerprint import AT_END, absolute, job_differences, new_end
-from ..planning.request import JobRequest, request_of
+from .fingerprint import AT_END, absolute, job_differences, new_end
+from .request import JobRequest, request_of
 from .units import RerunReason, loss_of
 
 

@@ -21,17 +21,17 @@ from ...writers.commit.tables import remove_leftovers_beside
 from ...writers.state.state import State, open_state, state_without_lock
 from ...writers.state.unit_record import UnitRecord
 from ..console.messages import OK, Messages, Stopped
-from ..planning.fingerprint import already_done
-from ..planning.job_plan import refuse_state_overlap
-from ..planning.request import JobRequest
 from .context import RunContext, StageRun, owner
+from .fingerprint import already_done
 from .incremental_backfill import IncrementalBackfill, run_unit
+from .job_plan import refuse_state_overlap
 from .late_rows import LateBackfill
 from .parallel_units import shared_context, why_one_by_one
 from .pipeline import PlainRun, run_job
 from .plain_backfill import PlainBackfill, is_done, read_result
 from .range_run import Kept, report_backfill, report_kept, report_rejected, run_backfill
 from .reports import report_outcome
+from .request import JobRequest
 from .rerun import differences_of, rerun_of_finished, rerun_request, why_rerun
 from .unit_paths import InputPaths, find_input_paths, list_inputs
 from .units import report_unit

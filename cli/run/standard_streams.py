@@ -16,7 +16,7 @@ from ...windowing.spark.setup import is_local, temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.support.formats import FORMATS, Format, file_format, format_of_bytes
 from ...writers.places.os_errors import reason
-from ..planning.request import JobRequest
+from .request import JobRequest
 
 _CHUNK = 1 << 20
 _ENOUGH = 1 << 10  # bytes from which the format is detected: a pipe may give them one by one

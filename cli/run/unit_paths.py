@@ -14,8 +14,8 @@ from ...readers.options import ReadOptions
 from ...windowing.errors import ConfigError, InputError, printable
 from ...windowing.language.enrichment import with_path
 from ...windowing.ports import InputFile
-from ..planning.fingerprint import absolute
-from ..planning.request import JobRequest
+from .fingerprint import absolute
+from .request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)

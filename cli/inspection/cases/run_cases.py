@@ -26,7 +26,7 @@ from ....windowing.language.enrichment import parse_enrichment, with_path
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.result_schema import MARK
 from ...console.messages import Messages
-from ...planning.request import JobRequest, request_of
+from ...run.request import JobRequest, request_of
 from ...run.run_modes import local_context, run_request
 from ..results.result import StoredRows, open_result_folder, rejects_of
 from .case import Case, CsvRows, Part, Rows, Value, csv_rows, write_rows

@@ -34,15 +34,15 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import StateView, read_state
 from ....writers.state.unit_record import UNIT_DISTANCE, UnitRecord, input_files
 from ...console.messages import Messages
-from ...planning.fingerprint import absolute, same_inputs
-from ...planning.job_plan import open_outputs, plan_job
-from ...planning.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions
-from ...planning.request import JobRequest, request_of
-from ...planning.stage_plans import StagePlan, plan_stages
 from ...run.context import owner
+from ...run.fingerprint import absolute, same_inputs
 from ...run.incremental_run import known_by
+from ...run.job_plan import open_outputs, plan_job
+from ...run.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions
 from ...run.pipeline import PlainRun, loaded_tables
+from ...run.request import JobRequest, request_of
 from ...run.run_modes import local_context, run_request
+from ...run.stage_plans import StagePlan, plan_stages
 from ..results.result import ResultFolder, open_result_folder
 
 # The files that a manifest, or the record of a unit, names as input, opened again as the run opened them.

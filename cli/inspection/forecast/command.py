@@ -27,7 +27,7 @@ from ...console.side_file import check_side_files
 from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
-from ...planning.request import JobRequest, parse_request
+from ...run.request import JobRequest, parse_request
 from .forecast import Action, Forecast, Values, parse_choice
 
 if TYPE_CHECKING:

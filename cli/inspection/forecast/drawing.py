@@ -24,10 +24,10 @@ from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.ports import Split
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
 from ...console.amounts import count_of
-from ...planning.open_input import columns_of_call
-from ...planning.stage_plans import StagePlan
+from ...run.open_input import columns_of_call
 from ...run.pipeline import sizes_of, task_of
 from ...run.reports import window_words
+from ...run.stage_plans import StagePlan
 from .forecast import Values
 from .stages import OpenJob, driver_of
 

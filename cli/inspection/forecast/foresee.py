@@ -21,14 +21,14 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import State, read_state, state_without_lock
 from ....writers.state.unit_record import UnitRecord
 from ...console.progress import Show
-from ...planning.fingerprint import same_job
-from ...planning.job_plan import refuse_overlaps, refuse_state_overlap
-from ...planning.request import JobRequest
+from ...run.fingerprint import same_job
 from ...run.incremental_backfill import RangeOnState
 from ...run.incremental_run import IncrementalRun, from_root
+from ...run.job_plan import refuse_overlaps, refuse_state_overlap
 from ...run.parallel_units import why_one_by_one
 from ...run.plain_backfill import earlier_jobs, finished_records, own_request, read_result
 from ...run.range_run import run_backfill
+from ...run.request import JobRequest
 from ...run.rerun import differences_of
 from ...run.run_modes import check_undated, files_of, find_next_run, result_is_done
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job

@@ -26,12 +26,12 @@ from ....windowing.support.formats import FORMATS
 from ....windowing.support.redaction import redacted_path
 from ....writers.output.output import output_to_plan
 from ...console.progress import Show
-from ...planning.job_plan import JobPlan, plan_job
-from ...planning.open_input import NOTHING_KNOWN, Earlier, enriched_input, open_input, open_unit
-from ...planning.request import JobRequest
-from ...planning.stage_plans import StagePlan
 from ...run.incremental_run import IncrementalRun
+from ...run.job_plan import JobPlan, plan_job
+from ...run.open_input import NOTHING_KNOWN, Earlier, enriched_input, open_input, open_unit
 from ...run.reports import place_of_marks
+from ...run.request import JobRequest
+from ...run.stage_plans import StagePlan
 from .forecast import Values
 
 # Where the type of each input column comes from, and what each column of a result holds, in words.

@@ -28,7 +28,7 @@ from ....writers.state.unit_record import UnitRecord
 from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
-from ...planning.request import request_of
+from ...run.request import request_of
 from ..results.open_windows import open_windows
 from ..results.result import ResultFolder, folder_of, open_result_folder, rejects_of
 from ..results.status import Status, expectations_of, read_status

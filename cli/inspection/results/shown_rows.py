@@ -16,7 +16,7 @@ from ....windowing.errors import ConfigError, did_you_mean, few
 from ....windowing.expressions.syntax import Expression, parse_expression
 from ....windowing.rows.projection import RowExpressions, make_projection
 from ....writers.state.layout import is_state
-from ...planning.fingerprint import same_job
+from ...run.fingerprint import same_job
 from .result import ResultFolder, kept_rows, label_of, open_result_folder, rejects_of, results_at_path
 
 UNIT = "unit"

@@ -23,7 +23,7 @@ from wincli.cli.inspection import effect as effect_module
 from wincli.cli.inspection.comparison.changes import Difference
 from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
 from wincli.cli.inspection.effect import Effect, effect_json, effect_of, effect_text
-from wincli.cli.planning.request import JobRequest, parse_request
+from wincli.cli.run.request import JobRequest, parse_request
 from wincli.cli.run.run_modes import local_context, run_request
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json

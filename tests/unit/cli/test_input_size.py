@@ -9,7 +9,7 @@ import pytest
 
 from wincli.cli import launch
 from wincli.cli.launch import is_small
-from wincli.cli.planning.request import parse_request
+from wincli.cli.run.request import parse_request
 
 MIB = 1 << 20
 

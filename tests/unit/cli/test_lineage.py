@@ -20,8 +20,8 @@ from wincli.cli.console.messages import Messages, Stopped
 from wincli.cli.monitoring import lineage_transport
 from wincli.cli.monitoring.lineage import DatasetName, Lineage, RunName, name_of, parents_in
 from wincli.cli.monitoring.lineage_transport import Outbox
-from wincli.cli.planning.request import parse_request
 from wincli.cli.run.context import observed
+from wincli.cli.run.request import parse_request
 
 RUN_ID = "01234567-89ab-7def-8123-456789abcdef"
 JOB = ("-w", "count(10)", "-k", "user", "--order-by", "ts")

@@ -18,8 +18,8 @@ from pyarrow import orc, parquet
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
-from wincli.cli.planning.request import parse_request
 from wincli.cli.run import standard_streams
+from wincli.cli.run.request import parse_request
 from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv
 from wincli.writers.formats import orc as orc_parts

@@ -15,9 +15,9 @@ import pytest
 
 from support.in_process import Here
 from wincli.cli.console.messages import Messages
-from wincli.cli.planning.request import JobRequest, parse_request
 from wincli.cli.run.context import RunContext
 from wincli.cli.run.pipeline import PlainRun, run_job
+from wincli.cli.run.request import JobRequest, parse_request
 from wincli.windowing.errors import InputError
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.day_results import records
 from support.in_process import wincli_here
 from support.processes import Ran, write
-from wincli.cli.planning.fingerprint import same_job
+from wincli.cli.run.fingerprint import same_job
 from wincli.windowing.support import file_systems
 
 SECRET = "hunter/2SECRET"

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from support.processes import rejected
 from support.strategies import examples
-from wincli.cli.planning.job_plan import open_outputs, plan_job
-from wincli.cli.planning.request import JobRequest, StageRequest
-from wincli.cli.planning.stage_plans import plan_stages, schema_after_parquet
 from wincli.cli.run.context import StageRun
+from wincli.cli.run.job_plan import open_outputs, plan_job
 from wincli.cli.run.pipeline import PlainRun, run_stages
 from wincli.cli.run.reports import manifests_of
+from wincli.cli.run.request import JobRequest, StageRequest
+from wincli.cli.run.stage_plans import plan_stages, schema_after_parquet
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, source
-from wincli.cli.planning.request import JobRequest, StageRequest
+from wincli.cli.run.request import JobRequest, StageRequest
 from wincli.cli.run.unit_paths import UnitInput, find_input, find_input_paths, unit_job
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.ranges import Kind, Unit, units

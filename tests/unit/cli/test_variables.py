@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wincli.cli import launch, main
 from wincli.cli.arguments import OPTIONS, REPEATABLE, values_of, with_variables
-from wincli.cli.planning.request import parse_request
+from wincli.cli.run.request import parse_request
 
 LINES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1).filter(
     lambda text: text.strip() and len(text.splitlines()) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wincli.cli.planning.request import JobRequest, parse_request
+from wincli.cli.run.request import JobRequest, parse_request
 from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.docs_pages import text_of
-from wincli.cli.planning.request import parse_request
+from wincli.cli.run.request import parse_request
 from wincli.conf.job_file import read_job_file
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 

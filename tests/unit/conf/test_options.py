@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from wincli import aggregate, aggregate_stream, draw, windows
 from wincli.cli.arguments import OPTIONS
-from wincli.cli.planning.fingerprint import job_differences
-from wincli.cli.planning.request import parse_request, request_of
+from wincli.cli.run.fingerprint import job_differences
+from wincli.cli.run.request import parse_request, request_of
 from wincli.conf.job import Job, Stage, default_stage, defaults
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from wincli.windowing.arguments import WindowArguments, as_options

@@ -13,7 +13,7 @@ import yaml
 from support.in_process import wincli_here
 from support.processes import manifest
 from wincli.cli.commands import schema_text
-from wincli.cli.planning.request import JobRequest, parse_request
+from wincli.cli.run.request import JobRequest, parse_request
 from wincli.windowing.errors import WincliError
 
 HEAD = "input: in\noutput: out\n"

@@ -19,7 +19,7 @@ import wincli
 from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
 from wincli.cli import main
 from wincli.cli.commands import EXAMPLES
-from wincli.cli.planning.request import parse_request
+from wincli.cli.run.request import parse_request
 from wincli.conf.option_values import size
 from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE

@@ -16,7 +16,7 @@ import typer
 
 from support.docs_pages import DOCS, fences
 from wincli.cli import main
-from wincli.cli.planning.request import parse_request
+from wincli.cli.run.request import parse_request
 from wincli.conf.ranges import units
 
 PAGE = DOCS["backfill"]

@@ -11,7 +11,7 @@ import pytest
 
 from support.in_process import wincli_here
 from wincli.cli.arguments import strange_variables
-from wincli.cli.planning.request import parse_request
+from wincli.cli.run.request import parse_request
 from wincli.conf.job_file import Variables
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.places import ROOT
-from wincli.cli.planning.request import parse_request
-from wincli.cli.planning.stage_plans import plan_stages
+from wincli.cli.run.request import parse_request
+from wincli.cli.run.stage_plans import plan_stages
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
 from wincli.readers.source import FileSource
@@ -306,8 +306,8 @@ def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
 def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
     path = put(tmp_path, "2026-11-22 10:00:05")
     code = (
-        "import sys; from wincli.cli.planning.request import parse_request\n"
-        "from wincli.cli.planning.stage_plans import plan_stages\n"
+        "import sys; from wincli.cli.run.request import parse_request\n"
+        "from wincli.cli.run.stage_plans import plan_stages\n"
         "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
         "from wincli.windowing.local_executor import LocalExecutor\n"
         f"request = parse_request({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"

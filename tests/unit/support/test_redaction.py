@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wincli.cli.planning.fingerprint import same_inputs, same_job
+from wincli.cli.run.fingerprint import same_inputs, same_job
 from wincli.conf.job import paths_of, recorded, secrets_of
 from wincli.conf.job_builder import make_job, pairs
 from wincli.conf.job_file import read_job_file
