@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 import typer.core
 
+from ..conf.job import Job
 from . import arguments
 from .arguments import ARGUMENTS, MESSAGES
 from .console.messages import Messages
@@ -15,7 +16,6 @@ from .console.streams import json_text, say
 
 if TYPE_CHECKING:
     from .run.context import RunContext
-    from .run.request import JobRequest
 
 
 EXAMPLES = """
@@ -52,10 +52,10 @@ def run(
     from .arguments import with_variables  # noqa: PLC0415 - only a run needs it
     from .launch import run_command  # noqa: PLC0415 - loads pyarrow, numba and Spark
 
-    def confirmed(request: JobRequest, context: RunContext) -> None:
+    def confirmed(job: Job, context: RunContext) -> None:
         from .inspection.effect import confirm  # noqa: PLC0415 - few runs ask for it
 
-        confirm(request, context)
+        confirm(job, context)
 
     return run_command(
         {"paths": paths, "var": var, **with_variables(given, os.environ)}, -1 if quiet else verbose, confirmed

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..conf.job import PIPE, secrets_of
+from ..conf.job import PIPE, Job, secrets_of
 from ..conf.options import DEFAULT_MASTER
 from ..conf.ranges import units
 from ..conf.spark import spark_settings, usable_cores
@@ -24,7 +24,7 @@ from ..windowing.support.modules import search, with_working_folder
 from .arguments import strange_variables
 from .console.messages import CLOSED, Messages, Stopped, exit_code
 from .monitoring.monitors import Monitors
-from .run.request import JobRequest, parse_request
+from .run.request import alias_notes, parse_job
 from .run.standard_streams import Pipes, piped
 
 if TYPE_CHECKING:
@@ -43,24 +43,23 @@ _MOST_FILES = 20_000
 _SIGNS = "*?[{"
 
 
-def is_small(request: JobRequest, is_stdin_small: Callable[[], bool] = lambda: False) -> bool:
+def is_small(job: Job, is_stdin_small: Callable[[], bool] = lambda: False) -> bool:
     """Whether a job reads a few MiB of local files or stdin, calls no code of the user, and says nothing about Spark.
 
     ``is_stdin_small``: waits for as much of stdin, and is called last, and only where the job reads it.
     """
-    job = request.job
     asks_spark = job.master != DEFAULT_MASTER or job.spark_conf or job.ship_environment or job.jobs != 1
-    if asks_spark or request.runs_user_code or job.enrich:
+    if asks_spark or job.runs_user_code or job.enrich:
         return False
     if PIPE in job.input:
         return is_stdin_small()
-    if not all(Address.of(path).is_path for path in request.inputs):
+    if not all(Address.of(path).is_path for path in job.inputs):
         return False
     if job.limit is not None:  # if so many rows turn out to be large, Spark starts then
         return True
     runs = 1 if job.start is None or job.end is None else len(units(job.start, job.end, job.unit))
     files, most = 0, MOST_BYTES * runs
-    for path in request.inputs:
+    for path in job.inputs:
         # The folder of a path before its first wildcard or placeholder; a path without them unchanged.
         parts = Path(path).parts
         first = next((at for at, part in enumerate(parts) if any(sign in part for sign in _SIGNS)), len(parts))
@@ -189,15 +188,15 @@ def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int
     sets (``--log-format``), and give the exit code.
     """
     started = time.perf_counter()
-    request = parse_request(options)
-    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job, os.environ))
-    for note in (*strange_variables(os.environ), *request.notes):
+    job = parse_job(options)
+    messages = Messages(level, job.log_format == "json", secrets=secrets_of(job, os.environ))
+    for note in (*strange_variables(os.environ), *alias_notes(job)):
         messages.note(note)
-    monitors = Monitors(request, messages, started)
+    monitors = Monitors(job, messages, started)
     try:
         monitors.open()
-        with piped(request) as pipes:
-            finish = _run(request, messages, pipes, monitors, confirm)
+        with piped(job) as pipes:
+            finish = _run(job, messages, pipes, monitors, confirm)
             is_read = pipes.write()
         code = finish() if is_read else CLOSED
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
@@ -209,22 +208,20 @@ def run_command(options: Mapping[str, Any], level: int, confirm: Confirm) -> int
     return code
 
 
-def _run(
-    request: JobRequest, messages: Messages, pipes: Pipes, monitors: Monitors, confirm: Confirm
-) -> Callable[[], int]:
+def _run(job: Job, messages: Messages, pipes: Pipes, monitors: Monitors, confirm: Confirm) -> Callable[[], int]:
     def load() -> Callable[[RunContext], Callable[[], int]]:
         from .run.run_modes import run_request  # noqa: PLC0415
 
         return lambda context: run_request(
-            pipes.filled(request, messages.note), replace(context, observers=monitors.observers()), confirm
+            pipes.filled(job, messages.note), replace(context, observers=monitors.observers()), confirm
         )
 
-    is_stdin_small = partial(pipes.is_all_within, MOST_BYTES, request, messages.note)
-    return run_on_spark(request, messages, monitors.started, load, is_stdin_small)
+    is_stdin_small = partial(pipes.is_all_within, MOST_BYTES, job, messages.note)
+    return run_on_spark(job, messages, monitors.started, load, is_stdin_small)
 
 
 def run_on_spark(
-    request: JobRequest,
+    job: Job,
     messages: Messages,
     started: float,
     load: Callable[[], Callable[[RunContext], T]],
@@ -237,12 +234,12 @@ def run_on_spark(
     ``started``: `time.perf_counter` when the command began. ``load``: imports what is needed, while Java starts.
     ``is_stdin_small``: as `is_small` asks it.
     """
-    start, job = partial(_boot, request, messages), request.job
+    start = partial(_boot, job, messages)
     swept = sweeping(job.master, job.spark_conf, os.environ)
-    with swept, SmallJobBoot(start) if is_small(request, is_stdin_small) else start() as spark:
+    with swept, SmallJobBoot(start) if is_small(job, is_stdin_small) else start() as spark:
         # The imports below load pyarrow and numba, which takes as long as Java takes to start.
         gc.disable()  # imported modules stay, and to look for garbage among them takes 0.1 s
-        if not request.runs_user_code:
+        if not job.runs_user_code:
             block_pandas()
         from ..windowing.support.jit import refusals  # noqa: PLC0415
         from .console.progress import show_progress  # noqa: PLC0415
@@ -251,32 +248,32 @@ def run_on_spark(
         run = load()
         for note in refusals():
             messages.note(note)
-        if request.runs_user_code:
+        if job.runs_user_code:
             search(Path.cwd())
-        if _forks(request):
+        if _forks(job):
             spark.start_fork_server()
         gc.enable()
         spark.connect()
-        with show_progress(request.job.progress, messages) as show:
+        with show_progress(job.progress, messages) as show:
             return run(RunContext(spark, show, messages, started))
 
 
-def _forks(request: JobRequest) -> bool:
-    return is_local(request.job.master) and may_fork(request.job.spark_conf) and not request.runs_user_code
+def _forks(job: Job) -> bool:
+    return is_local(job.master) and may_fork(job.spark_conf) and not job.runs_user_code
 
 
-def _boot(request: JobRequest, messages: Messages) -> SparkBoot:
-    job, verbose = request.job, messages.level >= 2
+def _boot(job: Job, messages: Messages) -> SparkBoot:
+    verbose = messages.level >= 2
     settings = spark_settings(job.master, job.spark_conf, verbose)
-    environ = with_working_folder(os.environ) if request.runs_user_code else {**os.environ, NO_PANDAS: "1"}
-    if _forks(request):
+    environ = with_working_folder(os.environ) if job.runs_user_code else {**os.environ, NO_PANDAS: "1"}
+    if _forks(job):
         prepare(settings)
     java = messages.java if verbose else None
 
     def pack(folder: Path) -> Path:
         from ..windowing.spark.environment_archive import pack_environment  # noqa: PLC0415 - 20 ms
 
-        return pack_environment(folder, environ, request.runs_user_code, messages.note)
+        return pack_environment(folder, environ, job.runs_user_code, messages.note)
 
     spark = boot(job.master, job.spark_conf, settings, java, environ, pack if job.ship_environment else None)
     for note in spark.notes:

@@ -7,20 +7,24 @@ are valid, and `conf.job_file` how flags and a job file become a job.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
 from ..windowing.errors import ConfigError, SpecError
-from ..windowing.language.enrichment import parse_enrichment, with_path
-from ..windowing.language.parser import parse_window
+from ..windowing.language.enrichment import Enrichment, parse_enrichment, with_path
+from ..windowing.language.options import WINDOW_OPTIONS, Options
+from ..windowing.language.parser import parse_aggregate, parse_window
+from ..windowing.language.spec import AggregateCall, AggregateExpression, WindowSpec
 from ..windowing.language.tokens import decimal_text
-from ..windowing.support.formats import TABLE_FORMATS
+from ..windowing.support.formats import TABLE_FORMATS, AnyFormat
 from ..windowing.support.option import REQUIRED, Option
 from ..windowing.support.redaction import redacted, redacted_path, redacted_settings, secret_values
 from .option_values import Texts, model_type, window_value
 from .options import JOB_OPTIONS, STAGE_OPTIONS, JobKeys, StageKeys
+from .ranges import as_glob
 
 
 def _field(declared: Option) -> Any:
@@ -35,6 +39,13 @@ def _field(declared: Option) -> Any:
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values, of which nothing is known yet that was computed from the former ones."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name in copy.__dict__.keys() - type(self).model_fields.keys():
+            del copy.__dict__[name]
+        return copy
 
 
 def _with_options(base: type[BaseModel], options: Iterable[Option]) -> type[BaseModel]:
@@ -57,8 +68,24 @@ class Stage(_Stage):
     """One window of a job, as the user requested it; option names with ``-`` as ``_``.
 
     Each key has its own description. Only stages before the last have an ``output``: the last stage writes to that of
-    the job. The options of the window are attributes, too, as texts; `Options` has their values.
+    the job. The options of the window are attributes, too, as texts; ``spec``, ``calls`` and ``options`` are their
+    values, and raise `SpecError` or `ConfigError` where a text of a stage that was not checked is wrong.
     """
+
+    @cached_property
+    def spec(self) -> WindowSpec:
+        return parse_window(self.window)
+
+    @cached_property
+    def calls(self) -> tuple[AggregateCall | AggregateExpression, ...] | None:
+        """The aggregates; None for ``count()``."""
+        return tuple(map(parse_aggregate, self.agg)) or None
+
+    @cached_property
+    def options(self) -> Options:
+        """The options of the window, without those that the job has for all stages."""
+        values = {each.attribute: window_value(each, getattr(self, each.attribute)) for each in WINDOW_OPTIONS}
+        return Options(**values, plain=self.plain)
 
 
 class _Whole(_Model):
@@ -81,12 +108,115 @@ else:
     _Job = _with_options(_Whole, JOB_OPTIONS)
 
 
+PIPE = "-"
+"""As input: stdin; as output: stdout."""
+
+
+class Stdin(NamedTuple):
+    """The file that holds stdin, and the format that its bytes are of."""
+
+    path: str
+    format: AnyFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where one run finds and puts what its job names in another way; nothing of it is recorded.
+
+    ``file``: the job file; None where there is none.
+    ``stdin``: the file that holds stdin; None where it is not read, or not yet.
+    ``stdout``: the folder that holds the result before it is sent to stdout; None where OUT is a folder.
+    ``bases``: the folders below which folder names give columns, for a unit of a range.
+    ``tables``: the enrich tables of a unit of a range; None: those of the job.
+    """
+
+    file: str | None = field(default=None, compare=False)
+    stdin: Stdin | None = None
+    stdout: str | None = None
+    bases: tuple[str, ...] = ()
+    tables: tuple[Enrichment, ...] | None = None
+
+
 class Job(_Job):
     """One or more windows over one input, each over the result of the one before; option names with ``-`` as ``_``.
 
     Each key has its own description. There is at least one stage. ``start`` and ``end`` are a half-open range of units:
-    then the input is a template with ``{date}``, or a folder of partitions.
+    then the input is a template with ``{date}``, or a folder of partitions. ``places`` is no key.
     """
+
+    _places: Places = PrivateAttr(Places())
+
+    @property
+    def places(self) -> Places:
+        return self._places
+
+    def at(self, **places: Any) -> Job:
+        """Return the job of a run with other ``places``."""
+        job = self.model_copy()
+        job._places = replace(self._places, **places)
+        return job
+
+    def with_stages(self, stages: Iterable[Stage]) -> Job:
+        return self.model_copy(update={"stages": tuple(stages)})
+
+    def with_stage_outputs(self, outputs: Iterable[str]) -> Job:
+        """Return the job with other outputs of those stages that have one, in the order of the stages."""
+        left = iter(outputs)
+        return self.with_stages(
+            each if each.output is None else each.model_copy(update={"output": next(left)}) for each in self.stages
+        )
+
+    @cached_property
+    def enrichments(self) -> tuple[Enrichment, ...]:
+        """The tables that the rows of the input get columns of; in a range those of the unit."""
+        return tuple(map(parse_enrichment, self.enrich)) if self.places.tables is None else self.places.tables
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The paths to read."""
+        return self.input if self.places.stdin is None else (self.places.stdin.path,)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs as the job names them: those of stages, then the output of the job itself."""
+        own = (stage.output for stage in self.stages[:-1] if stage.output is not None)
+        return *own, self.output
+
+    @property
+    def stage_outputs(self) -> tuple[str | None, ...]:
+        """Where each stage writes: None for one without an output, and for stdout the folder that stands for it."""
+        return *(stage.output for stage in self.stages[:-1]), self.places.stdout or self.output
+
+    @property
+    def read_besides(self) -> tuple[tuple[str, str], ...]:
+        tables = (("enrich table", each.path) for each in self.enrichments)
+        return *tables, *((("job file", self.places.file),) if self.places.file else ())
+
+    @property
+    def named(self) -> tuple[tuple[str, str], ...]:
+        """All that the job reads and writes, in words and as a path, glob or URI; ``{date}`` is a wildcard."""
+        state = (("the state", self.state),) if self.state else ()
+        named = (
+            *(("the input", path) for path in self.input if path != PIPE),
+            *((f"the {what}", path) for what, path in self.read_besides),
+            *(("the output", plain_path(path)) for path in self.outputs if path != PIPE),
+            *state,
+        )
+        return tuple((what, as_glob(path)) for what, path in named)
+
+    @property
+    def shown_output(self) -> str:
+        return plain_path(self.output)
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether the job reads stdin or writes stdout: then nobody can know whether the same was done before."""
+        return PIPE in self.input or self.output == PIPE
+
+    @property
+    def runs_user_code(self) -> bool:
+        calls = [call for stage in self.stages for item in stage.calls or () for call in item.calls]
+        return any(stage.options.operator for stage in self.stages) or any(":" in call.function for call in calls)
 
     @property
     def table_version(self) -> str | None:
@@ -103,8 +233,6 @@ class Job(_Job):
 
 
 _LEAST_KEPT = 10
-PIPE = "-"
-"""As input: stdin; as output: stdout."""
 
 STAGE_KEYS = tuple(Stage.model_fields)
 """Keys of one window; all others are keys of the whole job."""
@@ -207,7 +335,7 @@ def as_recorded(key: str, value: Any) -> Any:
 
 def paths_of(job: Job) -> tuple[str, ...]:
     """Return all paths and URIs that a job names."""
-    tables = (parse_enrichment(text).path for text in job.enrich)
+    tables = (each.path for each in job.enrichments)
     named = (*job.input, job.output, *(stage.output for stage in job.stages), job.state, *tables)
     return tuple(path for path in named if path)
 
@@ -240,6 +368,11 @@ def with_table_outputs(job: Job) -> Job:
     )
     output = table_address(job.output, stages[-1].output_format)
     return job.model_copy(update={"output": output, "stages": stages})
+
+
+def read_job(values: Mapping[str, Any]) -> Job:
+    """Return the job that plain JSON values describe, as records have them. Raises pydantic's error for others."""
+    return with_table_outputs(Job.model_validate(values))
 
 
 def table_address(path: str, format: str) -> str:

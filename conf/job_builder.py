@@ -12,7 +12,7 @@ from ..windowing.errors import ConfigError, WincliError, did_you_mean, nearest, 
 from ..windowing.support.address import Address
 from ..windowing.support.formats import TABLE_FORMATS
 from ..windowing.support.redaction import MASK, redacted, redacted_path
-from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job
+from .job import PIPE, SHARED_KEYS, SINGLE_KEYS, Job, with_table_outputs
 from .job_file import JobFile, layered
 from .ranges import has_date, units
 from .yaml_nodes import Location, Problem, as_error, location, option
@@ -202,7 +202,7 @@ def make_job(flags: Mapping[str, Any], file: JobFile | None, read_types: Callabl
     if problems:
         raise as_error(problems, file.path if file else None)
     assert job is not None, "a job that is not valid has a problem"
-    return job
+    return with_table_outputs(job)
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...conf.job import paths_of, recorded
+from ...conf.job import Job, paths_of, recorded
 from ...conf.ranges import Unit, has_date, unit_at, units
 from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
 from ...windowing.expressions.binding import bind_condition
@@ -30,7 +30,6 @@ from ..run.incremental_backfill import IncrementalBackfill
 from ..run.pipeline import PlainRun, run_job
 from ..run.plain_backfill import PlainBackfill, earlier_jobs, finished_records, result_record
 from ..run.range_run import BackfillOutcome, run_backfill
-from ..run.request import JobRequest
 from ..run.unit_paths import UnitInput, find_input, find_input_paths, outputs_of, unit_job
 from ..run.units import RerunReason
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
@@ -39,22 +38,22 @@ from .comparison.text import detail_lines, details_json, renumbered, tally_json
 # A copy of all that a range would change, in a scratch folder: outputs are empty there, and the state is linked.
 
 
-def in_scratch(request: JobRequest, folder: Path) -> JobRequest:
+def in_scratch(job: Job, folder: Path) -> Job:
     """Return a job with its outputs and its state in an empty ``folder``.
 
     The state is copied, as hard links where it is in a local folder. Raises `ConfigError` where a run on the state was
     killed in its commit, so that the state has to be recovered first.
     """
     outputs = []
-    for at, path in enumerate(request.outputs):
+    for at, path in enumerate(job.outputs):
         below = folder / f"output-{at}"
         if has_date(path):  # a template stays one, with the layout of its dates
             begin = path.index("{date")
             below /= path[begin : path.index("}", begin) + 1].replace("/", "-")
         outputs.append(str(below))
-    moved = request.with_stage_outputs(outputs[:-1])
+    moved = job.with_stage_outputs(outputs[:-1])
     changed = {"output": outputs[-1], "confirm_effect": None, "mode": "error"}
-    if (state := request.job.state) is not None:
+    if (state := job.state) is not None:
         changed["state"] = str(folder / "state")
         if storage_of(state).has_others():
             view = read_state(state)
@@ -63,7 +62,7 @@ def in_scratch(request: JobRequest, folder: Path) -> JobRequest:
                 raise ConfigError(what, "run again without a look at the effect: that puts the unit in place")
             with output_errors(f"the scratch folder {folder / 'state'}"):
                 view.storage.copy_to(folder / "state")
-    return replace(moved, job=moved.job.model_copy(update=changed))
+    return moved.model_copy(update=changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,28 +113,27 @@ class Effect:
         }
 
 
-def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -> Effect:
+def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
     """Compute a range in a scratch folder, and compare it with what is there; change nothing that is there.
 
     ``head``: how many windows of each output to list; None: all. Raises what the run would raise, and `ConfigError`
     for a job without a range.
     """
-    job = request.job
     if job.start is None or job.end is None:
         raise ConfigError("an effect is that of a range of units", "say --start and --end")
     in_range = units(job.start, job.end, job.unit)
-    paths = find_input_paths(request, in_range[0], job.unit)
+    paths = find_input_paths(job, in_range[0], job.unit)
     with tempfile.TemporaryDirectory(prefix="wincli-effect-") as folder:
-        scratch = in_scratch(request, Path(folder))
+        scratch = in_scratch(job, Path(folder))
         # Nobody reads the notes of these runs, and nobody looks at them: no unit is published.
         messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
         silent = replace(context, messages=messages, observers=(), announced={})
         outcome: BackfillOutcome
-        if scratch.job.state is None:
-            plain = _ScratchBackfill(PlainBackfill(request, silent, paths), scratch)
-            outcome = run_backfill(in_range, job.unit, finished_records(request, paths, in_range), plain, job.redo)
+        if scratch.state is None:
+            plain = _ScratchBackfill(PlainBackfill(job, silent, paths), scratch)
+            outcome = run_backfill(in_range, job.unit, finished_records(job, paths, in_range), plain, job.redo)
         else:
-            with open_state(scratch.job.state, owner(), paths_of(job)) as state:
+            with open_state(scratch.state, owner(), paths_of(job)) as state:
                 keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
                 mode = IncrementalBackfill(scratch, silent, paths, state, in_range, keep)
                 mode.range.check_same_job()
@@ -146,12 +144,12 @@ def effect_of(request: JobRequest, context: RunContext, head: int | None = 20) -
             if found is None or not same_inputs(found.files, record.inputs):
                 what = f"{record.label}: its input has changed while the effect was computed"
                 raise DataError(what, "run again")
-        named = [each.stage.name for each in request.stages[:-1] if each.stage.output is not None]
+        named = [each.name for each in job.stages[:-1] if each.output is not None]
         stages = []
-        for at, stage in enumerate([*named, request.stages[-1].stage.name]):
+        for at, stage in enumerate([*named, job.stages[-1].name]):
             pairs = []
             for unit in ran:
-                now, then = (_side(outputs_of(each, paths, unit)[at]) for each in (request, scratch))
+                now, then = (_side(outputs_of(each, paths, unit)[at]) for each in (job, scratch))
                 pairs.append(ResultPair(unit.label, now, then))
             diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
             lacking = ((pair.unit, pair.b) for pair in pairs if pair.a is None)
@@ -176,7 +174,7 @@ class _ScratchBackfill:
     """
 
     published: PlainBackfill
-    scratch: JobRequest
+    scratch: Job
 
     @property
     def chain(self) -> None:
@@ -186,10 +184,10 @@ class _ScratchBackfill:
         return self.published.find(unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:  # noqa: ARG002 - always None
-        request, paths = self.scratch, self.published.input_paths
-        run = PlainRun(self.published.context.started, earlier=partial(earlier_jobs, request, paths, unit))
-        run_job(unit_job(request, paths, unit, found), run, self.published.context)
-        record = result_record(unit, outputs_of(request, paths, unit), recorded(request.job))
+        job, paths = self.scratch, self.published.input_paths
+        run = PlainRun(self.published.context.started, earlier=partial(earlier_jobs, job, paths, unit))
+        run_job(unit_job(job, paths, unit, found), run, self.published.context)
+        record = result_record(unit, outputs_of(job, paths, unit), recorded(job))
         assert record is not None
         yield record
 
@@ -216,19 +214,19 @@ def _side(path: str) -> Side | None:
 NUMBERS = ("changed", "added", "removed", "units_changed", "units_new", "units_run")
 
 
-def confirm(request: JobRequest, context: RunContext) -> None:
+def confirm(job: Job, context: RunContext) -> None:
     """Compute the effect of a job, and return if its ``confirm_effect`` is true of it.
 
     Raises `DataError` where it is not, `SpecError` for a mistake in it, and what `effect_of` raises.
     """
-    text = request.job.confirm_effect
+    text = job.confirm_effect
     assert text is not None
     try:
         schema = pa.schema([(name, pa.int64()) for name in NUMBERS])
         condition = bind_condition(parse_expression(text), schema)
     except SpecError as error:
         raise SpecError(f"--confirm-effect: {error.what}", text, error.span, error.do) from None
-    effect = effect_of(request, context, head=0)
+    effect = effect_of(job, context, head=0)
     found = condition.evaluate(pa.table({name: [number] for name, number in effect.numbers.items()}))
     if found.values[0].as_py() is not True:
         what = f"the effect is not as --confirm-effect {text!r} allows: {effect_words(effect)}; nothing was published"

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from uuid import UUID
 
 import pyarrow as pa
-from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.event_v2 import InputDataset, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.event_v2 import Job as EventJob
 from openlineage.client.facet_v2 import (
     JobFacet,
     RunFacet,
@@ -31,7 +32,7 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_new_uuid
 
-from ...conf.job import PIPE, is_table, plain_path
+from ...conf.job import PIPE, Job, is_table, plain_path
 from ...conf.ranges import Unit, before_date, has_date, unit_of
 from ...windowing.enrichment.step import enrichments_of, without_enrichments
 from ...windowing.errors import shown
@@ -46,7 +47,6 @@ from ...writers.output.versions import version_of
 from ..console.messages import Messages, Stopped
 from ..run.context import ObservedRun, StagedJob
 from ..run.fingerprint import absolute
-from ..run.request import JobRequest
 from ..run.stage_plans import StagePlan
 from .lineage_transport import PRODUCER, Outbox
 
@@ -235,14 +235,14 @@ def exact_name(path: str) -> DatasetName:
     return DatasetName(f"{scheme}://{store}", shown(key.strip("/")) or "/")
 
 
-def input_names(request: JobRequest) -> tuple[DatasetName, ...]:
+def input_names(job: Job) -> tuple[DatasetName, ...]:
     """Return the names of the inputs of a job, each once. Stdin is none."""
-    return tuple(dict.fromkeys(name_of(path) for path in request.job.input if path != PIPE))
+    return tuple(dict.fromkeys(name_of(path) for path in job.input if path != PIPE))
 
 
-def outputs_of(request: JobRequest) -> tuple[str, ...]:
+def outputs_of(job: Job) -> tuple[str, ...]:
     """Return the outputs of a job, those of stages first. Stdout is none."""
-    return tuple(path for path in request.outputs if path != PIPE)
+    return tuple(path for path in job.outputs if path != PIPE)
 
 
 # The run that has started this one, from the environment, where Airflow and others put it.
@@ -358,7 +358,7 @@ def event_of(
         eventType=RunState[state],
         eventTime=at.isoformat(),
         run=Run(facts.run.run_id, found),
-        job=Job(facts.run.namespace, facts.run.name, about),
+        job=EventJob(facts.run.namespace, facts.run.name, about),
         producer=_PRODUCER,
         inputs=list(inputs),
         outputs=list(outputs),
@@ -451,12 +451,12 @@ def _column_lineage(
 # What a committed run says of its datasets: schemas, how much was read and written, which column comes from which.
 
 
-def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
+def inputs_read(job: Job, staged: StagedJob) -> list[InputDataset]:
     """Return the inputs of a run that is committed, those of enrich tables last."""
-    base = without_enrichments(job.plan.source)
-    names = input_names(request)
+    base = without_enrichments(staged.plan.source)
+    names = input_names(job)
     if len(names) == 1:
-        rows = job.stage_runs[0].outcome.counts.rows_in
+        rows = staged.stage_runs[0].outcome.counts.rows_in
         found = [input_of(names[0], base.schema, rows, *_size(base.files))]
     else:
         found = []
@@ -469,18 +469,18 @@ def inputs_read(request: JobRequest, job: StagedJob) -> list[InputDataset]:
                 if own.namespace == name.namespace and (own.name == name.name or own.name.startswith(above))
             ]
             found.append(input_of(name, base.schema, None, *_size(files)))
-    for each, one in zip(request.enrichments, enrichments_of(job.plan.source), strict=True):
+    for each, one in zip(job.enrichments, enrichments_of(staged.plan.source), strict=True):
         found.append(input_of(name_of(each.path), one.table.schema, None, *_size(one.table.files)))
     return found
 
 
-def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDataset]:
+def outputs_written(job: Job, staged: StagedJob) -> Iterator[OutputDataset]:
     """Yield the outputs of a run that is committed, with the lineage of their columns from the input of the job."""
-    source, names = job.plan.source, input_names(request)
+    source, names = staged.plan.source, input_names(job)
     base = without_enrichments(source)
     origins: dict[str, Origin] = {column: [(name, column) for name in names] for column in base.schema.names}
     joins: list[str] = []  # the columns by which enrich tables are looked up
-    for each, one in zip(request.enrichments, enrichments_of(source), strict=True):
+    for each, one in zip(job.enrichments, enrichments_of(source), strict=True):
         table, bound = name_of(each.path), one.bound
         pairs = zip(bound.fields, bound.taken, strict=True)
         origins |= {field.name: [(table, taken)] for field, taken in pairs}
@@ -488,9 +488,9 @@ def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDatas
         compared = {f"\0{bound.enrichment.name}\0{pair.right}": pair.right for pair in bound.compared}
         origins |= {key: [(table, right)] for key, right in compared.items()}
         joins += [*bound.left, *compared]
-    paths = iter(outputs_of(request))
+    paths = iter(outputs_of(job))
     lineage: ColumnLineage | None = None
-    for run in job.stage_runs:
+    for run in staged.stage_runs:
         of_stage = lineage_of(run.stage)
         lineage = of_stage if lineage is None else chained(lineage, of_stage)
         path = next(paths, None) if run.stage_output.is_own else None
@@ -499,8 +499,8 @@ def outputs_written(request: JobRequest, job: StagedJob) -> Iterator[OutputDatas
         rows: dict[str, Set[Indirect]] = dict(lineage.rows)
         for column in joins:
             rows[column] = rows.get(column, frozenset()) | {"JOIN"}
-        is_last = run is job.stage_runs[-1]
-        told = [(one.expect, one.holds, one.on_fail == "fail") for one in job.expectations] if is_last else []
+        is_last = run is staged.stage_runs[-1]
+        told = [(one.expect, one.holds, one.on_fail == "fail") for one in staged.expectations] if is_last else []
         yield output_of(name_of(path), run.stage.result, run.parts, replace(lineage, rows=rows), origins, told)
 
 
@@ -517,7 +517,7 @@ NO_DATASETS: Datasets = ((), ())
 class Lineage:
     """Sends the events of one command. What cannot be made or sent is a note at its end, and fails no run.
 
-    ``request``: the job as the user requested it.
+    ``job``: the job as the user requested it.
     ``messages``: the writer to stderr.
     ``outbox``: where events go.
     ``environ``: the environment, which names the runs above this one.
@@ -525,20 +525,20 @@ class Lineage:
 
     def __init__(
         self,
-        request: JobRequest,
+        job: Job,
         messages: Messages,
         outbox: Outbox,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self._request, self._messages, self._outbox = request, messages, outbox
-        self._is_range = request.job.start is not None
-        self._has_units = self._is_range or request.job.state is not None
+        self._job, self._messages, self._outbox = job, messages, outbox
+        self._is_range = job.start is not None
+        self._has_units = self._is_range or job.state is not None
         parents = parents_in(environ)
         for note in parents.notes:
             messages.note(note)
         namespace = environ.get("OPENLINEAGE_NAMESPACE") or _NAMESPACE
-        name = RunName(namespace, shown(redacted_path(plain_path(request.job.output))), str(generate_new_uuid()))
-        self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in request.stages), parents)
+        name = RunName(namespace, shown(redacted_path(plain_path(job.output))), str(generate_new_uuid()))
+        self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in job.stages), parents)
         self._units: dict[int, RunFacts] = {}
         self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
         self._lock = threading.Lock()
@@ -546,9 +546,7 @@ class Lineage:
     def open(self, at: dt.datetime) -> None:
         """Send that the command starts. ``at``: when it began."""
         self._emit(
-            lambda: event_of(
-                "START", self._facts, at, *(NO_DATASETS if self._has_units else self._planned(self._request))
-            )
+            lambda: event_of("START", self._facts, at, *(NO_DATASETS if self._has_units else self._planned(self._job)))
         )
 
     def begin(self, run: ObservedRun) -> None:
@@ -556,15 +554,15 @@ class Lineage:
             above = self._facts
             name = replace(above.run, name=f"{above.run.name}.unit", run_id=str(generate_new_uuid()))
             parents = Parents(above.run, above.parents.root or above.parents.parent or above.run)
-            facts = RunFacts(name, above.about, parents, unit_of(run.unit, run.request.job.unit))
+            facts = RunFacts(name, above.about, parents, unit_of(run.unit, run.job.unit))
             self._units[id(run)] = facts
-            self._emit(lambda: event_of("START", facts, run.started, *self._planned(run.request)))
+            self._emit(lambda: event_of("START", facts, run.started, *self._planned(run.job)))
 
-    def commit(self, run: ObservedRun, job: StagedJob) -> None:
-        request = self._naming(run.request)
+    def commit(self, run: ObservedRun, staged: StagedJob) -> None:
+        job = self._naming(run.job)
 
         def datasets() -> Datasets:
-            return inputs_read(request, job), tuple(outputs_written(request, job))
+            return inputs_read(job, staged), tuple(outputs_written(job, staged))
 
         if self._has_units:
             facts = self._units.pop(id(run))
@@ -589,16 +587,16 @@ class Lineage:
         for note in self._outbox.close():
             self._messages.note(note)
 
-    def _planned(self, own: JobRequest) -> Datasets:
-        request = self._naming(own)
-        names = dict.fromkeys([*input_names(request), *(name_of(each.path) for each in request.enrichments)])
-        written = map(name_of, outputs_of(request))
+    def _planned(self, own: Job) -> Datasets:
+        job = self._naming(own)
+        names = dict.fromkeys([*input_names(job), *(name_of(each.path) for each in job.enrichments)])
+        written = map(name_of, outputs_of(job))
         outputs = [OutputDataset(each.namespace, each.name, facets={}, outputFacets={}) for each in written]
         return [input_of(name) for name in names], outputs
 
-    def _naming(self, own: JobRequest) -> JobRequest:
+    def _naming(self, own: Job) -> Job:
         """Return the job that names the datasets of a run: units of a range are parts of those of the whole job."""
-        return self._request if self._is_range else own
+        return self._job if self._is_range else own
 
     def _failure(self, facts: RunFacts, error: BaseException) -> Any:
         if isinstance(error, Stopped | KeyboardInterrupt):

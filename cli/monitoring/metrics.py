@@ -103,9 +103,9 @@ class Metrics:
     def begin(self, run: ObservedRun) -> None:
         """Count nothing yet."""
 
-    def commit(self, run: ObservedRun, job: StagedJob) -> None:
+    def commit(self, run: ObservedRun, staged: StagedJob) -> None:
         with self._lock:
-            runs = job.stage_runs
+            runs = staged.stage_runs
             first, last = runs[0].outcome, runs[-1].outcome
             self.totals.done += 1
             self.totals.rows_in += first.counts.rows_in
@@ -117,7 +117,7 @@ class Metrics:
                 for phase, seconds in each.outcome.seconds.items():
                     self.totals.seconds[each.stage.name, phase.lower()] += seconds
             in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
-            self.totals.seconds["", "plan"] += max(job.seconds["total"] - in_stages, 0.0)
+            self.totals.seconds["", "plan"] += max(staged.seconds["total"] - in_stages, 0.0)
             plan, span = runs[0].stage.plan, first.span
             if (name := order_column(plan)) is not None and span is not None:
                 newest = epoch_seconds(span[1], plan.projection.schema.field(name).type)

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...conf.job import Job
 from ...windowing.ports import Executor, Part
 from ...windowing.spark.boot import Progress
 from ...writers.places.lock import Owner
 from ...writers.state.journal import Prepared
 from ..console.messages import Messages
-from .request import JobRequest
 
 if TYPE_CHECKING:  # the engine, which commands do not load that only show what runs have left
     from ...windowing.engine.run import Outcome
@@ -94,12 +94,12 @@ Committed = Callable[[StagedJob], None]
 class ObservedRun:
     """A run that is looked at.
 
-    ``request``: the job of the run, with the inputs and outputs of its unit.
+    ``job``: the job of the run, with the inputs and outputs of its unit.
     ``unit``: the label of the unit; empty for a run without a state or a range.
     ``started``: when it began, in UTC.
     """
 
-    request: JobRequest
+    job: Job
     unit: str
     started: dt.datetime
 
@@ -110,7 +110,7 @@ class RunObserver(Protocol):
     def begin(self, run: ObservedRun) -> None:
         """See a run begin, before its input is opened."""
 
-    def commit(self, run: ObservedRun, job: StagedJob) -> None:
+    def commit(self, run: ObservedRun, staged: StagedJob) -> None:
         """See that a run is committed."""
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:
@@ -121,7 +121,7 @@ class RunObserver(Protocol):
 
 
 @contextmanager
-def observed(observers: Sequence[RunObserver], request: JobRequest, label: str) -> Iterator[Committed]:
+def observed(observers: Sequence[RunObserver], job: Job, label: str) -> Iterator[Committed]:
     """Let observers see a run: that it begins, then what the function that is yielded says, or that it fails.
 
     ``label``: the unit, as it begins the labels of progress.
@@ -129,7 +129,7 @@ def observed(observers: Sequence[RunObserver], request: JobRequest, label: str) 
     if not observers:
         yield lambda _: None
         return
-    run = ObservedRun(request, label.removesuffix(": "), dt.datetime.now(dt.UTC))
+    run = ObservedRun(job, label.removesuffix(": "), dt.datetime.now(dt.UTC))
     for each in observers:
         each.begin(run)
     committed: list[StagedJob] = []
@@ -141,9 +141,9 @@ def observed(observers: Sequence[RunObserver], request: JobRequest, label: str) 
                 each.fail(run, error)
         raise
     finally:  # also where a signal comes after the commit: the result is there
-        for job in committed:
+        for staged in committed:
             for each in observers:
-                each.commit(run, job)
+                each.commit(run, staged)
 
 
 class Session(Executor, Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...conf.job import recorded
+from ...conf.job import Job, recorded
 from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...writers.state.state import State
@@ -22,22 +22,21 @@ from .late_rows import (
     starts_from,
 )
 from .pipeline import run_job
-from .request import JobRequest
 from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
 from .unit_paths import InputPaths, UnitInput, find_input, unit_job
 from .units import RerunReason, StateChain, UnitRecords, note_of_unit, recording_failure, report_unit
 
 
 def run_unit(
-    late: LateBackfill, request: JobRequest, own: JobRequest, unit: Unit, previous: str | None
+    late: LateBackfill, job: Job, own: Job, unit: Unit, previous: str | None
 ) -> Iterator[tuple[StagedJob, UnitRecord]]:
     """Run and commit a unit, after the units before it that its late rows belong to; yield each, the unit itself last.
 
-    ``request``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
+    ``job``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
     ``previous``: the label of the unit whose state it begins from; None for the first.
     """
     with recording_failure(late.state, unit, late.context):
-        late_rows = find_late_rows(late, request, unit, previous)
+        late_rows = find_late_rows(late, job, unit, previous)
         yield from reprocess_for_late_rows(late, late_rows)
         mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
         yield run_job(own, mode, late.context)
@@ -47,12 +46,12 @@ def run_unit(
 class RangeOnState:
     """A range of units and what a state has of it: all that decides which of them run, and as which job.
 
-    ``request``: the job of the range.
+    ``job``: the job of the range.
     ``state``: the finished units.
     ``units``: the units of the range, at least one.
     """
 
-    request: JobRequest
+    job: Job
     state: UnitRecords
     units: Sequence[Unit]
 
@@ -66,23 +65,23 @@ class RangeOnState:
 
     def check_same_job(self) -> None:
         """Raise `ConfigError` where units of the range were done by another job, unless they are to be redone."""
-        if not self.request.job.redo:
+        if not self.job.redo:
             in_range = [record for record in self.state.records if self._is_in_range(record.ordinal)]
-            check_same_job(recorded(self.request.job), in_range)
+            check_same_job(recorded(self.job), in_range)
 
     def why_rerun(self, record: UnitRecord) -> RerunReason | None:
         """Return the reason to reprocess a unit whose input has not changed, None where there is none."""
-        return why_rerun(record, recorded(self.request.job), self._is_last(record), self._is_newest(record))
+        return why_rerun(record, recorded(self.job), self._is_last(record), self._is_newest(record))
 
-    def own_request(self, request: JobRequest, unit: Unit) -> JobRequest:
+    def own_request(self, job: Job, unit: Unit) -> Job:
         """Return the job of a unit as it runs now: a unit that is done is replaced, and ends as it did, or anew."""
         former = self.state.record(unit.label)
         if former is None:
-            return request
-        if self.request.job.redo and self._is_in_range(unit.ordinal):
-            return replacing(request)
+            return job
+        if self.job.redo and self._is_in_range(unit.ordinal):
+            return replacing(job)
         is_end = self._is_last(former) and self._is_newest(former)
-        return rerun_of_finished(request, former, recorded(self.request.job), is_end)
+        return rerun_of_finished(job, former, recorded(self.job), is_end)
 
     def _is_in_range(self, ordinal: int) -> bool:
         return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal
@@ -98,7 +97,7 @@ class RangeOnState:
 class IncrementalBackfill:
     """A `BackfillMode` on a state.
 
-    ``request``: the job of the range.
+    ``job``: the job of the range.
     ``context``: the context of the command.
     ``input_paths``: where the inputs of units are.
     ``state``: the state, which is open and locked.
@@ -106,7 +105,7 @@ class IncrementalBackfill:
     ``keep``: how many units keep their window state.
     """
 
-    request: JobRequest
+    job: Job
     context: RunContext
     input_paths: InputPaths
     state: State
@@ -119,15 +118,15 @@ class IncrementalBackfill:
 
     @property
     def range(self) -> RangeOnState:
-        return RangeOnState(self.request, self.state, self.units)
+        return RangeOnState(self.job, self.state, self.units)
 
     def find(self, unit: Unit) -> UnitInput | None:
         return find_input(self.input_paths, unit)
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:
-        request = unit_job(self.request, self.input_paths, unit, found)
+        job = unit_job(self.job, self.input_paths, unit, found)
         late = LateBackfill(self.state, self.context, self.keep, self._job_of)
-        for _, record in run_unit(late, request, self.range.own_request(request, unit), unit, previous):
+        for _, record in run_unit(late, job, self.range.own_request(job, unit), unit, previous):
             report_unit(record, self.context.messages)
             yield record
 
@@ -137,15 +136,15 @@ class IncrementalBackfill:
     def note(self, text: str, **fields: Any) -> None:
         note_of_unit(self.context, text, **fields)
 
-    def _job_of(self, record: UnitRecord) -> tuple[JobRequest, Sequence[str]]:
+    def _job_of(self, record: UnitRecord) -> tuple[Job, Sequence[str]]:
         """Return the job that reprocesses a unit for late rows, and the paths that it reads.
 
         The unit is one of the range, or before it.
         """
-        unit = unit_at(record.ordinal, self.request.job.unit)
+        unit = unit_at(record.ordinal, self.job.unit)
         found = self.find(unit)
         if found is None:
             what = f"{unit.label} has to be run again for late rows, and its input is gone"
             raise InputError(what, "put its files back where they were")
-        request = unit_job(self.request, self.input_paths, unit, found)
-        return replacing(with_same_end(request, record)), found.paths
+        job = unit_job(self.job, self.input_paths, unit, found)
+        return replacing(with_same_end(job, record)), found.paths

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...conf.job import recorded
+from ...conf.job import Job, recorded
 from ...conf.option_values import partition_column
 from ...conf.ranges import Unit
 from ...readers.source import FileSource
@@ -43,7 +43,6 @@ from .fingerprint import absolute
 from .job_plan import JobPlan, table_files
 from .mostly_late import EarlierUnits
 from .open_input import NOTHING_KNOWN, KnownColumns, open_input
-from .request import JobRequest
 from .stage_plans import StagePlan
 
 # Which numbers of a window state decide the results of a job: most jobs only write the numbers of windows down.
@@ -79,7 +78,7 @@ def _asks_itself(stage: StagePlan, plan: JobPlan) -> bool:
     if stage.plan.options.operator is not None:
         return True
     named = set(stage.plan.having.value.columns) if stage.plan.having is not None else set()
-    for name, expression in map(partition_column, stage.request.stage.partition_by):
+    for name, expression in map(partition_column, stage.request.partition_by):
         named.update((name,) if expression is None else expression.columns)
     if stage is plan.stages[-1]:
         rows = [each for each in plan.expectations if each.expectation.scope != "numbers"]
@@ -139,13 +138,13 @@ def identity_changes(was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Map
     return [which[name] + text for name in was for text in differences(was[name], now[name])]
 
 
-def known_by(record: UnitRecord | None, shown: str, request: JobRequest) -> KnownColumns:
+def known_by(record: UnitRecord | None, shown: str, job: Job) -> KnownColumns:
     """Return the columns that a unit on the state ``shown`` has read, and those of its enrich tables."""
     if record is None:
         return NOTHING_KNOWN
     identity = record.stages[0].identity
-    computed = [name for name, _ in request.stages[0].options.let]
-    for each in request.enrichments:
+    computed = [name for name, _ in job.stages[0].options.let]
+    for each in job.enrichments:
         taken = {one.name for one in each.take or ()}
         held = identity.get("columns") or {}
         computed += [name for name in held if name in taken or name.startswith(f"{each.name}_")]
@@ -195,10 +194,10 @@ class IncrementalRun:
     input_rows: UnitInputRows | None = None
 
     @contextmanager
-    def begin(self, request: JobRequest) -> Iterator[UnitRun]:
+    def begin(self, job: Job) -> Iterator[UnitRun]:
         """Begin the unit in the state. If the context ends without a commit, the unit leaves no trace."""
         began, started = time.perf_counter(), now()
-        with self.state.begin(self.unit.label, self.unit.ordinal, request.outputs) as staging:
+        with self.state.begin(self.unit.label, self.unit.ordinal, job.outputs) as staging:
             yield UnitRun(self, staging, began, started)
 
     @property
@@ -218,9 +217,9 @@ class IncrementalRun:
             restore_point = restore(former, found.registers, stage.plan, types)
         return replace(task, source=source, restore_point=restore_point, state_files=files)
 
-    def known(self, request: JobRequest) -> KnownColumns:
+    def known(self, job: Job) -> KnownColumns:
         """Return what the state says of the columns of the input and of its enrich tables."""
-        return known_by(self.before, self.state.shown, request)
+        return known_by(self.before, self.state.shown, job)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError`, with the differences, where the state is of other windows than ``stages``.
@@ -264,18 +263,18 @@ class UnitRun:
     def label(self) -> str:
         return f"{self.mode.unit.label}: "
 
-    def known(self, request: JobRequest) -> KnownColumns:
-        return self.mode.known(request)
+    def known(self, job: Job) -> KnownColumns:
+        return self.mode.known(job)
 
     @property
     def units_before(self) -> EarlierUnits:
         return EarlierUnits(self.mode.state, self.mode.before)
 
-    def source(self, request: JobRequest, context: RunContext) -> FileSource:
+    def source(self, job: Job, context: RunContext) -> FileSource:
         """Return the rows of the unit, late rows of others among them; open its input where that is not open yet."""
         if self.mode.input_rows is not None:
             return self.mode.input_rows.source
-        return open_input(request, PendingExecutor(context.spark.session), known=self.known(request))
+        return open_input(job, PendingExecutor(context.spark.session), known=self.known(job))
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         self.mode.check(stages)
@@ -289,27 +288,27 @@ class UnitRun:
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         return self.mode.restore(stage, task, self.staging.stage(stage.name))
 
-    def commit(self, job: StagedJob, executor: Executor) -> UnitRecord:
+    def commit(self, staged: StagedJob, executor: Executor) -> UnitRecord:
         records: list[StageRecord] = []
-        for run in job.stage_runs:
+        for run in staged.stage_runs:
             outcome, snapshot = run.outcome, run.outcome.snapshot
             assert snapshot is not None
-            parts = snapshot.parts if records else (*snapshot.parts, *job.plan.table_parts)
+            parts = snapshot.parts if records else (*snapshot.parts, *staged.plan.table_parts)
             still_open = OpenWindows(snapshot.windows, snapshot.keys, snapshot.oldest)
             identity, counts = state_identity(run.stage), asdict(outcome.counts)
             told = identity, snapshot.registers, counts, outcome.windows, parts, still_open
             records.append(StageRecord(run.stage.name, *told))
         stages = tuple(records)
-        former, record = self.mode.state.record(self.mode.unit.label), self._record(job, stages)
+        former, record = self.mode.state.record(self.mode.unit.label), self._record(staged, stages)
         if former is not None:
-            same = self._sameness(former, stages, deciding_numbers(job.plan), executor)
+            same = self._sameness(former, stages, deciding_numbers(staged.plan), executor)
             if same.decides:
                 numbers = former.numbers if same.numbers else self.staging.token
                 record = replace(record, state=former.state, numbers=numbers)
             record = replace(record, reruns=former.reruns + 1)
-        return commit_together(self.staging, record, job.outputs, self.mode.keep)
+        return commit_together(self.staging, record, staged.outputs, self.mode.keep)
 
-    def _record(self, job: StagedJob, stages: tuple[StageRecord, ...]) -> UnitRecord:
+    def _record(self, staged: StagedJob, stages: tuple[StageRecord, ...]) -> UnitRecord:
         unit, before = self.mode.unit, self.mode.before
         rows = self.mode.input_rows
         return UnitRecord(
@@ -318,21 +317,21 @@ class UnitRun:
             unit.start.isoformat() if unit.start else None,
             unit.end.isoformat() if unit.end else None,
             self.mode.previous,
-            rows.files if rows is not None else from_root(job.plan.source.files),
+            rows.files if rows is not None else from_root(staged.plan.source.files),
             self.staging.outputs,
             stages,
             self.staging.token,
             self.started,
             now(),
-            dict(job.seconds),
+            dict(staged.seconds),
             versions(),
             self.staging.token,
             before.state if before is not None else None,
-            recorded(job.plan.request.job),
+            recorded(staged.plan.job),
             rows.lent if rows is not None else (),
             rows.borrowed if rows is not None else (),
-            {name: from_root(files) for name, files in table_files(job.plan).items()},
-            tuple(each.as_json() for each in job.expectations),
+            {name: from_root(files) for name, files in table_files(staged.plan).items()},
+            tuple(each.as_json() for each in staged.expectations),
             began_numbers=before.numbers if before is not None else None,
         )
 

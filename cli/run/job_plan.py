@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from ...conf.job import Job
 from ...conf.option_values import Expectation, parse_expectation, partition_column
 from ...readers.source import FileSource
 from ...windowing.engine.rejects import order_column, reject_schema
@@ -23,7 +24,7 @@ from ...writers.output.partitioning import bind_partitions
 from ...writers.output.sink import FileSink
 from ...writers.places.lock import Owner
 from ...writers.state.store_storage import storage_of
-from .request import JobRequest, naming_stage
+from .request import naming_stage
 from .stage_plans import StagePlan, plan_stages
 
 # The output that the rows of each stage are written to, and in which format.
@@ -46,16 +47,14 @@ class StageOutput:
     copy: FileSink | None
 
 
-def plan_outputs(
-    request: JobRequest, stages: Sequence[StagePlan], outputs: Sequence[Output | None]
-) -> tuple[StageOutput, ...]:
+def plan_outputs(job: Job, stages: Sequence[StagePlan], outputs: Sequence[Output | None]) -> tuple[StageOutput, ...]:
     """Choose the output of each stage's rows. Raises `ConfigError` where a format cannot hold a column."""
     job_output = outputs[-1]
     assert job_output is not None
     stage_outputs = []
     for stage, own in zip(stages, outputs, strict=True):
-        with naming_stage(request, stage.name):
-            stage_outputs.append(_plan_output(stage, own, job_output, request.job.max_open_files))
+        with naming_stage(job, stage.name):
+            stage_outputs.append(_plan_output(stage, own, job_output, job.max_open_files))
     return tuple(stage_outputs)
 
 
@@ -65,7 +64,7 @@ def _plan_output(stage: StagePlan, own: Output | None, job_output: Output, most_
     if own is None:
         sink = job_output.sink(INTERMEDIATE, stage.plan.schema, rejects).without_output(stage.name)
         return StageOutput(job_output, is_own=False, sink=sink, copy=None)
-    options = stage.request.stage
+    options = stage.request
     columns = [partition_column(entry) for entry in options.partition_by]
     partitioning = bind_partitions(columns, stage.result, most_open)
     sink = own.result_sink(file_format(options.output_format), stage.result, rejects, partitioning)
@@ -135,7 +134,7 @@ def number_schema(first: StagePlan) -> pa.Schema:
 class JobPlan:
     """A job that is bound to its input and outputs, and checked.
 
-    ``request``: the job.
+    ``job``: the job.
     ``source``: the input of its first stage.
     ``stages``: the plans of its stages, in order.
     ``stage_outputs``: for each stage, where its rows are written.
@@ -143,7 +142,7 @@ class JobPlan:
     ``expectations``: what must be true before anything is committed.
     """
 
-    request: JobRequest
+    job: Job
     source: FileSource
     stages: tuple[StagePlan, ...]
     stage_outputs: tuple[StageOutput, ...]
@@ -153,7 +152,7 @@ class JobPlan:
     @property
     def cut_at(self) -> int | None:
         """How many rows of the input are read, where it has more than the limit of the job; else None."""
-        return self.request.job.limit if self.source.is_cut else None
+        return self.job.limit if self.source.is_cut else None
 
 
 def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
@@ -161,56 +160,55 @@ def table_files(plan: JobPlan) -> dict[str, tuple[InputFile, ...]]:
     return {each.bound.enrichment.name: tuple(each.table.files) for each in enrichments_of(plan.source)}
 
 
-def plan_job(request: JobRequest, source: FileSource, outputs: Sequence[Output | None]) -> JobPlan:
+def plan_job(job: Job, source: FileSource, outputs: Sequence[Output | None]) -> JobPlan:
     """Plan all stages of a job over ``source`` and choose their outputs among ``outputs``, which are open.
 
     Raises `ConfigError` as `plan_stages` and `plan_outputs` do.
     """
-    stages = plan_stages(request, source)
-    expectations = bind_expectations(request.job.expect, stages)
-    return JobPlan(request, source, stages, plan_outputs(request, stages, outputs), expectations=expectations)
+    stages = plan_stages(job, source)
+    expectations = bind_expectations(job.expect, stages)
+    return JobPlan(job, source, stages, plan_outputs(job, stages, outputs), expectations=expectations)
 
 
 # The outputs of a job, locked and opened before any input is read: a run that cannot write fails at once.
 
 
 @contextmanager
-def open_outputs(request: JobRequest, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
+def open_outputs(job: Job, owner: Owner) -> Iterator[tuple[Output | None, ...]]:
     """Lock and open every output of a job: one for each stage, None for a stage without one, the job's own last.
 
     Outputs that are not committed when the context ends leave no trace. Raises `ConfigError`, with nothing touched,
     where outputs overlap each other, an enrich table or the job file, and what `open_output` raises.
     """
-    job = request.job
-    paths = [*(stage.stage.output for stage in request.stages[:-1]), request.stdout or job.output]
-    refuse_overlaps(request, [path for path in paths if path])
+    paths = job.stage_outputs
+    refuse_overlaps(job, [path for path in paths if path])
     with ExitStack() as stack:
 
         def opened(path: str) -> Output:
-            held = open_output(path, job.mode, request.inputs, owner, evolve=job.evolve_schema)
+            held = open_output(path, job.mode, job.inputs, owner, evolve=job.evolve_schema)
             return stack.enter_context(held)
 
         yield tuple(opened(path) if path else None for path in paths)
 
 
-def refuse_overlaps(request: JobRequest, outputs: Sequence[str]) -> None:
+def refuse_overlaps(job: Job, outputs: Sequence[str]) -> None:
     """Raise `ConfigError` where outputs overlap each other, an enrich table or the job file.
 
     `open_output` looks at the inputs of the job.
     """
     refuse_each_other(outputs)
     for place in (table_of(path).place for path in outputs):
-        for what, path in request.read_besides:
+        for what, path in job.read_besides:
             refuse_overlap(place, [path], what)
 
 
-def refuse_state_overlap(request: JobRequest) -> None:
+def refuse_state_overlap(job: Job) -> None:
     """Raise `ConfigError` where the state of a job without a range overlaps what it reads: it would be read, too.
 
     Of a range each unit reads a folder of its own.
     """
-    if request.job.state is None or request.job.start is not None:
+    if job.state is None or job.start is not None:
         return
-    place = storage_of(request.job.state).place
-    for what, path in (*(("input", path) for path in request.inputs), *request.read_besides):
+    place = storage_of(job.state).place
+    for what, path in (*(("input", path) for path in job.inputs), *job.read_besides):
         refuse_overlap(place, [path], what, "state")

@@ -17,6 +17,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from ...conf.job import Job
 from ...conf.ranges import Unit
 from ...readers.order_ranges import OrderRange, SourceRange, count_before, merge
 from ...readers.source import FileSource
@@ -31,7 +32,6 @@ from .context import RunContext, StagedJob
 from .incremental_run import IncrementalRun, UnitInputRows, from_root, known_by
 from .open_input import enriched_input, open_input, row_expressions
 from .pipeline import run_job
-from .request import JobRequest
 from .stage_plans import plan_stages
 from .units import STALE, UnitRecords, missing_unit_error, note_of_unit
 
@@ -49,7 +49,7 @@ class LateBackfill:
     state: State
     context: RunContext
     keep: int
-    job_of: Callable[[UnitRecord], tuple[JobRequest, Sequence[str]]]
+    job_of: Callable[[UnitRecord], tuple[Job, Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +57,29 @@ class LateRows:
     """The late rows of a unit, before it runs.
 
     ``unit``: the unit.
-    ``request``: its job.
+    ``job``: its job.
     ``source``: its input; None where the job rejects late rows.
     ``rows``: label to number of rows that belong to the unit of that label, oldest first.
     """
 
     unit: Unit
-    request: JobRequest
+    job: Job
     source: FileSource | None
     rows: Mapping[str, int]
 
 
-def find_late_rows(late: LateBackfill, request: JobRequest, unit: Unit, previous: str | None) -> LateRows:
+def find_late_rows(late: LateBackfill, job: Job, unit: Unit, previous: str | None) -> LateRows:
     """Find the late rows of a unit, where its job moves them; write a note about them.
 
-    ``request``: the job of ``unit``. ``previous``: the label of the unit that it begins from; None for the first.
+    ``job``: the job of ``unit``. ``previous``: the label of the unit that it begins from; None for the first.
     Raises `ConfigError` where a late row belongs to a unit that cannot be reprocessed, or where the window cannot read
     a part of the input.
     """
-    if request.job.late != "redo":
-        return LateRows(unit, request, None, {})
+    if job.late != "redo":
+        return LateRows(unit, job, None, {})
     before = None if previous is None else late.state.record(previous)
-    source = _open(late, request, None, before)
-    return LateRows(unit, request, source, _late_rows(late, request, unit, source, _earlier(late.state, unit)))
+    source = _open(late, job, None, before)
+    return LateRows(unit, job, source, _late_rows(late, job, unit, source, _earlier(late.state, unit)))
 
 
 def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tuple[StagedJob, UnitRecord]]:
@@ -113,11 +113,11 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tup
             if prior is not None and not late.state.has_data(prior.label):
                 what = f"{record.label} begins from the state of {prior.label}, which is no longer kept"
                 raise ConfigError(what, "a higher --keep keeps more states")
-            request, files = late.job_of(record)
-            own = _open(late, request, files, prior)
-            rows = _unit_input_rows(late, row_expressions(request), own, record, prior, wanted, sources)
+            job, files = late.job_of(record)
+            own = _open(late, job, files, prior)
+            rows = _unit_input_rows(late, row_expressions(job), own, record, prior, wanted, sources)
             incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-            yield run_job(request, incremental, late.context)
+            yield run_job(job, incremental, late.context)
         prior = late.state.record(record.label)
 
 
@@ -127,7 +127,7 @@ def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:
         return None
     after = _position(state, state.newest_before(found.unit.ordinal)) if found.rows else None
     own = [SourceRange(found.source, 0, OrderRange(after))]
-    read = merge(own, row_expressions(found.request)) if found.rows else found.source
+    read = merge(own, row_expressions(found.job)) if found.rows else found.source
     return UnitInputRows(read, from_root(found.source.files), tuple(found.rows))
 
 
@@ -151,7 +151,7 @@ def starts_from(record: UnitRecord, before: UnitRecord | None) -> bool:
 
 
 def _late_rows(
-    late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord]
+    late: LateBackfill, job: Job, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord]
 ) -> dict[str, int]:
     """Count the late rows of a unit by the unit that they belong to, oldest first; write a note about them."""
     bounds = [(record, _position(late.state, record)) for record in earlier if late.state.has_data(record.label)]
@@ -159,7 +159,7 @@ def _late_rows(
     if not known or not source.splits:
         return {}
     positions = [bound for _, bound in known]
-    read = with_columns(source, row_expressions(request), positions[0].column_names)
+    read = with_columns(source, row_expressions(job), positions[0].column_names)
     count = partial(count_before, read, positions)
     counts_of_splits = late.context.spark.session().map("late rows", count, source.splits)
     before = [0, *(sum(counts) for counts in zip(*counts_of_splits, strict=True))]
@@ -168,7 +168,7 @@ def _late_rows(
     if rows:
         oldest = next(iter(rows))
         words = f"{count_of(before[-1], 'row')} of {unit.label} {'belongs' if before[-1] == 1 else 'belong'}"
-        _check(late, request, unit, source, earlier, f"{words} to units before it")
+        _check(late, job, unit, source, earlier, f"{words} to units before it")
         begin = next((one for one, record in pairwise(earlier) if record.label == oldest), None)
         if begin is not None and not late.state.has_data(begin.label):
             what = f"{words} to {oldest} or before it, and the state of {begin.label}, which that begins from"
@@ -179,13 +179,13 @@ def _late_rows(
 
 
 def _check(
-    late: LateBackfill, request: JobRequest, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord], words: str
+    late: LateBackfill, job: Job, unit: Unit, source: FileSource, earlier: Sequence[UnitRecord], words: str
 ) -> None:
     do = "reject late rows with --late reject"
     if source.stream is not None:
         raise ConfigError(f"{words}, and its input is a result that is read as a stream, which has no parts", do)
-    executor, known = PendingExecutor(late.context.spark.session), known_by(earlier[-1], late.state.shown, request)
-    stages = plan_stages(request, enriched_input(request, source, executor, known))
+    executor, known = PendingExecutor(late.context.spark.session), known_by(earlier[-1], late.state.shown, job)
+    stages = plan_stages(job, enriched_input(job, source, executor, known))
     if stages[0].plan.takes_marks and stages[0].marks == FILES:
         what = f"{words}, and its window marks are the ends of files, which say nothing of parts of a file"
         raise ConfigError(what, f"say --marks COLUMN, or {do}")
@@ -217,12 +217,10 @@ def _unit_input_rows(
     return UnitInputRows(merge(ranges, expressions), from_root(own.files), record.lent, tuple(borrowed))
 
 
-def _open(
-    late: LateBackfill, request: JobRequest, files: Sequence[str] | None, before: UnitRecord | None
-) -> FileSource:
+def _open(late: LateBackfill, job: Job, files: Sequence[str] | None, before: UnitRecord | None) -> FileSource:
     """Open an input, or only ``files`` of it, with the types that the unit ``before`` knows."""
     executor = PendingExecutor(late.context.spark.session)
-    return open_input(request, executor, files, known_by(before, late.state.shown, request))
+    return open_input(job, executor, files, known_by(before, late.state.shown, job))
 
 
 def _position(state: State, record: UnitRecord | None) -> pa.Table | None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...conf.job import Job
 from ...conf.ranges import kind_of
 from ...readers.open import open_source
 from ...readers.source import FileSource
@@ -32,7 +33,7 @@ from ..console.amounts import is_mostly_late
 from ..console.messages import Messages
 from .context import StagedJob, StageRun
 from .open_input import row_expressions
-from .request import JobRequest, stage_prefix
+from .request import read_options, stage_prefix
 
 _POSITION = "position"
 
@@ -77,17 +78,16 @@ class _Ahead:
 
 
 def announce_late(
-    job: StagedJob, earlier: EarlierUnits | None, label: str, executor: Callable[[], Executor], messages: Messages
+    staged: StagedJob, earlier: EarlierUnits | None, label: str, executor: Callable[[], Executor], messages: Messages
 ) -> None:
     """Write a note for each stage of which most rows were late. ``executor``: called only where there is one."""
-    request = job.plan.request
-    for run in job.stage_runs:
+    for run in staged.stage_runs:
         counts = run.outcome.counts
         if not is_mostly_late(counts.rejected, counts.rows_in):
             continue
         late = counts.rejected["late"]
-        ahead = _row_ahead(job, run, earlier, executor()) if run is job.stage_runs[0] else None
-        words = f"{label}{stage_prefix(request, run.stage.name)}{late:,} of {counts.rows_in:,} rows came late"
+        ahead = _row_ahead(staged, run, earlier, executor()) if run is staged.stage_runs[0] else None
+        words = f"{label}{stage_prefix(staged.plan.job, run.stage.name)}{late:,} of {counts.rows_in:,} rows came late"
         place = None if ahead is None else ahead.place
         if ahead is not None:
             lost = f" of {ahead.unit.label}, whose files do not have it any more" if ahead.unit is not None else ""
@@ -110,13 +110,13 @@ def _advice(plan: Plan, ahead: _Ahead | None, earlier: EarlierUnits | None) -> s
     return f"if that is a mistake, correct the row and {again}{redo}"
 
 
-def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, executor: Executor) -> _Ahead | None:
+def _row_ahead(staged: StagedJob, run: StageRun, earlier: EarlierUnits | None, executor: Executor) -> _Ahead | None:
     """Find the row that the others came behind; None where it cannot be found: the run is committed all the same."""
-    plan, source = run.stage.plan, job.plan.source
+    plan, source = run.stage.plan, staged.plan.source
     own = without_enrichments(source)
     with suppress(WincliError):
         if not plan.order.columns:
-            return _behind_watermark(job.plan.request, run, own, earlier, executor)
+            return _behind_watermark(staged.plan.job, run, own, earlier, executor)
         if earlier is not None:
             unit, last = earlier.before, None if earlier.before is None else earlier.position(earlier.before)
             if unit is None or last is None:
@@ -129,18 +129,18 @@ def _row_ahead(job: StagedJob, run: StageRun, earlier: EarlierUnits | None, exec
             names = plan.order.columns
             value = ", ".join(f"{name} {last[name][0]}" for name in names)
             return _Ahead(
-                unit, value, _place_in_unit(job.plan.request, unit, _Sought(names, partial(_is_at, last)), executor)
+                unit, value, _place_in_unit(staged.plan.job, unit, _Sought(names, partial(_is_at, last)), executor)
             )
     return None
 
 
 def _behind_watermark(
-    request: JobRequest, run: StageRun, own: FileSource, earlier: EarlierUnits | None, executor: Executor
+    job: Job, run: StageRun, own: FileSource, earlier: EarlierUnits | None, executor: Executor
 ) -> _Ahead | None:
     plan, name = run.stage.plan, str(run.stage.plan.options.event_time)
-    if not _has(request, own, name):
+    if not _has(job, own, name):
         return None
-    highest = executor.map("late rows", partial(_highest, own, row_expressions(request), plan), own.splits)
+    highest = executor.map("late rows", partial(_highest, own, row_expressions(job), plan), own.splits)
     here = max((each for each in highest if each is not None), default=None)
     unit, last = None, here
     for record in () if earlier is None else earlier.chain:
@@ -152,7 +152,7 @@ def _behind_watermark(
         return None
     sought = _Sought((name,), partial(_announces, plan, last))
     value = f"{name} {_event_time(run.stage.schema.field(name).type, last)}"
-    place = _place(own, request, sought, executor) if unit is None else _place_in_unit(request, unit, sought, executor)
+    place = _place(own, job, sought, executor) if unit is None else _place_in_unit(job, unit, sought, executor)
     return _Ahead(unit, value, place)
 
 
@@ -168,24 +168,24 @@ class _Sought:
     are_these: Callable[[pa.RecordBatch], Mask]
 
 
-def _place_in_unit(request: JobRequest, unit: UnitRecord, sought: _Sought, executor: Executor) -> str | None:
+def _place_in_unit(job: Job, unit: UnitRecord, sought: _Sought, executor: Executor) -> str | None:
     """Return file and line of the first such row of a unit; None where its files do not have it any more."""
     try:
-        source = open_source([file.path for file in unit.inputs], request.reading, executor)
-        return _place(source, request, sought, executor)
+        source = open_source([file.path for file in unit.inputs], read_options(job), executor)
+        return _place(source, job, sought, executor)
     except WincliError:
         return None
 
 
-def _place(source: FileSource, request: JobRequest, sought: _Sought, executor: Executor) -> str | None:
-    if not all(_has(request, source, name) for name in sought.names):
+def _place(source: FileSource, job: Job, sought: _Sought, executor: Executor) -> str | None:
+    if not all(_has(job, source, name) for name in sought.names):
         return None
-    found = executor.map("late rows", partial(_first, source, row_expressions(request), sought), source.splits)
+    found = executor.map("late rows", partial(_first, source, row_expressions(job), sought), source.splits)
     return next((place for place in found if place is not None), None)
 
 
-def _has(request: JobRequest, source: FileSource, name: str) -> bool:
-    return name in source.schema.names or name in (let for let, _ in row_expressions(request).let)
+def _has(job: Job, source: FileSource, name: str) -> bool:
+    return name in source.schema.names or name in (let for let, _ in row_expressions(job).let)
 
 
 def _rows(

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from ...conf.job import Job, Stage
 from ...readers.open import NoColumnError, open_source
 from ...readers.source import FileSource
 from ...readers.values.types import Named
@@ -22,7 +23,7 @@ from ...windowing.language.options import sort_key
 from ...windowing.language.spec import HIDDEN, AggregateCall, Column
 from ...windowing.ports import Executor
 from ...windowing.rows.projection import VIRTUAL, RowExpressions
-from .request import JobRequest, StageRequest
+from .request import read_options
 
 _MARKS = ("auto", "files", "none")
 
@@ -40,12 +41,12 @@ class KnownColumns:
 
 
 NOTHING_KNOWN = KnownColumns()
-Earlier: TypeAlias = "Callable[[], Iterable[JobRequest]]"
+Earlier: TypeAlias = "Callable[[], Iterable[Job]]"
 """Gives the jobs of the units before a unit, the nearest first."""
 
 
 def open_input(
-    request: JobRequest,
+    job: Job,
     executor: Executor,
     files: Sequence[str] | None = None,
     known: KnownColumns = NOTHING_KNOWN,
@@ -54,11 +55,11 @@ def open_input(
 
     ``executor``: scans large text.
     """
-    paths = request.inputs if files is None else files
-    return open_source(paths, request.reading, executor, known.input, named_columns(request))
+    paths = job.inputs if files is None else files
+    return open_source(paths, read_options(job), executor, known.input, named_columns(job))
 
 
-def open_unit(request: JobRequest, executor: Executor, earlier: Earlier) -> FileSource:
+def open_unit(job: Job, executor: Executor, earlier: Earlier) -> FileSource:
     """Open the input of a unit of a range without a state: a column without a type has that of the unit before.
 
     That is the nearest unit before it that knows one, by its files, whether it was run or not. Files are looked at only
@@ -66,10 +67,10 @@ def open_unit(request: JobRequest, executor: Executor, earlier: Earlier) -> File
     """
     source, failure = None, None
     try:
-        source = open_input(request, executor)
+        source = open_input(job, executor)
     except NoColumnError as error:
         failure = error
-    lacking = _Lacking.of(request, source)
+    lacking = _Lacking.of(job, source)
     known: list[Named] = []
     for own in earlier() if lacking else ():
         try:
@@ -81,7 +82,7 @@ def open_unit(request: JobRequest, executor: Executor, earlier: Earlier) -> File
         if lacking.is_settled(before):
             break
     if known:
-        return open_input(request, executor, known=KnownColumns(tuple(known)))
+        return open_input(job, executor, known=KnownColumns(tuple(known)))
     if source is None:
         assert failure is not None
         raise failure
@@ -104,13 +105,13 @@ class _Lacking:
     needs_all: bool
 
     @classmethod
-    def of(cls, request: JobRequest, source: FileSource | None) -> _Lacking:
-        one = request.stages[0]
+    def of(cls, job: Job, source: FileSource | None) -> _Lacking:
+        one = job.stages[0]
         schema = pa.schema([]) if source is None else source.schema
-        named = {name for name in named_columns(request) if name.partition(".")[0] not in schema.names}
-        named |= {name for name in named_columns(request) if name in schema.names}
+        named = {name for name in named_columns(job) if name.partition(".")[0] not in schema.names}
+        named |= {name for name in named_columns(job) if name in schema.names}
         untyped = {name for name in named if name in schema.names and pa.types.is_null(schema.field(name).type)}
-        needs_clock = kind_of(one.spec).needs.clock and one.stage.order_by is None
+        needs_clock = kind_of(one.spec).needs.clock and one.order_by is None
         needs_clock |= kind_of(one.spec).needs.watermark and one.options.event_time is None
         has_instant = any(is_instant(field.type) for field in schema)
         return cls(named - {*schema.names}, untyped, needs_clock and not has_instant, source is None)
@@ -143,29 +144,29 @@ class _Lacking:
         return not (self.missing or self.needs_clock or self.needs_all or (self.untyped and not has_rows))
 
 
-def row_expressions(request: JobRequest) -> RowExpressions:
+def row_expressions(job: Job) -> RowExpressions:
     """Return the expressions over the rows of a job's input."""
-    options = request.stages[0].options
+    options = job.stages[0].options
     return RowExpressions(options.let, options.where)
 
 
-def named_columns(request: JobRequest) -> frozenset[str]:
+def named_columns(job: Job) -> frozenset[str]:
     """Return the columns of its input that a job names; not those that expressions or enrich tables give its rows.
 
     A name with a dot may be that of a field of a column.
     """
-    found = set(_named(request.stages[0]))
-    found |= {pair.left for each in request.enrichments for pair in each.keys}
-    found |= {each.asof.order.left for each in request.enrichments if each.asof is not None}
-    found -= {*VIRTUAL, *(name for name, _ in request.stages[0].options.let)}
-    for each in request.enrichments:
+    found = set(_named(job.stages[0]))
+    found |= {pair.left for each in job.enrichments for pair in each.keys}
+    found |= {each.asof.order.left for each in job.enrichments if each.asof is not None}
+    found -= {*VIRTUAL, *(name for name, _ in job.stages[0].options.let)}
+    for each in job.enrichments:
         taken = {taken.name for taken in each.take or ()}
         found -= {name for name in found if name in taken or name.startswith(f"{each.name}_")}
     return frozenset(name for name in found if not name.startswith(HIDDEN))
 
 
-def _named(one: StageRequest) -> Iterator[str]:
-    options, kind, stage = one.options, kind_of(one.spec), one.stage
+def _named(stage: Stage) -> Iterator[str]:
+    options, kind = stage.options, kind_of(stage.spec)
     order = () if stage.order_by == ("arrival",) else stage.order_by or ()
     yield from (*stage.key, *order, *kind.needs.attributes, *options.group_by)
     yield from (sort_key(text, ()).name for text in options.sort_by)
@@ -176,7 +177,7 @@ def _named(one: StageRequest) -> Iterator[str]:
     yield from (name for _, each in options.let for name in each.columns)
     yield from (name for each in kind.needs.expressions.values() for name in each.columns)
     yield from options.where.columns if options.where is not None else ()
-    for item in one.calls or ():
+    for item in stage.calls or ():
         for call in item.calls:
             yield from columns_of_call(call)
 
@@ -194,7 +195,7 @@ def columns_of_call(call: AggregateCall) -> Iterator[str]:
 
 
 def enriched_input(
-    request: JobRequest,
+    job: Job,
     source: FileSource,
     executor: Executor,
     known: KnownColumns = NOTHING_KNOWN,
@@ -204,22 +205,29 @@ def enriched_input(
     ``known``: what earlier runs say of the columns of these. Raises what `open_source` raises for a table, and
     `ConfigError` where a table does not fit the rows.
     """
-    for enrichment in request.enrichments:
-        table = _open_table(request, enrichment, executor, known.tables.get(enrichment.name, ()))
+    for enrichment in job.enrichments:
+        table = _open_table(job, enrichment, executor, known.tables.get(enrichment.name, ()))
         own = [name for name in table.stream.own if name.startswith("_")] if table.stream is not None else []
         bound = bind_enrichment(enrichment, source.schema, table.schema, own)
         source = source.with_steps([*source.steps, Enrich(bound, table)])
     return source
 
 
-def _open_table(request: JobRequest, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:
+def _open_table(job: Job, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:
     reading = replace(
-        request.reading, format="auto", schema=(), stdin=None, bases=(), skip_unreadable=False, version=None, limit=None
+        read_options(job),
+        format="auto",
+        schema=(),
+        stdin=None,
+        bases=(),
+        skip_unreadable=False,
+        version=None,
+        limit=None,
     )
     try:
         table = open_source([enrichment.path], reading, executor, known)
         texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
-        given = [(name, text) for name, text in request.reading.schema if name in texts]
+        given = [(name, text) for name, text in read_options(job).schema if name in texts]
         if not given:
             return table
         return open_source([enrichment.path], replace(reading, schema=tuple(given)), executor, known)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
-from ...conf.job import is_table
+from ...conf.job import Job, is_table
 from ...conf.ranges import Unit
 from ...windowing.spark.boot import Progress
 from ...windowing.spark.session import Background
 from ...writers.state.unit_record import UnitRecord
 from ..console.progress import Show
 from .context import Boot, RunContext, Session
-from .request import JobRequest
 from .unit_paths import UnitInput
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.
@@ -186,12 +185,12 @@ class SharedProgress:
             self._seen.pop(unit.label, None)
 
 
-def shared_context(context: RunContext, request: JobRequest) -> tuple[RunContext, Callable[[RunUnit], UnitRunner]]:
+def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[[RunUnit], UnitRunner]]:
     """Return the context of the units of a range, and what makes a runner of as many at a time as the job says.
 
     The first runs alone where all are parts of one table, which is made by one commit.
     """
-    jobs = request.job.jobs
+    jobs = job.jobs
     if jobs == 1:
         return context, UnitRunner
     boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
@@ -204,7 +203,7 @@ def shared_context(context: RunContext, request: JobRequest) -> tuple[RunContext
                 progress.end(unit)
                 boot.end()
 
-        first_alone = any(map(is_table, request.outputs))
+        first_alone = any(map(is_table, job.outputs))
         return UnitRunner(run, jobs, first_alone, boot.begin, boot.is_failing, boot.stop)
 
     return replace(context, spark=boot, show=progress), runner
@@ -228,15 +227,15 @@ def _together(seen: Mapping[str, Progress]) -> Progress:
 # Which units of a range may run at the same time: those of which none needs what another leaves.
 
 
-def why_one_by_one(request: JobRequest) -> str | None:
+def why_one_by_one(job: Job) -> str | None:
     """Return why the units of a range run one after the other, in words; None where none of them needs another.
 
     Without a state every unit begins from nothing, and writes to a place of its own. On a state each begins from what
     the one before has left: open windows, or at least the numbers of the next windows, and the position before which
     rows are late. So even units that end all their windows (``--at-end flush`` and ``drop``) need each other there.
     """
-    if request.job.state is None:
+    if job.state is None:
         return None
-    if any(stage.options.at_end == "hold" for stage in request.stages):
+    if any(stage.options.at_end == "hold" for stage in job.stages):
         return "open windows of one unit go on in the next"
     return "window numbers, and what rows are late, go on from unit to unit; without --state each is by itself"

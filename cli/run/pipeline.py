@@ -1,4 +1,4 @@
-"""From a job request to committed results: open the input, plan, run the stages, commit."""
+"""From a job to committed results: open the input, plan, run the stages, commit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_jo
 from .mostly_late import EarlierUnits, announce_late
 from .open_input import NOTHING_KNOWN, Earlier, KnownColumns, enriched_input, open_input, open_unit
 from .reports import announce, announce_window, check_expectations, manifests_of
-from .request import JobRequest, naming_stage, stage_prefix
+from .request import naming_stage, stage_prefix
 from .stage_plans import StagePlan
 
 # The executor of a stage: Spark, waited for when a task is first needed, with the stage in the labels of its
@@ -88,14 +88,14 @@ class OpenRun(Protocol[R_co]):
     def began(self) -> float:
         """`time.perf_counter` from which on the seconds of the run are counted."""
 
-    def known(self, request: JobRequest) -> KnownColumns:
+    def known(self, job: Job) -> KnownColumns:
         """Return what earlier runs say of the columns of the input and of its enrich tables."""
 
     @property
     def units_before(self) -> EarlierUnits | None:
         """The units before it on its state; None without a state."""
 
-    def source(self, request: JobRequest, context: RunContext) -> FileSource:
+    def source(self, job: Job, context: RunContext) -> FileSource:
         """Open the rows of the first stage. Raises what `open_source` raises."""
 
     def check(self, stages: Sequence[StagePlan]) -> None:
@@ -107,14 +107,14 @@ class OpenRun(Protocol[R_co]):
     def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
         """Return the task context of a stage with the window state that it begins from, where there is one."""
 
-    def commit(self, job: StagedJob, executor: Executor) -> R_co:
+    def commit(self, staged: StagedJob, executor: Executor) -> R_co:
         """Put all that the run has written in place. Raises `OutputError` as the journal does."""
 
 
 class RunMode(Protocol[R_co]):
     """A way to run a job once. No step of a run looks for a state: each asks the run that `begin` gives."""
 
-    def begin(self, request: JobRequest) -> AbstractContextManager[OpenRun[R_co]]:
+    def begin(self, job: Job) -> AbstractContextManager[OpenRun[R_co]]:
         """Begin a run, before any output is opened. If the context ends without a commit, the run leaves no trace."""
 
 
@@ -138,29 +138,29 @@ def run_stages(
     """
     stage_runs: list[StageRun] = []
     for stage, stage_output in zip(plan.stages, plan.stage_outputs, strict=True):
-        with naming_stage(plan.request, stage.name):
+        with naming_stage(plan.job, stage.name):
             stage_input: Source = plan.source
             if stage_runs:  # the parts of the stage before, as a stream
                 before, sink = stage_runs[-1], stage_runs[-1].stage_output.sink
                 shown = f"stage {before.stage.name}" if sink.parts_in else sink.shown
                 folder = Located(sink.fs, f"{sink.staging}/{sink.parts_in}" if sink.parts_in else sink.root, shown)
                 stream = stream_of(before.stage.plan)
-                stage_input = open_result(folder, before.outcome.parts, stream, plan.request.job.split_size)
+                stage_input = open_result(folder, before.outcome.parts, stream, plan.job.split_size)
             rows = sum(split.rows for split in stage_input.splits)
-            own = executor.named(stage_prefix(plan.request, stage.name), rows)
+            own = executor.named(stage_prefix(plan.job, stage.name), rows)
             task = run.restore(stage, task_of(plan, stage, stage_input, stage_output))
-            outcome = run_window(task, own, sizes_of(plan.request.job), announce)
+            outcome = run_window(task, own, sizes_of(plan.job), announce)
             if stage_runs:
                 stage_runs[-1].stage_output.sink.delete_intermediate()
             stage_runs.append(StageRun(stage, stage_output, outcome, _parts(stage_output, outcome, own)))
-        _check_rejects(plan.request, stage_runs)
+        _check_rejects(plan.job, stage_runs)
     return stage_runs
 
 
 def task_of(plan: JobPlan, stage: StagePlan, stage_input: Source, stage_output: StageOutput) -> TaskContext:
     """Return the task context of a stage, with what expectations and metrics ask of the rows it reads and writes."""
     bound, over_rows = plan.expectations, conditions_of(plan.expectations) if stage is plan.stages[-1] else ()
-    is_needed = plan.request.job.metrics_file is not None or any(each.asks_span for each in bound)
+    is_needed = plan.job.metrics_file is not None or any(each.asks_span for each in bound)
     asks_span = is_needed and stage is plan.stages[0]
     task = TaskContext(stage.plan, stage_input, stage_output.sink, stage.marks)
     return replace(task, conditions=over_rows, asks_span=asks_span) if over_rows or asks_span else task
@@ -181,14 +181,14 @@ def _parts(stage_output: StageOutput, outcome: Outcome, executor: Executor) -> t
     return tuple(parts) or stage_output.copy.write_parts(0, [])
 
 
-def _check_rejects(request: JobRequest, stage_runs: Sequence[StageRun]) -> None:
-    job, rejected = request.job, sum((each.outcome.counts for each in stage_runs), Counts()).rejected
+def _check_rejects(job: Job, stage_runs: Sequence[StageRun]) -> None:
+    rejected = sum((each.outcome.counts for each in stage_runs), Counts()).rejected
     total = sum(rejected.values())
     if job.max_rejects is not None and total > job.max_rejects:
         words = f"{count_of(total, 'row')} {'was' if total == 1 else 'were'} rejected ({reason_counts(rejected)})"
         raise DataError(
             f"{words}, more than the {job.max_rejects:,} allowed; nothing was written",
-            f"run without --max-rejects{', and into a folder,' if request.stdout else ''} to see them in _rejected",
+            f"run without --max-rejects{', and into a folder,' if job.places.stdout else ''} to see them in _rejected",
         )
 
 
@@ -207,7 +207,7 @@ def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Itera
         return
     sink = plan.stage_outputs[-1].sink.for_tables()
     try:
-        loaded = load_tables(source, sink, executor, run.tables(plan.stages[0]), plan.request.job.slice_size)
+        loaded = load_tables(source, sink, executor, run.tables(plan.stages[0]), plan.job.slice_size)
         yield replace(plan, source=loaded.source, table_parts=loaded.parts)
     finally:
         sink.drop_scratch()
@@ -216,20 +216,20 @@ def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Itera
 R = TypeVar("R")
 
 
-def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> tuple[StagedJob, R]:
+def run_job(job: Job, mode: RunMode[R], context: RunContext) -> tuple[StagedJob, R]:
     """Run a job once and commit its results, as ``mode`` says; return the job, and what the commit has left.
 
     If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
     with (
-        mode.begin(request) as run,
-        observed(context.observers, request, run.label) as committed,
-        open_outputs(request, owner()) as outputs,
+        mode.begin(job) as run,
+        observed(context.observers, job, run.label) as committed,
+        open_outputs(job, owner()) as outputs,
         _closing_spark(context),
     ):
         executor = PendingExecutor(context.spark.session)
-        source = enriched_input(request, run.source(request, context), executor, run.known(request))
-        plan = plan_job(request, source, outputs)
+        source = enriched_input(job, run.source(job, context), executor, run.known(job))
+        plan = plan_job(job, source, outputs)
         run.check(plan.stages)
         announce(plan, context.is_first("choices"), context.messages)
         for stage in plan.stages:  # while Java starts
@@ -244,11 +244,11 @@ def run_job(request: JobRequest, mode: RunMode[R], context: RunContext) -> tuple
             enrichment.table.check_unchanged()
         seconds = {"total": time.perf_counter() - run.began}
         found = check_expectations(plan, stage_runs, context.messages, run.label)
-        job = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
-        record = run.commit(job, context.spark.session())
-        committed(job)
-        announce_late(job, run.units_before, run.label, context.spark.session, context.messages)
-        return job, record
+        staged = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
+        record = run.commit(staged, context.spark.session())
+        committed(staged)
+        announce_late(staged, run.units_before, run.label, context.spark.session, context.messages)
+        return staged, record
 
 
 @contextmanager
@@ -277,11 +277,11 @@ class PlainRun:
     label: str = ""
     earlier: Earlier | None = None
 
-    def begin(self, request: JobRequest) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
+    def begin(self, job: Job) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
         """Return this run; nothing is written."""
         return nullcontext(self)
 
-    def known(self, request: JobRequest) -> KnownColumns:  # noqa: ARG002 - as `OpenRun` has it
+    def known(self, job: Job) -> KnownColumns:  # noqa: ARG002 - as `OpenRun` has it
         """Return nothing: no run came before this one."""
         return NOTHING_KNOWN
 
@@ -289,9 +289,9 @@ class PlainRun:
     def units_before(self) -> None:
         """None: there is no state."""
 
-    def source(self, request: JobRequest, context: RunContext) -> FileSource:
+    def source(self, job: Job, context: RunContext) -> FileSource:
         executor = PendingExecutor(context.spark.session)
-        return open_input(request, executor) if self.earlier is None else open_unit(request, executor, self.earlier)
+        return open_input(job, executor) if self.earlier is None else open_unit(job, executor, self.earlier)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Accept all stages."""
@@ -303,6 +303,6 @@ class PlainRun:
         """Return the task context as it is: every window begins with the input."""
         return task
 
-    def commit(self, job: StagedJob, executor: Executor) -> None:  # noqa: ARG002 - as `OpenRun` has it
+    def commit(self, staged: StagedJob, executor: Executor) -> None:  # noqa: ARG002 - as `OpenRun` has it
         """Put the outputs in place. Raises `OutputError` as `commit_all` does."""
-        commit_all(job.outputs)
+        commit_all(staged.outputs)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ...conf.job import recorded
+from ...conf.job import Job, recorded
 from ...conf.ranges import Unit, unit_at
 from ...windowing.errors import InputError
 from ...windowing.ports import InputFile
@@ -18,7 +18,6 @@ from ...writers.state.unit_record import UnitRecord, input_files
 from .context import RunContext, owner
 from .fingerprint import same_inputs, same_job
 from .pipeline import PlainRun, run_job
-from .request import JobRequest
 from .rerun import replacing
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
 from .units import RerunReason, note_of_unit, report_unit
@@ -77,12 +76,12 @@ _MOST = 31
 class PlainBackfill:
     """A `BackfillMode` without a state.
 
-    ``request``: the job of the range.
+    ``job``: the job of the range.
     ``context``: the context of the command.
     ``input_paths``: where the inputs of units are.
     """
 
-    request: JobRequest
+    job: Job
     context: RunContext
     input_paths: InputPaths
 
@@ -92,9 +91,9 @@ class PlainBackfill:
 
     def records(self, units: Sequence[Unit]) -> list[UnitRecord]:
         """Return the records of units that this job has finished; what kills left beside their outputs is removed."""
-        found = finished_records(self.request, self.input_paths, units)
+        found = finished_records(self.job, self.input_paths, units)
         done = {record.label for record in found}
-        outputs = (outputs_of(self.request, self.input_paths, unit) for unit in units if unit.label in done)
+        outputs = (outputs_of(self.job, self.input_paths, unit) for unit in units if unit.label in done)
         remove_leftovers_beside(chain.from_iterable(outputs), owner())
         return found
 
@@ -103,10 +102,10 @@ class PlainBackfill:
 
     def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:  # noqa: ARG002 - always None
         """Run and commit a unit; yield its record. A result of this very job is replaced."""
-        own = own_request(self.request, self.input_paths, unit, found)
-        earlier = partial(earlier_jobs, self.request, self.input_paths, unit)
+        own = own_request(self.job, self.input_paths, unit, found)
+        earlier = partial(earlier_jobs, self.job, self.input_paths, unit)
         run_job(own, PlainRun(time.perf_counter(), f"{unit.label}: ", earlier), self.context)
-        record = finished_record(self.request, self.input_paths, unit)
+        record = finished_record(self.job, self.input_paths, unit)
         assert record is not None
         report_unit(record, self.context.messages)
         yield record
@@ -119,37 +118,37 @@ class PlainBackfill:
         note_of_unit(self.context, text, **fields)
 
 
-def own_request(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
+def own_request(job: Job, input_paths: InputPaths, unit: Unit, found: UnitInput) -> Job:
     """Return the job of a unit of a range without a state; results of this very job may be replaced."""
-    own = unit_job(request, input_paths, unit, found)
-    outputs = outputs_of(request, input_paths, unit)
-    return replacing(own) if may_replace(outputs, recorded(request.job)) else own
+    own = unit_job(job, input_paths, unit, found)
+    outputs = outputs_of(job, input_paths, unit)
+    return replacing(own) if may_replace(outputs, recorded(job)) else own
 
 
-def earlier_jobs(request: JobRequest, input_paths: InputPaths, unit: Unit) -> Iterator[JobRequest]:
+def earlier_jobs(job: Job, input_paths: InputPaths, unit: Unit) -> Iterator[Job]:
     """Yield the jobs of units before a unit of a range that have an input, the nearest first.
 
     They need not be of the range: so the types of a unit do not depend on where a range begins, nor on what has run.
     """
     found = 0
     for ordinal in range(unit.ordinal - 1, unit.ordinal - 1 - _FARTHEST, -1):
-        before = unit_at(ordinal, request.job.unit)
+        before = unit_at(ordinal, job.unit)
         try:
             there = find_input(input_paths, before)
         except InputError:  # one of several inputs is not there: such a unit cannot run
             continue
         if there is not None:
-            yield unit_job(request, input_paths, before, there)
+            yield unit_job(job, input_paths, before, there)
             found += 1
         if found == _MOST:
             return
 
 
-def finished_records(request: JobRequest, input_paths: InputPaths, units: Sequence[Unit]) -> list[UnitRecord]:
+def finished_records(job: Job, input_paths: InputPaths, units: Sequence[Unit]) -> list[UnitRecord]:
     """Return the records of those units that the job has finished without a state."""
-    return [record for unit in units if (record := finished_record(request, input_paths, unit)) is not None]
+    return [record for unit in units if (record := finished_record(job, input_paths, unit)) is not None]
 
 
-def finished_record(request: JobRequest, input_paths: InputPaths, unit: Unit) -> UnitRecord | None:
+def finished_record(job: Job, input_paths: InputPaths, unit: Unit) -> UnitRecord | None:
     """Return the record of a unit that the job has finished without a state; None where it has not."""
-    return result_record(unit, outputs_of(request, input_paths, unit), recorded(request.job))
+    return result_record(unit, outputs_of(job, input_paths, unit), recorded(job))

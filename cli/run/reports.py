@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...conf.job import recorded
+from ...conf.job import Job, recorded
 from ...windowing.columns.arrays import is_instant
 from ...windowing.emit.result_tables import rows_out
 from ...windowing.engine.rejects import epoch_seconds
@@ -23,12 +23,12 @@ from ..console.amounts import WORDS, count_of, reason_counts, size
 from ..console.messages import Messages
 from .context import ExpectationOutcome, RunContext, StageRun
 from .job_plan import JobPlan, number_schema, table_files
-from .request import JobRequest, stage_prefix, with_stage_keys
+from .request import stage_prefix, with_stage_keys
 from .stage_plans import StagePlan
 
 
 def report_outcome(
-    request: JobRequest, runs: Sequence[StageRun], seconds: float, messages: Messages, cut_at: int | None = None
+    job: Job, runs: Sequence[StageRun], seconds: float, messages: Messages, cut_at: int | None = None
 ) -> None:
     """Write what the run noticed, the counts of each stage where there are several, and the closing summary.
 
@@ -37,7 +37,7 @@ def report_outcome(
     than the limit; else None.
     """
     for each in runs:
-        outcome, which = each.outcome, stage_prefix(request, each.stage.name)
+        outcome, which = each.outcome, stage_prefix(job, each.stage.name)
         strategy = outcome.strategy
         messages.detail(f"{which}{strategy.name}: {strategy.reason}", strategy=strategy.name)
         phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
@@ -45,15 +45,15 @@ def report_outcome(
         if outcome.falls:
             messages.note(
                 f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "
-                + with_stage_keys(request, "if that is not meant, say --order-by COLUMN"),
+                + with_stage_keys(job, "if that is not meant, say --order-by COLUMN"),
                 falls=outcome.falls,
             )
     if len(runs) > 1:
         for each in runs:
-            _report_stage(request, each, messages)
+            _report_stage(job, each, messages)
     rows, windows = runs[0].outcome.counts.rows_in, runs[-1].outcome.windows
     counts = sum((each.outcome.counts for each in runs), Counts())
-    see = "" if len(runs) > 1 else "see _rejected" if request.stdout is None else "which a folder as OUT would keep"
+    see = "" if len(runs) > 1 else "see _rejected" if job.places.stdout is None else "which a folder as OUT would keep"
     cut = [] if cut_at is None else [f"the input was cut at {count_of(cut_at, 'row')} (--limit)"]
     words = [
         *_account(rows, windows, counts, see),
@@ -61,7 +61,7 @@ def report_outcome(
         f"{seconds:.1f} s",
         f"{count_of(round(rows / seconds), 'row')}/s",
     ]
-    output = request.shown_output if request.stdout is None else "stdout"
+    output = job.shown_output if job.places.stdout is None else "stdout"
     messages.summary(
         f"{', '.join(words)} -> {output}",
         **_fields(rows, windows, counts),
@@ -71,11 +71,11 @@ def report_outcome(
     )
 
 
-def _report_stage(request: JobRequest, run: StageRun, messages: Messages) -> None:
+def _report_stage(job: Job, run: StageRun, messages: Messages) -> None:
     counts, windows, shown = run.outcome.counts, run.outcome.windows, run.stage_output.output.place.shown
-    shown = "stdout" if shown == request.stdout else shown
+    shown = "stdout" if shown == job.places.stdout else shown
     see = "which a folder as OUT would keep" if shown == "stdout" else f"see {shown}/{run.stage_output.sink.rejects_in}"
-    text = stage_prefix(request, run.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
+    text = stage_prefix(job, run.stage.name) + ", ".join(_account(counts.rows_in, windows, counts, see))
     output = shown if run.stage_output.is_own else None
     fields = _fields(counts.rows_in, windows, counts)
     messages.note(text + (f" -> {output}" if output else ""), stage=run.stage.name, **fields, output=output)
@@ -119,7 +119,7 @@ def announce(plan: JobPlan, with_choices: bool, messages: Messages) -> None:
     """
     if with_choices:
         for stage in plan.stages:
-            which = stage_prefix(plan.request, stage.name)
+            which = stage_prefix(plan.job, stage.name)
             _report_order(stage, which, stage is plan.stages[0], messages)
             _report_zone(stage, which, messages)
             if stage.plan.takes_marks:
@@ -310,7 +310,7 @@ def _manifest(
     *before, last = stage_runs
     stage, outcome = last.stage, last.outcome
     return build_manifest(
-        job=recorded(plan.request.job),
+        job=recorded(plan.job),
         spec=str(stage.plan.spec),
         schema=(last.stage_output.copy or last.stage_output.sink).result,
         order=stage.plan.order.columns,

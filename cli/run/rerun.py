@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...conf.job import Job, with_later_keys, without_units
+from ...conf.job import Job, read_job, with_later_keys, without_units
 from ...readers.files.listing import NoFilesError, list_files
 from ...readers.files.walk import MANIFEST
 from ...windowing.errors import ConfigError, InputError
@@ -17,12 +17,11 @@ from ...writers.commit.tables import table_of
 from ...writers.places.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from .fingerprint import AT_END, absolute, job_differences, new_end
-from .request import JobRequest, request_of
 from .units import RerunReason, loss_of
 
 
-def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest, list[str]]:
-    """Return the request that reprocesses a plain run and replaces its outputs, and the files that the run has read.
+def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[Job, list[str]]:
+    """Return the job that reprocesses a plain run and replaces its outputs, and the files that the run has read.
 
     ``named``: the paths of the current command, from which secrets are restored that records do not hold. Raises
     `InputError` where a file is gone, `ConfigError` where an output holds something else by now, or a secret is
@@ -43,23 +42,16 @@ def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[JobRequest,
     _check_files(record, files, bases)
     *own, last = outputs
     changed = {"input": inputs, "output": _named(last), "mode": "overwrite"}
-    request = request_of(Job.model_validate({**without_units(with_later_keys(record.job)), **changed}))
-    request = request.with_stage_outputs(map(_named, own))
-    return replace(request, reading=replace(request.reading, bases=bases)), files
+    job = read_job({**without_units(with_later_keys(record.job)), **changed})
+    job = job.with_stage_outputs(map(_named, own))
+    return job.at(bases=bases), files
 
 
-def with_same_end(request: JobRequest, record: UnitRecord) -> JobRequest:
+def with_same_end(job: Job, record: UnitRecord) -> Job:
     """Return a job whose stages have the ``at_end`` of those in a record, for the next unit began from that end."""
     ends = [stage["at_end"] for stage in record.job["stages"]]
-    changed = [
-        replace(
-            one,
-            stage=one.stage.model_copy(update={"at_end": end}),
-            options=replace(one.options, at_end=end),
-        )
-        for one, end in zip(request.stages, ends, strict=False)
-    ]
-    return request.with_stages([*changed, *request.stages[len(ends) :]])
+    changed = [one.model_copy(update={"at_end": end}) for one, end in zip(job.stages, ends, strict=False)]
+    return job.with_stages([*changed, *job.stages[len(ends) :]])
 
 
 def _check_files(record: UnitRecord, files: Sequence[str], bases: Sequence[str]) -> None:
@@ -128,15 +120,15 @@ def why_rerun(record: UnitRecord, now: Mapping[str, Any], is_last: bool, is_newe
     return RerunReason(f"it was ended with {end[0]}, and is to be ended with {end[1]}", end[2] and is_newest)
 
 
-def replacing(request: JobRequest) -> JobRequest:
+def replacing(job: Job) -> Job:
     """Return a job that replaces results of an earlier run in its outputs."""
-    return replace(request, job=request.job.model_copy(update={"mode": "overwrite"}))
+    return job.model_copy(update={"mode": "overwrite"})
 
 
-def rerun_of_finished(request: JobRequest, record: UnitRecord, now: Mapping[str, Any], is_end: bool) -> JobRequest:
+def rerun_of_finished(job: Job, record: UnitRecord, now: Mapping[str, Any], is_end: bool) -> Job:
     """Return the job that reprocesses a unit without ``--redo``: its windows end as they did, or are flushed now.
 
     ``is_end``: whether it is the last requested unit, and the newest of the state.
     """
     end = new_end(record.job, now)
-    return replacing(request if is_end and end is not None and end[2] else with_same_end(request, record))
+    return replacing(job if is_end and end is not None and end[2] else with_same_end(job, record))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...conf.job import paths_of, plain_path, recorded
+from ...conf.job import Job, paths_of, plain_path, recorded
 from ...conf.ranges import Kind, Partitions, Unit, check_kind, partitions, unit_of_plain_run, units
 from ...readers.files.listing import list_folders
 from ...windowing.errors import ConfigError, WincliError
@@ -31,7 +31,7 @@ from .pipeline import PlainRun, run_job
 from .plain_backfill import PlainBackfill, is_done, read_result
 from .range_run import Kept, report_backfill, report_kept, report_rejected, run_backfill
 from .reports import report_outcome
-from .request import JobRequest
+from .request import read_options
 from .rerun import differences_of, rerun_of_finished, rerun_request, why_rerun
 from .unit_paths import InputPaths, find_input_paths, list_inputs
 from .units import report_unit
@@ -46,35 +46,35 @@ _PARTITIONS: tuple[Kind, ...] = ("day", "hour")
 class NextRun:
     """The next run of a job on a state.
 
-    ``request``: the job as it is run.
+    ``job``: the job as it is run.
     ``before``: the unit that it goes on from; None for the first.
     ``done``: the newest unit, if that has read this very input; then the run is that unit again, or nothing.
     ``is_again``: whether ``done`` is run again.
     ``why``: the note on that, in words; None where there is none.
     """
 
-    request: JobRequest
+    job: Job
     before: UnitRecord | None
     done: UnitRecord | None = None
     is_again: bool = False
     why: str | None = None
 
 
-def result_is_done(request: JobRequest) -> bool:
+def result_is_done(job: Job) -> bool:
     """Whether the outputs hold the result of this job for its input, so that a run without a state does nothing.
 
     What was cut at a limit is never that: its manifest names only the files that were read.
     """
-    if request.job.mode != "error" or request.is_piped or request.job.limit is not None:
+    if job.mode != "error" or job.is_piped or job.limit is not None:
         return False
-    if not all(read_result(path) for path in request.outputs):
+    if not all(read_result(path) for path in job.outputs):
         return False
-    reading = replace(request.reading, bases=(), skip_unreadable=False, version=None)
-    tables = (file for each in request.enrichments for file in list_inputs([each.path], reading))
-    return is_done(request.outputs, recorded(request.job), (*files_of(request), *tables))
+    reading = replace(read_options(job), bases=(), skip_unreadable=False, version=None)
+    tables = (file for each in job.enrichments for file in list_inputs([each.path], reading))
+    return is_done(job.outputs, recorded(job), (*files_of(job), *tables))
 
 
-def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
+def check_undated(job: Job, records: Sequence[UnitRecord]) -> None:
     """Raise `ConfigError` where a run on a state needs a range: units are dated, in its state or in the input.
 
     A first run over folders of days would be one unit without a date, and no range could go on from it. ``records``:
@@ -82,10 +82,10 @@ def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
     """
     check_kind([(record.label, record.ordinal) for record in records], None)
     dated: tuple[Kind, Partitions] | None = None
-    for path in request.job.input if not records else ():
+    for path in job.input if not records else ():
         with suppress(WincliError):  # a glob or a file has no folders, and what is missing is told where it is read
-            folders = list_folders(path, skip_unreadable=True, version=request.job.table_version)
-            kinds = dict.fromkeys((request.job.unit, *_PARTITIONS))
+            folders = list_folders(path, skip_unreadable=True, version=job.table_version)
+            kinds = dict.fromkeys((job.unit, *_PARTITIONS))
             dated = next(((kind, there) for kind in kinds if (there := partitions(folders, kind, path))), None)
         if dated is not None:
             first = min(name for names in dated[1].folders.values() for name in names)
@@ -93,101 +93,98 @@ def check_undated(request: JobRequest, records: Sequence[UnitRecord]) -> None:
             raise ConfigError(f"{what}; nothing was written", f"say --start and --end, or for one run say {path}/*")
 
 
-def find_next_run(request: JobRequest, state: State) -> NextRun:
+def find_next_run(job: Job, state: State) -> NextRun:
     """Return what the next run on a state has to do.
 
     Input that the newest run has read already is not read again, unless `why_rerun` finds a reason for it. Raises
     `ConfigError` where a file was read by an earlier unit.
     """
     last = state.records[-1] if state.records else None
-    job, outputs = recorded(request.job), [redacted_path(plain_path(path)) for path in request.outputs]
+    now, outputs = recorded(job), [redacted_path(plain_path(path)) for path in job.outputs]
 
     def is_same(record: UnitRecord) -> bool:
-        return not differences_of(record, job) and [redacted_path(each.shown) for each in record.outputs] == outputs
+        return not differences_of(record, now) and [redacted_path(each.shown) for each in record.outputs] == outputs
 
-    done = already_done(state.records, files_of(request), is_same)
+    done = already_done(state.records, files_of(job), is_same)
     if done is None:
-        return NextRun(request, last)
+        return NextRun(job, last)
     before = state.newest_before(done.ordinal)
-    reason = why_rerun(done, job, is_last=True, is_newest=True)
+    reason = why_rerun(done, now, is_last=True, is_newest=True)
     if reason is None:
-        return NextRun(request, before, done)
+        return NextRun(job, before, done)
     is_kept = before is None or state.has_data(before.label)
     if reason.is_free and is_kept:
-        again = rerun_of_finished(request, done, job, is_end=True)
+        again = rerun_of_finished(job, done, now, is_end=True)
         return NextRun(again, before, done, is_again=True, why=f"{done.label} is run again: {reason.text}")
     why = ", and the state before it is no longer kept" if reason.is_free else "; it stays as it is"
-    return NextRun(request, before, done, why=f"{done.label} is done, but {reason.text}{why}")
+    return NextRun(job, before, done, why=f"{done.label} is done, but {reason.text}{why}")
 
 
-def files_of(request: JobRequest) -> tuple[InputFile, ...]:
+def files_of(job: Job) -> tuple[InputFile, ...]:
     """Return the files of a job's input by absolute paths. Raises `InputError` where there are none."""
-    return list_inputs(request.job.input, request.reading)
+    return list_inputs(job.input, read_options(job))
 
 
 Finish = Callable[[], int]
 """Reports the outcome of a command, after the progress bar is gone, and returns the exit code."""
 
-Confirm = Callable[[JobRequest, RunContext], None]
+Confirm = Callable[[Job, RunContext], None]
 """Raises an error where the effect of a run is not as its job allows (``confirm_effect``)."""
 
 
-def run_request(request: JobRequest, context: RunContext, confirm: Confirm | None = None) -> Finish:
+def run_request(job: Job, context: RunContext, confirm: Confirm | None = None) -> Finish:
     """Run a job in the way that it requests; return what reports the outcome at the end.
 
     ``confirm``: confirms the effect of a job with ``confirm_effect``; None: no effect is confirmed.
     """
-    job = request.job
     if job.start is not None and job.end is not None:
         # Run the units of a range: each by itself, or on a state.
         in_range = units(job.start, job.end, job.unit)
-        input_paths = find_input_paths(request, in_range[0], request.job.unit)
-        check = partial(confirm, request, context) if confirm and job.confirm_effect is not None else None
-        if request.job.state is None:
+        input_paths = find_input_paths(job, in_range[0], job.unit)
+        check = partial(confirm, job, context) if confirm and job.confirm_effect is not None else None
+        if job.state is None:
             if check is not None:
                 check()
-            shared, runner = shared_context(context, request)
-            mode = PlainBackfill(request, shared, input_paths)
+            shared, runner = shared_context(context, job)
+            mode = PlainBackfill(job, shared, input_paths)
             done = mode.records(in_range)
-            outcome = run_backfill(in_range, request.job.unit, done, mode, request.job.redo, runner)
+            outcome = run_backfill(in_range, job.unit, done, mode, job.redo, runner)
             _pass_over(context, len(outcome.skipped), len(outcome.gaps))
-            report = partial(report_backfill, outcome, request.shown_output, False)
-            return partial(_report_backfill, request, context, bool(outcome.done), report)
-        return _run_on_state(request, request.job.state, input_paths, in_range, context, check)
-    return _run_alone(request, context) if job.state is None else _run_next(request, job.state, context)
+            report = partial(report_backfill, outcome, job.shown_output, False)
+            return partial(_report_backfill, job, context, bool(outcome.done), report)
+        return _run_on_state(job, job.state, input_paths, in_range, context, check)
+    return _run_alone(job, context) if job.state is None else _run_next(job, job.state, context)
 
 
-def _run_alone(request: JobRequest, context: RunContext) -> Finish:
-    if result_is_done(request):
-        remove_leftovers_beside(request.outputs, owner())
-        return partial(
-            _nothing_to_do, request, context, f"{request.shown_output} holds the result of this job and input"
-        )
-    job, _ = run_job(request, PlainRun(context.started), context)
-    return partial(_report_run, request, job.stage_runs, context, job.plan.cut_at)
+def _run_alone(job: Job, context: RunContext) -> Finish:
+    if result_is_done(job):
+        remove_leftovers_beside(job.outputs, owner())
+        return partial(_nothing_to_do, job, context, f"{job.shown_output} holds the result of this job and input")
+    staged, _ = run_job(job, PlainRun(context.started), context)
+    return partial(_report_run, job, staged.stage_runs, context, staged.plan.cut_at)
 
 
-def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
-    refuse_state_overlap(request)
-    check_undated(request, state_without_lock(path).records)
-    with open_state(path, owner(), paths_of(request.job)) as state:
+def _run_next(job: Job, path: str, context: RunContext) -> Finish:
+    refuse_state_overlap(job)
+    check_undated(job, state_without_lock(path).records)
+    with open_state(path, owner(), paths_of(job)) as state:
         _report_notes(state, context)
-        check_undated(request, state.records)
-        found = find_next_run(request, state)
+        check_undated(job, state.records)
+        found = find_next_run(job, state)
         if found.why is not None:
             context.messages.note(found.why)
         if found.done is not None and not found.is_again:
-            return partial(_nothing_to_do, request, context, f"{found.done.label} of {path} has read this input")
+            return partial(_nothing_to_do, job, context, f"{found.done.label} of {path} has read this input")
         before = Kept.of(state)
-        keep = request.job.kept(1, len(before.data))
+        keep = job.kept(1, len(before.data))
         # Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages.
         unit = unit_of_plain_run(found.before.ordinal if found.before else None)
-        late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(found.request.job)))
+        late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(found.job)))
         again: list[str] = []
         try:
             previous = found.before.label if found.before else None
-            for job, record in run_unit(late, found.request, found.request, unit, previous):
-                stage_runs = job.stage_runs
+            for staged, record in run_unit(late, found.job, found.job, unit, previous):
+                stage_runs = staged.stage_runs
                 if record.label != unit.label:  # the summary at the end is about the unit itself
                     again.append(record.label)
                     report_unit(record, context.messages)
@@ -195,11 +192,11 @@ def _run_next(request: JobRequest, path: str, context: RunContext) -> Finish:
             error.kept = ", ".join(again) or None
             raise
         report_kept(before, state, context.messages)
-    return partial(_report_run, found.request, stage_runs, context)
+    return partial(_report_run, found.job, stage_runs, context)
 
 
 def _run_on_state(
-    request: JobRequest,
+    job: Job,
     path: str,
     input_paths: InputPaths,
     in_range: Sequence[Unit],
@@ -210,23 +207,23 @@ def _run_on_state(
 
     ``check``: confirms the effect, while no other run can change the state; None: no effect is confirmed.
     """
-    with open_state(path, owner(), paths_of(request.job)) as state:
+    with open_state(path, owner(), paths_of(job)) as state:
         _report_notes(state, context)
-        if request.job.jobs > 1:
-            context.messages.note(f"units run one after the other: {why_one_by_one(request)}")
+        if job.jobs > 1:
+            context.messages.note(f"units run one after the other: {why_one_by_one(job)}")
         before = Kept.of(state)
-        keep = request.job.kept(len(in_range), len(before.data))
-        mode = IncrementalBackfill(request, context, input_paths, state, in_range, keep)
+        keep = job.kept(len(in_range), len(before.data))
+        mode = IncrementalBackfill(job, context, input_paths, state, in_range, keep)
         mode.range.check_same_job()
         if check is not None:
             check()
-        outcome = run_backfill(in_range, request.job.unit, state.records, mode, request.job.redo)
+        outcome = run_backfill(in_range, job.unit, state.records, mode, job.redo)
         report_kept(before, state, context.messages)
-        if request.job.late == "redo":
+        if job.late == "redo":
             report_rejected(state.records, in_range, context.messages)
     _pass_over(context, len(outcome.skipped), len(outcome.gaps))
-    report = partial(report_backfill, outcome, request.shown_output, True)
-    return partial(_report_backfill, request, context, bool(outcome.done), report)
+    report = partial(report_backfill, outcome, job.shown_output, True)
+    return partial(_report_backfill, job, context, bool(outcome.done), report)
 
 
 def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
@@ -234,22 +231,20 @@ def _pass_over(context: RunContext, skipped: int, gaps: int) -> None:
         each.pass_over(skipped, gaps)
 
 
-def _report_run(
-    request: JobRequest, stage_runs: Sequence[StageRun], context: RunContext, cut_at: int | None = None
-) -> int:
-    report_outcome(request, stage_runs, time.perf_counter() - context.started, context.messages, cut_at)
+def _report_run(job: Job, stage_runs: Sequence[StageRun], context: RunContext, cut_at: int | None = None) -> int:
+    report_outcome(job, stage_runs, time.perf_counter() - context.started, context.messages, cut_at)
     return OK
 
 
-def _report_backfill(request: JobRequest, context: RunContext, is_done: bool, report: Callable[..., None]) -> int:
+def _report_backfill(job: Job, context: RunContext, is_done: bool, report: Callable[..., None]) -> int:
     report(time.perf_counter() - context.started, context.messages)
-    return OK if is_done else request.job.exit_code_noop
+    return OK if is_done else job.exit_code_noop
 
 
-def _nothing_to_do(request: JobRequest, context: RunContext, why: str) -> int:
-    context.messages.summary(f"nothing to do: {why}", output=request.shown_output)
+def _nothing_to_do(job: Job, context: RunContext, why: str) -> int:
+    context.messages.summary(f"nothing to do: {why}", output=job.shown_output)
     _pass_over(context, 1, 0)
-    return request.job.exit_code_noop
+    return job.exit_code_noop
 
 
 def _report_notes(state: State, context: RunContext) -> None:

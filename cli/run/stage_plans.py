@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from ...conf.job import Job, Stage
 from ...readers.formats.parquet import file_schema
 from ...readers.options import SchemaTypes
 from ...readers.source import FileSource
@@ -25,7 +26,7 @@ from ...windowing.support.column_types import schema_entry
 from ...writers.formats import parquet
 from ...writers.output.sink import check_types
 from .open_input import named_columns
-from .request import JobRequest, StageRequest, naming_stage
+from .request import naming_stage, read_options
 
 _DELIMITERS = {";": "';'", "\t": "'\\t'", "|": "'|'"}
 """What text files have between columns in place of a comma, and how a shell takes it."""
@@ -37,7 +38,7 @@ _DEEPEST = 60
 class StagePlan:
     """A stage bound to its input.
 
-    ``request``: the parsed request for the stage.
+    ``request``: the stage as the job has it.
     ``schema``: the columns of the input, and those that expressions add.
     ``plan``: the plan of its window; its result has stream columns wherever another stage reads it.
     ``result``: the columns that are written: without stream columns where the stage is plain.
@@ -48,7 +49,7 @@ class StagePlan:
     ``places``: of the first stage, by column, the file or what else made its type what it is.
     """
 
-    request: StageRequest
+    request: Stage
     schema: pa.Schema
     plan: Plan
     result: pa.Schema
@@ -60,12 +61,12 @@ class StagePlan:
 
     @property
     def name(self) -> str:
-        return self.request.stage.name
+        return self.request.name
 
     @property
     def stream(self) -> StreamInfo | None:
         """How the written result is read back as a stream; None where it is plain."""
-        return None if self.request.options.plain else stream_of(self.plan)
+        return None if self.request.plain else stream_of(self.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,33 +118,33 @@ class _Input:
         return f"the columns stand between other characters than commas: say --delimiter {_DELIMITERS[mark]}"
 
 
-def plan_stages(request: JobRequest, source: FileSource) -> tuple[StagePlan, ...]:
+def plan_stages(job: Job, source: FileSource) -> tuple[StagePlan, ...]:
     """Plan all stages of a job: the first over ``source``, each other over the result of the stage before.
 
     Raises `ConfigError` with the name of the stage where a window, its key, options or marks do not fit its input, or
     where the next stage could not read a column of its result.
     """
     read = without_enrichments(source)  # no table has been read yet
-    stage_input = _Input(source.schema, source.stream, read, request.reading.schema, frozenset(read.constants))
+    stage_input = _Input(source.schema, source.stream, read, read_options(job).schema, frozenset(read.constants))
     planned: list[StagePlan] = []
-    for stage in request.stages:
-        with naming_stage(request, stage.stage.name):
-            with _offering_schema(request, source) if not planned else nullcontext():
-                planned.append(_plan_stage(stage, stage_input, is_last=stage is request.stages[-1]))
-            if len(planned) < len(request.stages):
+    for stage in job.stages:
+        with naming_stage(job, stage.name):
+            with _offering_schema(job, source) if not planned else nullcontext():
+                planned.append(_plan_stage(job, stage, stage_input))
+            if len(planned) < len(job.stages):
                 plan = planned[-1].plan
                 stage_input = _Input(schema_after_parquet(plan.schema), stream_of(plan))
-    texts = tuple(f"{each.name} {each.clauses}" for each in request.enrichments)
+    texts = tuple(f"{each.name} {each.clauses}" for each in job.enrichments)
     first = replace(planned[0], enrichments=texts, places=read.type_places)
     return (_with_tables(first, source), *planned[1:])
 
 
 @contextmanager
-def _offering_schema(request: JobRequest, source: FileSource) -> Iterator[None]:
+def _offering_schema(job: Job, source: FileSource) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        missing = [name for name in sorted(named_columns(request)) if f"no column {name!r}" in error.what]
+        missing = [name for name in sorted(named_columns(job)) if f"no column {name!r}" in error.what]
         if missing and missing[0] not in source.schema.names and (error.do or "").startswith("known: "):
             entry = schema_entry(missing[0], "TYPE")
             error.do = (
@@ -175,17 +176,17 @@ def schema_after_parquet(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, read[field.type]) for field in schema])
 
 
-def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> StagePlan:
-    stage = request.stage
+def _plan_stage(job: Job, stage: Stage, stage_input: _Input) -> StagePlan:
     order_by: Any = "arrival" if stage.order_by == ("arrival",) else stage.order_by
-    options = request.options if is_last else replace(request.options, plain=False)
+    is_plain = stage.plain and stage is job.stages[-1]
+    options = replace(stage.options, plain=is_plain, max_rows=job.max_rows_out)
     try:
         plan = make_plan(
-            request.spec,
+            stage.spec,
             stage_input.schema,
             stage.key,
             order_by,
-            request.calls,
+            stage.calls,
             options,
             stage_input.stream,
             stage_input.explain,
@@ -206,7 +207,7 @@ def _plan_stage(request: StageRequest, stage_input: _Input, is_last: bool) -> St
             raise ConfigError(what, f'leave it out, or read it as text with --schema "{name}:string"')
     left_out = {*plan.stream_names, *plan.place_names, MARK} if stage.plain and not plan.options.plain else set()
     result = pa.schema([field for field in plan.schema if field.name not in left_out])
-    return StagePlan(request, schema, plan, result, _marks(request, stage_input, plan))
+    return StagePlan(stage, schema, plan, result, _marks(stage, stage_input, plan))
 
 
 def _levels(kind: pa.DataType) -> int:
@@ -215,10 +216,9 @@ def _levels(kind: pa.DataType) -> int:
     return 1 + max((_levels(kind.field(at).type) for at in range(kind.num_fields)), default=0)
 
 
-def _marks(request: StageRequest, stage_input: _Input, plan: Plan) -> str:
+def _marks(stage: Stage, stage_input: _Input, plan: Plan) -> str:
     """Return where window marks come from. Raises `ConfigError` where they cannot."""
-    stage = request.stage
-    if request.options.empty == "mark" and plan.key:
+    if stage.options.empty == "mark" and plan.key:
         raise ConfigError("--empty mark is for windows without a key", "say --empty row, or leave out --key")
     if stage.marks == "auto":
         return STREAM if stage_input.stream else FILES

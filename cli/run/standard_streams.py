@@ -6,17 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from ...conf.job import PIPE
+from ...conf.job import PIPE, Job, Stdin
 from ...windowing.errors import ConfigError, InputError, OutputError
 from ...windowing.spark.setup import is_local, temporary_place
 from ...windowing.spark.temporary_folders import new_folder
 from ...windowing.support.formats import FORMATS, Format, file_format, format_of_bytes
 from ...writers.places.os_errors import reason
-from .request import JobRequest
 
 _CHUNK = 1 << 20
 _ENOUGH = 1 << 10  # bytes from which the format is detected: a pipe may give them one by one
@@ -64,27 +63,27 @@ class Pipes:
     format: Format
     _spool: _Spool | None = field(default=None, init=False)
 
-    def is_all_within(self, most: int, request: JobRequest, note: Callable[[str], None]) -> bool:
+    def is_all_within(self, most: int, job: Job, note: Callable[[str], None]) -> bool:
         """Whether stdin, which the job reads, ends after ``most`` bytes at most; wait for its end, or for more bytes.
 
         Raises as `filled` does.
         """
-        return self._read(request, note, most).is_whole
+        return self._read(job, note, most).is_whole
 
-    def filled(self, request: JobRequest, note: Callable[[str], None]) -> JobRequest:
+    def filled(self, job: Job, note: Callable[[str], None]) -> Job:
         """Return the job with stdin and stdout replaced by files; wait for the end of stdin where the job reads it.
 
         Raises `InputError` where stdin is empty or closed, or is compressed.
         """
         if self.out is not None:
-            request = replace(request, stdout=str(self.folder / "out"))
-        if PIPE not in request.job.input:
-            return request
-        spool = self._read(request, note, inf)
-        return replace(request, reading=replace(request.reading, format=spool.format, stdin=str(spool.path)))
+            job = job.at(stdout=str(self.folder / "out"))
+        if PIPE not in job.input:
+            return job
+        spool = self._read(job, note, inf)
+        return job.at(stdin=Stdin(str(spool.path), spool.format))
 
-    def _read(self, request: JobRequest, note: Callable[[str], None], most: float) -> _Spool:
-        requested = request.reading.format
+    def _read(self, job: Job, note: Callable[[str], None], most: float) -> _Spool:
+        requested = job.input_format
         try:
             if self._spool is None:
                 if os.isatty(0):
@@ -134,14 +133,13 @@ class Pipes:
 
 
 @contextmanager
-def piped(request: JobRequest) -> Iterator[Pipes]:
+def piped(job: Job) -> Iterator[Pipes]:
     """Create the temporary files for stdin and stdout, where a job uses these, and remove them at the end.
 
     Until then anything else that is printed to stdout goes to stderr. Raises `ConfigError` where tasks would run on
     machines that do not see the temporary folder, `InputError` and `OutputError` where one of the two is closed.
     """
-    job = request.job
-    if not request.is_piped:
+    if not job.is_piped:
         yield Pipes(Path(), None, "csv")
         return
     if PIPE in job.input and sys.__stdin__ is None:  # the next file to be opened would get number 0
@@ -157,7 +155,7 @@ def piped(request: JobRequest) -> Iterator[Pipes]:
             yield Pipes(folder.path, None, "csv")
         else:
             with _reserve_stdout() as out:
-                yield Pipes(folder.path, out, file_format(request.stages[-1].stage.output_format))
+                yield Pipes(folder.path, out, file_format(job.stages[-1].output_format))
     finally:
         folder.remove()
         folder.release()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from ...conf.job import plain_path
+from ...conf.job import Job, plain_path
 from ...conf.ranges import Kind, Partitions, Unit, before_date, check_template, fill, has_date, output_of, partitions
 from ...readers.files.listing import NoFilesError, list_files, list_folders
 from ...readers.files.result_folders import order_files
@@ -15,7 +15,6 @@ from ...windowing.errors import ConfigError, InputError, printable
 from ...windowing.language.enrichment import with_path
 from ...windowing.ports import InputFile
 from .fingerprint import absolute
-from .request import JobRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +51,12 @@ class InputPaths:
     version: str | None = None
 
 
-def find_input_paths(request: JobRequest, first: Unit, kind: Kind) -> InputPaths:
+def find_input_paths(job: Job, first: Unit, kind: Kind) -> InputPaths:
     """Find the templates and partitions of a range, before any unit runs.
 
     Raises `ConfigError` where two units would have the same path, `InputError` where an input does not exist.
     """
-    job = request.job
-    tables = tuple((each.name, each.path) for each in request.enrichments if has_date(each.path))
+    tables = tuple((each.name, each.path) for each in job.enrichments if has_date(each.path))
     for path in (*job.input, job.output, *(stage.output for stage in job.stages), *(path for _, path in tables)):
         if path is not None and has_date(path):
             check_template(plain_path(path), first, kind)
@@ -143,15 +141,14 @@ def list_inputs(paths: Sequence[str], reading: ReadOptions) -> tuple[InputFile, 
     return _as_inputs(order_files(listing, "name").files)
 
 
-def outputs_of(request: JobRequest, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:
+def outputs_of(job: Job, input_paths: InputPaths, unit: Unit) -> tuple[str, ...]:
     """Return the outputs of a unit: those of stages, then the output of the job itself."""
-    return tuple(output_of(path, unit, input_paths.name) for path in request.outputs)
+    return tuple(output_of(path, unit, input_paths.name) for path in job.outputs)
 
 
-def unit_job(request: JobRequest, input_paths: InputPaths, unit: Unit, found: UnitInput) -> JobRequest:
+def unit_job(job: Job, input_paths: InputPaths, unit: Unit, found: UnitInput) -> Job:
     """Return the job of one unit: the requested job with the inputs and outputs of the unit."""
-    *own, output = outputs_of(request, input_paths, unit)
-    request = request.with_stage_outputs(own)
-    job = request.job.model_copy(update={"input": found.paths, "output": output})
-    tables = tuple(with_path(each, fill(each.path, unit)) for each in request.enrichments)
-    return replace(request, job=job, reading=replace(request.reading, bases=found.bases), enrichments=tables)
+    *own, output = outputs_of(job, input_paths, unit)
+    tables = tuple(with_path(each, fill(each.path, unit)) for each in job.enrichments)
+    job = job.with_stage_outputs(own).model_copy(update={"input": found.paths, "output": output})
+    return job.at(bases=found.bases, tables=tables)

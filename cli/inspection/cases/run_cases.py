@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ....conf.job import Job
 from ....conf.job_builder import make_job
 from ....conf.job_file import ONLY, JobFile
 from ....conf.ranges import STEPS, Kind, Unit, before_date, fill, has_date, unit_at, unit_of
@@ -26,13 +27,13 @@ from ....windowing.language.enrichment import parse_enrichment, with_path
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.result_schema import MARK
 from ...console.messages import Messages
-from ...run.request import JobRequest, request_of
+from ...run.request import read_options
 from ...run.run_modes import local_context, run_request
 from ..results.result import StoredRows, open_result_folder, rejects_of
 from .case import Case, CsvRows, Part, Rows, Value, csv_rows, write_rows
 from .compare import CaseOutcome, Mismatch, compare
 
-# The job of a case: the request that `run` would make of the job file, with every path in the folder of the case.
+# The job of a case: the job that `run` would make of the job file, with every path in the folder of the case.
 
 
 _LAST_DATE = re.compile(r".*\{date(?::[^{}]+)?\}[^/]*", re.DOTALL)
@@ -45,13 +46,13 @@ _BETWEEN = {"output_format": "parquet", "plain": False}
 class Run:
     """One run of a case, and where its results are.
 
-    ``request``: the request.
+    ``job``: the job.
     ``parts``: the parts of the case that it runs.
     ``outputs``: for each part, the folder of each stage by name, in their order; that of the job comes last.
     ``inputs``: for each part, the paths of its rows.
     """
 
-    request: JobRequest
+    job: Job
     parts: tuple[Part, ...]
     outputs: tuple[Mapping[str, str], ...]
     inputs: tuple[tuple[str, ...], ...]
@@ -111,9 +112,9 @@ def _run(file: JobFile, case: Case, folder: Path, parts: Sequence[Part], shared:
         *before, last = [{k: v for k, v in stage.items() if k != "partition_by"} for stage in kept["stages"]]
         between = [{**stage, **_BETWEEN, "output": place} for stage, place in zip(before, places, strict=False)]
         kept["stages"] = [*between, {**last, **(_SHAPE if "output_format" in last else {})}]
-    request = request_of(make_job(flags, replace(file, values=kept), parse_schema))
+    job = make_job(flags, replace(file, values=kept), parse_schema)
     filled = [[fill(place, unit) if unit else place for place in places] for unit in units]
-    return Run(request, tuple(parts), tuple(dict(zip(stages, each, strict=True)) for each in filled), tuple(placed))
+    return Run(job, tuple(parts), tuple(dict(zip(stages, each, strict=True)) for each in filled), tuple(placed))
 
 
 def _unit(case: Case, part: Part, kind: Kind) -> Unit:
@@ -194,8 +195,8 @@ def draw_mismatch(run: Run, found: Sequence[tuple[Part, str, Mismatch]]) -> str 
     part, stage, mismatch = first
     number = run.parts.index(part)
     places = list(run.outputs[number])
-    request = run.request.stages[at := places.index(stage)]
-    own, options, marks = request.stage, request.options, None
+    own, marks = run.job.stages[at := places.index(stage)], None
+    options = own.options
     given: dict[str, Any] = {name: getattr(options, name) for name in _AS_THEY_ARE}
     given |= {name: getattr(own, name) for name in _AS_TEXTS} | {"limit": _MOST_ROWS, "limit_keys": 5, "key": own.key}
     given["order_by"] = "arrival" if own.order_by == ("arrival",) else own.order_by
@@ -217,7 +218,7 @@ def draw_mismatch(run: Run, found: Sequence[tuple[Part, str, Mismatch]]) -> str 
                 types = {name: rows.schema.field(name).type for name in own.key}
                 only = {name: pa.scalar(texts[name]).cast(kind).as_py() for name, kind in types.items()}
                 given |= {"only": only, "limit_keys": 1}
-        return str(draw(rows, request.spec, **given))
+        return str(draw(rows, own.spec, **given))
     except WincliError:
         return None  # the drawing is an extra: the rows that differ are listed without it
 
@@ -227,8 +228,8 @@ def _input_rows(run: Run, number: int) -> tuple[pa.Table, list[int] | None]:
 
     With a state they are the rows of all parts up to it, as the windows of a part may begin in one before.
     """
-    first = 0 if run.request.job.state is not None else number
-    sources = [open_source(paths, run.request.reading, LocalExecutor()) for paths in run.inputs[first : number + 1]]
+    first = 0 if run.job.state is not None else number
+    sources = [open_source(paths, read_options(run.job), LocalExecutor()) for paths in run.inputs[first : number + 1]]
     tables, ends, rows = [], list[int](), 0
     for source in sources:
         names = source.schema.names
@@ -257,7 +258,7 @@ def run_case(file: JobFile, case: Case) -> CaseOutcome:
             failure: WincliError | None = None
             try:
                 for run in runs:
-                    run_request(run.request, local_context(Messages(-1)))
+                    run_request(run.job, local_context(Messages(-1)))
             except WincliError as raised:
                 if case.error is None:
                     raise
@@ -282,7 +283,7 @@ def windows_of(file: JobFile, case: Case) -> pa.Table:
     with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         runs = runs_of(file, case, Path(folder))
         for run in runs:
-            run_request(run.request, local_context(Messages(-1)))
+            run_request(run.job, local_context(Messages(-1)))
         return _windows(list(runs[-1].outputs[-1].values())[-1])
 
 
@@ -308,7 +309,7 @@ def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
 
 
 def _rows_of(rows: Rows, run: Run) -> Sequence[Mapping[str, Value]]:
-    return csv_rows(rows, run.request.job.delimiter) if isinstance(rows, CsvRows) else rows.rows
+    return csv_rows(rows, run.job.delimiter) if isinstance(rows, CsvRows) else rows.rows
 
 
 def _windows(folder: str) -> pa.Table:

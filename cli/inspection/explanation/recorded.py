@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ....conf.job import Job, with_later_keys, without_units
+from ....conf.job import Job, read_job, with_later_keys, with_table_outputs, without_units
 from ....conf.ranges import before_date, has_date
 from ....readers.files.listing import is_result
 from ....readers.files.walk import MANIFEST
@@ -40,7 +40,7 @@ from ...run.incremental_run import known_by
 from ...run.job_plan import open_outputs, plan_job
 from ...run.open_input import NOTHING_KNOWN, KnownColumns, enriched_input, named_columns, row_expressions
 from ...run.pipeline import PlainRun, loaded_tables
-from ...run.request import JobRequest, request_of
+from ...run.request import read_options
 from ...run.run_modes import local_context, run_request
 from ...run.stage_plans import StagePlan, plan_stages
 from ..results.result import ResultFolder, open_result_folder
@@ -62,25 +62,25 @@ class RecordedInput:
     bases: tuple[str, ...]
 
 
-def open_input(request: JobRequest, manifest: Mapping[str, Any]) -> RecordedInput:
+def open_input(job: Job, manifest: Mapping[str, Any]) -> RecordedInput:
     """Open the files that a manifest names, as the job read them.
 
     Raises `InputError` where one of them is gone or has changed, `ConfigError` where they were stdin.
     """
-    if "-" in request.job.input:
+    if "-" in job.input:
         raise ConfigError("this result was made of stdin, which is gone", "keep the log in a file, and run again")
     files = input_files(manifest["inputs"])
-    if not any(has_date(path) for path in request.job.input) and request.job.start is None:
-        found = _opened(request, request.job.input, ())
+    if not any(has_date(path) for path in job.input) and job.start is None:
+        found = _opened(job, job.input, ())
         if found is not None and same_inputs(found.source.files, files):
             return found
-    return open_files(request, files)
+    return open_files(job, files)
 
 
-def open_files(request: JobRequest, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> RecordedInput:
+def open_files(job: Job, files: Sequence[InputFile], known: KnownColumns = NOTHING_KNOWN) -> RecordedInput:
     """Open files that were read; ``known``: as they were then. Raises `InputError` where one is gone or has changed."""
-    bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in request.job.input)
-    found = _opened(request, _folders_of_results(files), bases, known)
+    bases = tuple(absolute(before_date(path) if has_date(path) else path) for path in job.input)
+    found = _opened(job, _folders_of_results(files), bases, known)
     if found is None or not same_inputs(found.source.files, files):
         do = "run the job again, or ask from the folder where it was run"
         raise InputError(_difference(files, None if found is None else found.source), do)
@@ -88,10 +88,10 @@ def open_files(request: JobRequest, files: Sequence[InputFile], known: KnownColu
 
 
 def _opened(
-    request: JobRequest, paths: Sequence[str], bases: Sequence[str], known: KnownColumns = NOTHING_KNOWN
+    job: Job, paths: Sequence[str], bases: Sequence[str], known: KnownColumns = NOTHING_KNOWN
 ) -> RecordedInput | None:
     """Open an input; None where it is gone. A column that the job names and no file has is null, as the run knew."""
-    reading, named = replace(request.reading, bases=tuple(bases)), named_columns(request)
+    reading, named = replace(read_options(job), bases=tuple(bases)), named_columns(job)
     earlier = [*known.input, ("", pa.schema([(name, pa.null()) for name in sorted(named) if "." not in name]))]
     try:
         source = open_source(paths, reading, LocalExecutor(), earlier, named)
@@ -144,14 +144,14 @@ def _difference(files: Sequence[InputFile], found: FileSource | None) -> str:
 _POSITION = "position"
 
 
-def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> tuple[FileSource, FileSource | None]:
+def open_units(job: Job, manifest: Mapping[str, Any]) -> tuple[FileSource, FileSource | None]:
     """Open the input of all units of a state.
 
     Returns the rows that the units took, whose windows are those of one run over them, and those that they rejected
     because they sort before the rows of earlier units; None: there are none. Raises `ConfigError` where the state is
     not there, `InputError` where a file of a unit is gone or has changed.
     """
-    path = request.job.state
+    path = job.state
     if path is None or not is_state(path):
         what = f"this result is a unit on the state {path}, and that is not here"
         raise ConfigError(what, "run this where the job was run")
@@ -165,19 +165,17 @@ def open_units(request: JobRequest, manifest: Mapping[str, Any]) -> tuple[FileSo
         if not record.inputs:
             continue
         shift = record.ordinal * UNIT_DISTANCE
-        source = open_files(request, record.inputs, known_by(record, path, request)).source
+        source = open_files(job, record.inputs, known_by(record, path, job)).source
         own = SourceRange(source, shift)
         has_late = record.stages[0].counts["rejected"].get("late")
-        last = _last_before(request, state, record, taken) if has_late else None
+        last = _last_before(job, state, record, taken) if has_late else None
         taken.append(replace(own, rows=OrderRange(after=last)))
         late += [] if last is None else [replace(own, rows=OrderRange(before=last))]
-    expressions = row_expressions(request)
+    expressions = row_expressions(job)
     return merge(taken, expressions), merge(late, expressions) if late else None
 
 
-def _last_before(
-    request: JobRequest, state: StateView, record: UnitRecord, taken: Sequence[SourceRange]
-) -> pa.Table | None:
+def _last_before(job: Job, state: StateView, record: UnitRecord, taken: Sequence[SourceRange]) -> pa.Table | None:
     """Return the last row of the units before one, its order columns alone; None: a watermark says what is late."""
     before = next((each for each in state.records if each.label == record.previous), None)
     if before is not None and state.storage.has_data(before):
@@ -185,7 +183,7 @@ def _last_before(
     # Find the last of the rows that units have taken. Late rows among them do not matter: they sort before others.
     found: list[pa.Table] = []
     for source in [each.source for each in taken]:
-        stage = plan_stages(request, source)[0]
+        stage = plan_stages(job, source)[0]
         order = list(stage.plan.order.columns)
         if not order:
             return None
@@ -225,16 +223,16 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
     where it cannot be read again.
     """
     manifest = result.manifest
-    request = request_of(Job.model_validate(without_units(with_later_keys(manifest["job"]))))
-    if request.runs_user_code:
+    job = read_job(without_units(with_later_keys(manifest["job"])))
+    if job.runs_user_code:
         search(Path.cwd())
     with ExitStack() as stack:
         if manifest["stages"]:
             # Plan a stage over the result of the stage before: the one that was kept, or one that is computed again.
             at = len(manifest["stages"])
-            own = replace(request.with_stages(request.stages[at : at + 1]), enrichments=())
+            own = job.with_stages(job.stages[at : at + 1]).at(tables=())
             before = manifest["stages"][-1]
-            if request.job.state is not None:
+            if job.state is not None:
                 what = f"this result is a unit on a state, and its rows are those of stage {before['name']!r}"
                 raise ConfigError(what, "ask for the windows of that stage, if it has an output")
             folder, is_kept = before["output"], False
@@ -244,18 +242,18 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                     files = (input_files(each["inputs"]) for each in (kept, manifest))
                     is_kept = kept["job"] == manifest["job"] and same_inputs(*files)
             if not is_kept:
-                earlier = request.with_stages(request.stages[:at])
-                folder = stack.enter_context(computed(earlier, open_input(request, manifest)))
+                earlier = job.with_stages(job.stages[:at])
+                folder = stack.enter_context(computed(earlier, open_input(job, manifest)))
             source = open_source([folder], ReadOptions(), LocalExecutor())
             note = f"its rows are windows of stage {before['name']}"
             yield RecordedStage(source, plan_stages(own, source)[0], note)
         else:
-            yield _first_stage(request, manifest, stack)
+            yield _first_stage(job, manifest, stack)
 
 
-def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
-    own = request.with_stages(request.stages[:1])
-    if request.job.state is not None:
+def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> RecordedStage:
+    own = job.with_stages(job.stages[:1])
+    if job.state is not None:
         if own.enrichments:
             what = "this result is a unit on a state, of a job with --enrich"
             raise ConfigError(what, "wincli why explains units of a state whose rows are those of the input")
@@ -265,7 +263,7 @@ def _first_stage(request: JobRequest, manifest: Mapping[str, Any], stack: ExitSt
             what = "units of this state rejected rows that came late, and ends of files are marks, which may have been"
             raise ConfigError(f"{what} late", "wincli why explains such windows where the marks are a column")
         return RecordedStage(source, stage, late=late)
-    found = open_input(request, manifest)
+    found = open_input(job, manifest)
     if not own.enrichments:
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
     return RecordedStage(*stack.enter_context(enriched(own, found)))
@@ -279,12 +277,12 @@ _ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": 
 
 
 @contextmanager
-def enriched(request: JobRequest, found: RecordedInput) -> Iterator[tuple[Source, StagePlan]]:
+def enriched(job: Job, found: RecordedInput) -> Iterator[tuple[Source, StagePlan]]:
     """Yield the input with the columns of its enrich tables, and the first stage planned over it.
 
     Raises what `loaded_tables` raises.
     """
-    with _alone(request, found) as alone, open_outputs(alone, owner()) as outputs:
+    with _alone(job, found) as alone, open_outputs(alone, owner()) as outputs:
         source = enriched_input(alone, found.source, LocalExecutor())
         plan = plan_job(alone, source, outputs)
         with loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()) as loaded:
@@ -292,17 +290,16 @@ def enriched(request: JobRequest, found: RecordedInput) -> Iterator[tuple[Source
 
 
 @contextmanager
-def computed(request: JobRequest, found: RecordedInput) -> Iterator[str]:
-    """Run the stages of a request in this process; yield the folder of the result. Raises what a run raises."""
-    with _alone(request, found) as alone:
+def computed(job: Job, found: RecordedInput) -> Iterator[str]:
+    """Run the stages of a job in this process; yield the folder of the result. Raises what a run raises."""
+    with _alone(job, found) as alone:
         run_request(alone, local_context(Messages(-1)))
-        yield alone.job.output
+        yield alone.output
 
 
 @contextmanager
-def _alone(request: JobRequest, found: RecordedInput) -> Iterator[JobRequest]:
-    stages = [each.stage.model_copy(update={"output": None, "plain": False}) for each in request.stages]
+def _alone(job: Job, found: RecordedInput) -> Iterator[Job]:
+    stages = [each.model_copy(update={"output": None, "plain": False}) for each in job.stages]
     with tempfile.TemporaryDirectory(prefix="wincli-") as folder:
         changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
-        alone = request_of(request.job.model_copy(update=changed))
-        yield replace(alone, reading=replace(alone.reading, bases=found.bases))
+        yield with_table_outputs(job.model_copy(update=changed)).at(bases=found.bases)

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....conf.job import secrets_of
+from ....conf.job import Job, secrets_of
 from ....windowing.errors import ConfigError, WincliError, shown
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.fork_server import block_pandas
@@ -27,7 +27,7 @@ from ...console.side_file import check_side_files
 from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
-from ...run.request import JobRequest, parse_request
+from ...run.request import alias_notes, parse_job
 from .forecast import Action, Forecast, Values, parse_choice
 
 if TYPE_CHECKING:
@@ -197,12 +197,12 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
     That is 0, or the exit code of the error with which the run would stop before it computes, which is reported after
     all that is known. Raises a `WincliError` for what is wrong with the options.
     """
-    request = parse_request(options)
-    messages = Messages(level, request.job.log_format == "json", secrets=secrets_of(request.job, os.environ))
-    for note in (*strange_variables(os.environ), *request.notes):
+    job = parse_job(options)
+    messages = Messages(level, job.log_format == "json", secrets=secrets_of(job, os.environ))
+    for note in (*strange_variables(os.environ), *alias_notes(job)):
         messages.note(note)
     try:
-        return _plan(request, own, messages)
+        return _plan(job, own, messages)
     except ReaderGoneError:  # who reads stdout has read enough
         raise
     except (Stopped, Exception) as error:  # caught here because these messages know the secrets of the job
@@ -210,12 +210,12 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
         return exit_code(error)
 
 
-def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
+def _plan(job: Job, own: PlanOptions, messages: Messages) -> int:
     only = parse_choice(own.only, own.rows)
-    check_side_files(side_files_of(request), request.named)
-    if own.effect and (request.job.start is None or request.job.end is None):
+    check_side_files(side_files_of(job), job.named)
+    if own.effect and (job.start is None or job.end is None):
         raise ConfigError("--effect: an effect is that of a range of units", "say --start and --end")
-    if request.runs_user_code:
+    if job.runs_user_code:
         search(Path.cwd())
     else:
         block_pandas()
@@ -228,14 +228,14 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
 
         def show(seen: Progress) -> None:  # begins with what takes long, if anything does
             if not shows:
-                shows.append(stack.enter_context(show_progress(request.job.progress, messages)))
+                shows.append(stack.enter_context(show_progress(job.progress, messages)))
             shows[0](seen)
 
-        foreseen = foresee(request, show)
+        foreseen = foresee(job, show)
     problem, effect = foreseen[0].problem, None
     if own.effect and problem is None:
         try:
-            effect = run_on_spark(request, messages, time.perf_counter(), lambda: _load_effect(request))
+            effect = run_on_spark(job, messages, time.perf_counter(), lambda: _load_effect(job))
         except WincliError as error:
             problem = error
     if effect is not None and not own.as_json:
@@ -249,10 +249,10 @@ def _plan(request: JobRequest, own: PlanOptions, messages: Messages) -> int:
     return exit_code(problem)
 
 
-def _load_effect(request: JobRequest) -> Callable[[RunContext], Effect]:
+def _load_effect(job: Job) -> Callable[[RunContext], Effect]:
     from ..effect import effect_of  # noqa: PLC0415
 
-    return lambda context: effect_of(request, context)
+    return lambda context: effect_of(job, context)
 
 
 def print_plan(

@@ -52,7 +52,7 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
     large for this process. Raises `DataError` where the result would have more rows than the job allows, and what
     reading raises.
     """
-    options = job.plan.request.job
+    options = job.plan.job
     driver = driver_of(options.master, options.spark_conf)
     source = job.plan.source
     if sum(split.nbytes for each in enrichments_of(source) for split in each.table.splits) > SMALL_TABLE:
@@ -243,7 +243,7 @@ def _arguments(stage: StagePlan, head: HeadRows) -> dict[str, Any]:
         "window": plan.spec,
         "key": list(plan.key),
         "order_by": None if plan.reads_result else list(plan.order.columns) or "arrival",
-        "aggregates": list(stage.request.stage.agg) or None if has_aggregates else None,
+        "aggregates": list(stage.request.agg) or None if has_aggregates else None,
         "at_end": "flush" if given["at_end"] == "hold" else given["at_end"],
         "marks": marks,
         "watermarks": None,

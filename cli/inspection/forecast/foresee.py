@@ -1,4 +1,4 @@
-"""From a job request to its forecast, in the way that a run would take it: alone, on a state, or over a range."""
+"""From a job to its forecast, in the way that a run would take it: alone, on a state, or over a range."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache, partial
 from statistics import median
 from typing import Any, Literal
 
-from ....conf.job import PIPE, recorded
+from ....conf.job import PIPE, Job, recorded
 from ....conf.ranges import Kind, Unit, unit_at, unit_of_plain_run, units
 from ....windowing.errors import ConfigError, WincliError
 from ....windowing.ports import InputFile
@@ -28,7 +28,6 @@ from ...run.job_plan import refuse_overlaps, refuse_state_overlap
 from ...run.parallel_units import why_one_by_one
 from ...run.plain_backfill import earlier_jobs, finished_records, own_request, read_result
 from ...run.range_run import run_backfill
-from ...run.request import JobRequest
 from ...run.rerun import differences_of
 from ...run.run_modes import check_undated, files_of, find_next_run, result_is_done
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, outputs_of, unit_job
@@ -47,19 +46,19 @@ EarlierRun = tuple[int, float]
 """A run that is done: the bytes of its input, and the seconds that it took."""
 
 
-def runs_on_state(request: JobRequest, records: Sequence[UnitRecord]) -> list[EarlierRun]:
+def runs_on_state(job: Job, records: Sequence[UnitRecord]) -> list[EarlierRun]:
     """Return the runs of this job that a state has records of."""
-    job = recorded(request.job)
-    found = [record for record in records[-_MOST_RUNS:] if not differences_of(record, job)]
+    now = recorded(job)
+    found = [record for record in records[-_MOST_RUNS:] if not differences_of(record, now)]
     return _runs((sum(file.size for file in record.inputs), record.seconds) for record in found)
 
 
-def runs_of_outputs(request: JobRequest, outputs: Iterable[str]) -> list[EarlierRun]:
+def runs_of_outputs(job: Job, outputs: Iterable[str]) -> list[EarlierRun]:
     """Return the runs of this job that left their results in outputs."""
-    job, found = recorded(request.job), []
+    now, found = recorded(job), []
     for output in outputs:
         manifest = read_result(output)
-        if manifest is not None and same_job(manifest["job"], job):
+        if manifest is not None and same_job(manifest["job"], now):
             found.append((sum(file["size"] for file in manifest["inputs"]), manifest["seconds"]))
     return _runs(found)
 
@@ -118,83 +117,81 @@ Foreseen = tuple[Forecast, OpenJob | None]
 """What a run would do, and the job of the unit that is shown, planned over its input; None: nothing can be shown."""
 
 
-def foresee(request: JobRequest, show: Show) -> Foreseen:
+def foresee(job: Job, show: Show) -> Foreseen:
     """Find what a run of a job would do; write nothing, and start no Spark.
 
     ``show``: shows the progress of reading text files. Raises what a run raises before it computes anything, except
     where its outputs or a unit of a range stop it: the forecast holds these problems.
     """
-    job = request.job
     if PIPE in job.input:
         raise ConfigError("stdin can be read only once, and the run has to read it", "plan with a file in its place")
     if job.start is not None and job.end is not None:
-        return _foresee_range(request, units(job.start, job.end, job.unit), show)
-    return _foresee_alone(request, show) if job.state is None else _foresee_next(request, job.state, show)
+        return _foresee_range(job, units(job.start, job.end, job.unit), show)
+    return _foresee_alone(job, show) if job.state is None else _foresee_next(job, job.state, show)
 
 
-def _foresee_alone(request: JobRequest, show: Show) -> Foreseen:
-    job = open_job(_to_plan(request), None, show)
-    files = job.plan.source.files  # there may be so many files that to list them again takes seconds
-    runs = [] if request.is_piped else runs_of_outputs(request, [request.job.output])
-    if result_is_done(request):
-        why = f"{request.shown_output} holds the result of this job and input"
-        return _of_one(request, UnitForecast(None, "skip", why, *size_of(files), True), runs, None, job)
-    problem = _problem_of(request)
-    is_there = not request.is_piped and any(read_result(path) for path in request.outputs)
+def _foresee_alone(job: Job, show: Show) -> Foreseen:
+    opened = open_job(_to_plan(job), None, show)
+    files = opened.plan.source.files  # there may be so many files that to list them again takes seconds
+    runs = [] if job.is_piped else runs_of_outputs(job, [job.output])
+    if result_is_done(job):
+        why = f"{job.shown_output} holds the result of this job and input"
+        return _of_one(job, UnitForecast(None, "skip", why, *size_of(files), True), runs, None, opened)
+    problem = _problem_of(job)
+    is_there = not job.is_piped and any(read_result(path) for path in job.outputs)
     why = "the result that is there is replaced" if is_there else "there is no result yet"
-    return _of_one(request, UnitForecast(None, "run", why, *size_of(files), is_there), runs, problem, job)
+    return _of_one(job, UnitForecast(None, "run", why, *size_of(files), is_there), runs, problem, opened)
 
 
-def _foresee_next(request: JobRequest, path: str, show: Show) -> Foreseen:
-    refuse_state_overlap(request)
+def _foresee_next(job: Job, path: str, show: Show) -> Foreseen:
+    refuse_state_overlap(job)
     state = state_without_lock(path)
-    check_undated(request, state.records)
-    size, runs = size_of(files_of(request)), runs_on_state(request, state.records)
-    found = find_next_run(request, state)
+    check_undated(job, state.records)
+    size, runs = size_of(files_of(job)), runs_on_state(job, state.records)
+    found = find_next_run(job, state)
     before = found.before
-    unit_now, keep = unit_of_plain_run(before.ordinal if before else None), request.job.kept(1, 0)
+    unit_now, keep = unit_of_plain_run(before.ordinal if before else None), job.kept(1, 0)
     mode = IncrementalRun(state, unit_now, before.label if before else None, keep)
     if found.done is not None and not found.is_again:
         why = found.why or f"{found.done.label} of {path} has read this input"
         unit = UnitForecast(found.done.label, "skip", why, *size, True)
-        return _of_one(request, unit, runs, None, open_job(_to_plan(request), mode, show))
-    problem, is_again = _problem_of(found.request), found.done is not None
+        return _of_one(job, unit, runs, None, open_job(_to_plan(job), mode, show))
+    problem, is_again = _problem_of(found.job), found.done is not None
     unit = UnitForecast(unit_now.label, "run", found.why or "its input is new", *size, is_again)
-    forecast, job = _of_one(found.request, unit, runs, problem, open_job(_to_plan(found.request), mode, show))
+    forecast, opened = _of_one(found.job, unit, runs, problem, open_job(_to_plan(found.job), mode, show))
     kept = [record.label for record in state.records if state.has_data(record.label)]
-    reach = f"late rows may make units run again, from {kept[0]} on" if request.job.late == "redo" and kept else None
-    return replace(forecast, reach=reach), job
+    reach = f"late rows may make units run again, from {kept[0]} on" if job.late == "redo" and kept else None
+    return replace(forecast, reach=reach), opened
 
 
-def _problem_of(request: JobRequest) -> WincliError | None:
+def _problem_of(job: Job) -> WincliError | None:
     """Return why a run would refuse its outputs before it reads anything; None where it would not."""
-    stage_outputs = (stage.stage.output for stage in request.stages[:-1])
-    paths = [path for path in (*stage_outputs, request.job.output) if path and path != PIPE]
+    paths = [path for path in job.stage_outputs if path and path != PIPE]
     try:
-        refuse_overlaps(request, paths)
+        refuse_overlaps(job, paths)
         for path in paths:
-            check_output(path, request.job.mode, request.inputs)
+            check_output(path, job.mode, job.inputs)
     except WincliError as error:
         return error
     return None
 
 
 def _of_one(
-    request: JobRequest, unit: UnitForecast, runs: Sequence[EarlierRun], problem: WincliError | None, job: OpenJob
+    job: Job, unit: UnitForecast, runs: Sequence[EarlierRun], problem: WincliError | None, opened: OpenJob
 ) -> Foreseen:
     if problem is not None:
         unit = replace(unit, action="stop", why=problem.what)
-    found = _make_forecast(request, "run" if job.mode is None else "next run", (unit,), runs)
-    return _with_job(replace(found, problem=problem, shown=unit.label), job)
+    found = _make_forecast(job, "run" if opened.mode is None else "next run", (unit,), runs)
+    return _with_job(replace(found, problem=problem, shown=unit.label), opened)
 
 
 def _make_forecast(
-    request: JobRequest,
+    job: Job,
     way: Literal["run", "next run", "range"],
     found: tuple[UnitForecast, ...],
     runs: Sequence[EarlierRun],
 ) -> Forecast:
-    state, notes = request.job.state, list[str]()
+    state, notes = job.state, list[str]()
     if state is not None and is_state(state):
         view = read_state(state)
         notes += view.damage
@@ -204,17 +201,17 @@ def _make_forecast(
             what = "a run put it in place when it was killed, and the next run completes that first"
             notes.append(f"{view.pending}: {what}; this plan does not know it")
     expected = expect_seconds(runs, found)
-    return Forecast(way, output_name(request.shown_output), state, found, expected=expected, notes=tuple(notes))
+    return Forecast(way, output_name(job.shown_output), state, found, expected=expected, notes=tuple(notes))
 
 
-def _to_plan(request: JobRequest) -> JobRequest:
+def _to_plan(job: Job) -> Job:
     """Return the job with a name in place of stdout: nothing is written there."""
-    return replace(request, stdout="stdout") if request.job.output == PIPE else request
+    return job.at(stdout="stdout") if job.output == PIPE else job
 
 
-def _with_job(forecast: Forecast, job: OpenJob) -> Foreseen:
-    stages = tuple(stage_of(job.plan, stage) for stage in job.plan.stages)
-    return replace(forecast, input=input_of(job.plan), stages=stages), job
+def _with_job(forecast: Forecast, opened: OpenJob) -> Foreseen:
+    stages = tuple(stage_of(opened.plan, stage) for stage in opened.plan.stages)
+    return replace(forecast, input=input_of(opened.plan), stages=stages), opened
 
 
 def size_of(files: Sequence[InputFile]) -> tuple[int, int]:
@@ -323,7 +320,7 @@ def _supposed(run: SupposedRun, files: tuple[InputFile, ...], job: Mapping[str, 
 
 
 def suppose_on_state(
-    request: JobRequest, input_paths: InputPaths, state: State, units: Sequence[Unit], find: Find, leaves_same: bool
+    job: Job, input_paths: InputPaths, state: State, units: Sequence[Unit], find: Find, leaves_same: bool
 ) -> SupposedRange:
     """Go through a range on a state.
 
@@ -331,14 +328,14 @@ def suppose_on_state(
     `ConfigError` where units of the range were done by another job.
     """
     records = _SupposedState(state)
-    on_state = RangeOnState(request, records, units)
+    on_state = RangeOnState(job, records, units)
     on_state.check_same_job()
 
     def suppose(run: SupposedRun) -> UnitRecord:
         former, unit = state.record(run.unit.label), run.unit
-        own = on_state.own_request(unit_job(request, input_paths, unit, run.found), unit)
+        own = on_state.own_request(unit_job(job, input_paths, unit, run.found), unit)
         before = None if run.previous is None else records.record(run.previous)
-        record = _supposed(run, from_root(run.found.files), recorded(own.job))
+        record = _supposed(run, from_root(run.found.files), recorded(own))
         record = replace(record, began=None if before is None else before.state)
         if former is not None:
             kept = {name: getattr(former, name) for name in ("outputs", "stages", "lent", "borrowed")}
@@ -349,49 +346,46 @@ def suppose_on_state(
         return record
 
     mode = SupposedRange(on_state.chain, on_state.why_rerun, find, suppose)
-    return mode.go_through(units, request.job.unit, state.records, request.job.redo)
+    return mode.go_through(units, job.unit, state.records, job.redo)
 
 
-def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) -> Foreseen:
-    job = request.job
-    input_paths = find_input_paths(request, in_range[0], job.unit)
+def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
+    input_paths = find_input_paths(job, in_range[0], job.unit)
     find = cache(partial(find_input, input_paths))
     state = None if job.state is None else state_without_lock(job.state)
     sure: SupposedRange
     maybe: SupposedRange
     if state is None:  # no unit depends on another
-        done = finished_records(request, input_paths, in_range)
+        done = finished_records(job, input_paths, in_range)
         sure = maybe = SupposedRange(
             None,
             lambda _: None,
             find,
-            lambda run: _supposed(run, run.found.files, recorded(request.job)),
+            lambda run: _supposed(run, run.found.files, recorded(job)),
         ).go_through(in_range, job.unit, done, job.redo)
         ordinals = {record.ordinal for record in done}
     else:
-        sure, maybe = (suppose_on_state(request, input_paths, state, in_range, find, same) for same in (True, False))
+        sure, maybe = (suppose_on_state(job, input_paths, state, in_range, find, same) for same in (True, False))
         ordinals = {record.ordinal for record in state.records}
-    found = _units(request, in_range, sure, maybe, ordinals)
+    found = _units(job, in_range, sure, maybe, ordinals)
     runs = [sure.runs[each] for each in sorted(sure.runs)]
     first = runs[0] if runs else None
     if first is None and sure.problem is None:
         with_input = ((unit, its) for unit in in_range if (its := find(unit)) is not None)
         first = next((SupposedRun(unit, its, None) for unit, its in with_input), None)
-    last_outputs = (outputs_of(request, input_paths, unit)[-1] for unit in list(in_range)[-_MOST_RUNS:])
-    earlier = runs_of_outputs(request, last_outputs) if state is None else runs_on_state(request, state.records)
-    forecast = _make_forecast(request, "range", found, earlier)
+    last_outputs = (outputs_of(job, input_paths, unit)[-1] for unit in list(in_range)[-_MOST_RUNS:])
+    earlier = runs_of_outputs(job, last_outputs) if state is None else runs_on_state(job, state.records)
+    forecast = _make_forecast(job, "range", found, earlier)
     if maybe.problem and not sure.problem:
         forecast = replace(forecast, notes=(f"if the correction reaches that far: {maybe.problem}", *forecast.notes))
-    why, reach = why_one_by_one(request), _reach(found, state is not None)
+    why, reach = why_one_by_one(job), _reach(found, state is not None)
     jobs = job.jobs if why is None else 1
     forecast = replace(forecast, reach=reach, problem=sure.problem, jobs=jobs, why_one_by_one=why)
 
-    def own_of(run: SupposedRun) -> JobRequest:
+    def own_of(run: SupposedRun) -> Job:
         if state is None:
-            return own_request(request, input_paths, run.unit, run.found)
-        return RangeOnState(request, state, in_range).own_request(
-            unit_job(request, input_paths, run.unit, run.found), run.unit
-        )
+            return own_request(job, input_paths, run.unit, run.found)
+        return RangeOnState(job, state, in_range).own_request(unit_job(job, input_paths, run.unit, run.found), run.unit)
 
     for run in runs:
         if problem := _problem_of(own_of(run)):
@@ -404,12 +398,12 @@ def _foresee_range(request: JobRequest, in_range: Sequence[Unit], show: Show) ->
     if first is None:
         return forecast, None
     mode = None if state is None else IncrementalRun(state, first.unit, first.previous, job.kept(1, 0))
-    jobs_before = partial(earlier_jobs, request, input_paths, first.unit) if state is None else None
+    jobs_before = partial(earlier_jobs, job, input_paths, first.unit) if state is None else None
     return _with_job(replace(forecast, shown=first.unit.label), open_job(own_of(first), mode, show, jobs_before))
 
 
 def _units(
-    request: JobRequest,
+    job: Job,
     in_range: Sequence[Unit],
     sure: SupposedRange,
     maybe: SupposedRange,
@@ -419,9 +413,9 @@ def _units(
 
     ``done``: the ordinals of the units that are done.
     """
-    kind, inside = request.job.unit, {unit.ordinal for unit in in_range}
+    kind, inside = job.unit, {unit.ordinal for unit in in_range}
     may_run, late, stop = maybe.runs.keys() - sure.runs.keys(), set[int](), None
-    if request.job.state is not None and request.job.late == "redo" and sure.runs:
+    if job.state is not None and job.late == "redo" and sure.runs:
         late = {ordinal for ordinal in done if ordinal < max(sure.runs)} - sure.runs.keys()
     if sure.problem is not None:  # the unit at which the run stops: its error begins with the label
         after, what = max(sure.runs, default=-1), sure.problem.what

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from ....conf.job import PIPE
+from ....conf.job import PIPE, Job
 from ....conf.spark import usable_cores
 from ....readers.source import FileSource
 from ....windowing.columns.arrays import is_instant
@@ -30,7 +30,7 @@ from ...run.incremental_run import IncrementalRun
 from ...run.job_plan import JobPlan, plan_job
 from ...run.open_input import NOTHING_KNOWN, Earlier, enriched_input, open_input, open_unit
 from ...run.reports import place_of_marks
-from ...run.request import JobRequest
+from ...run.request import read_options
 from ...run.stage_plans import StagePlan
 from .forecast import Values
 
@@ -49,13 +49,13 @@ _FIXED: Mapping[str, str] = {
 }
 
 
-def input_columns(request: JobRequest, source: FileSource, plan: Plan) -> Iterator[Values]:
+def input_columns(job: Job, source: FileSource, plan: Plan) -> Iterator[Values]:
     """Yield all columns of the input and of the expressions over it, and as ``origin`` where their types come from."""
     base = without_enrichments(source)
     tables = {field.name: each.bound.enrichment.name for each in enrichments_of(source) for field in each.bound.fields}
     module = type(base.kinds[0].reader).__module__
     form = next(name for name, each in FORMATS.items() if module.endswith(each.reader.rpartition(".")[2]))
-    declared, lets = dict(request.reading.schema), dict(plan.options.let)
+    declared, lets = dict(read_options(job).schema), dict(plan.options.let)
 
     def origin_in_files(name: str) -> str:
         if name in declared:
@@ -63,7 +63,7 @@ def input_columns(request: JobRequest, source: FileSource, plan: Plan) -> Iterat
         if name in base.constants:
             return "folder names"
         place = base.type_places.get(name, "")
-        if request.job.state is not None and place.startswith(f"the state {request.job.state} at "):
+        if job.state is not None and place.startswith(f"the state {job.state} at "):
             return place
         if not FORMATS[form].is_text:
             lacking = sum(name not in kind.names for kind in base.kinds)
@@ -175,22 +175,20 @@ class OpenJob:
     mode: IncrementalRun | None
 
 
-def open_job(request: JobRequest, mode: IncrementalRun | None, show: Show, earlier: Earlier | None = None) -> OpenJob:
+def open_job(job: Job, mode: IncrementalRun | None, show: Show, earlier: Earlier | None = None) -> OpenJob:
     """Open the input of a job and plan its stages; write nothing. Raises what a run raises before it computes.
 
     ``mode``: the run on a state; None without one. ``show``: shows the progress of reading text files. ``earlier``: as
     `PlainRun` has it.
     """
-    driver = replace(driver_of(request.job.master, request.job.spark_conf), show=show)
-    known = NOTHING_KNOWN if mode is None else mode.known(request)
+    driver = replace(driver_of(job.master, job.spark_conf), show=show)
+    known = NOTHING_KNOWN if mode is None else mode.known(job)
     if earlier is None:
-        source = enriched_input(request, open_input(request, driver, known=known), driver, known)
+        source = enriched_input(job, open_input(job, driver, known=known), driver, known)
     else:
-        source = enriched_input(request, open_unit(request, driver, earlier), driver)
-    stage_outputs = (stage.stage.output for stage in request.stages[:-1])
-    paths = [*stage_outputs, request.stdout or request.job.output]
-    outputs = [output_to_plan(path, request.job.mode, request.job.evolve_schema) if path else None for path in paths]
-    plan = plan_job(request, source, outputs)
+        source = enriched_input(job, open_unit(job, driver, earlier), driver)
+    outputs = [output_to_plan(path, job.mode, job.evolve_schema) if path else None for path in job.stage_outputs]
+    plan = plan_job(job, source, outputs)
     if mode is not None:
         mode.check(plan.stages)
     return OpenJob(plan, mode)
@@ -205,13 +203,13 @@ def input_of(plan: JobPlan) -> Values:
     """Return the input that the job, or the first unit that runs, reads."""
     source, files = plan.source, plan.source.files
     return {
-        "paths": list(map(redacted_path, plan.request.job.input)),
+        "paths": list(map(redacted_path, plan.job.input)),
         "files": len(files),
         "first": redacted_path(files[0].path),  # in arrival order
         "last": redacted_path(files[-1].path),
         "nbytes": sum(file.size for file in files),
         "rows": sum(split.rows for split in source.splits),  # those of a text format are counted
-        "columns": list(input_columns(plan.request, source, plan.stages[0].plan)),
+        "columns": list(input_columns(plan.job, source, plan.stages[0].plan)),
         "skipped": list(source.skipped),  # unreadable paths that are passed over, each with its reason
         "cut_at": plan.cut_at,
     }
@@ -219,10 +217,10 @@ def input_of(plan: JobPlan) -> Values:
 
 def stage_of(plan: JobPlan, stage: StagePlan) -> Values:
     """Return a stage, its window in English and its columns, before it is known how it is computed."""
-    bound, options = stage.plan, stage.request.stage
+    bound, options = stage.plan, stage.request
     is_first, is_last = stage is plan.stages[0], stage is plan.stages[-1]
     times = frozenset(field.name for field in bound.projection.schema if is_instant(field.type))
-    output = plan.request.shown_output if is_last else options.output
+    output = plan.job.shown_output if is_last else options.output
     order_why = bound.order.why
     if bound.pos is not None and not bound.order.columns:
         order_why = f"the order in which the {'result that is read' if is_first else 'stage before'} was emitted"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....conf.job import Job, with_later_keys
+from ....conf.job import read_job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ....conf.ranges import Kind, as_glob, kind_of, unit_at, unit_of
 from ....readers.files.listing import list_files
@@ -28,7 +28,6 @@ from ....writers.state.unit_record import UnitRecord
 from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
-from ...run.request import request_of
 from ..results.open_windows import open_windows
 from ..results.result import ResultFolder, folder_of, open_result_folder, rejects_of
 from ..results.status import Status, expectations_of, read_status
@@ -210,13 +209,13 @@ def clauses_of(job: Mapping[str, Any], times: Set[str]) -> tuple[tuple[str, str]
     A job of another version, which this one cannot parse, is told by the texts of its windows.
     """
     try:
-        stages = request_of(Job.model_validate(with_later_keys(job))).stages
+        stages = read_job(with_later_keys(job)).stages
     except (WincliError, ValueError):
         return tuple((stage["name"], redacted(str(stage["window"]))) for stage in job["stages"])
     return tuple(
-        (each.stage.name, redacted(text))
+        (each.name, redacted(text))
         for each in stages
-        for text in sentences_of(each.spec, each.stage.key, each.calls, each.options, times)
+        for text in sentences_of(each.spec, each.key, each.calls, each.options, times)
     )
 
 

@@ -23,8 +23,9 @@ from wincli.cli.inspection import effect as effect_module
 from wincli.cli.inspection.comparison.changes import Difference
 from wincli.cli.inspection.comparison.compare import Diff, DiffRequest, compare
 from wincli.cli.inspection.effect import Effect, effect_json, effect_of, effect_text
-from wincli.cli.run.request import JobRequest, parse_request
+from wincli.cli.run.request import parse_job
 from wincli.cli.run.run_modes import local_context, run_request
+from wincli.conf.job import Job
 from wincli.windowing.errors import ConfigError, InputError
 from wincli.writers.state.layout import JOURNAL, put_json
 from wincli.writers.state.local_storage import LocalFolder
@@ -50,11 +51,11 @@ def _write(folder: Path, at: int, rows: Rows) -> None:
     (folder / "log" / f"{day(at)}.csv").write_text("ts,user,n\n" + "".join(lines))
 
 
-def _request(folder: Path, with_state: bool, first: int, last: int, redo: bool, late: str = "reject") -> JobRequest:
+def _request(folder: Path, with_state: bool, first: int, last: int, redo: bool, late: str = "reject") -> Job:
     state = f"state: {folder}/state\nkeep: 9\nlate: {late}" if with_state else ""
     (folder / "job.yaml").write_text(_JOB.format(folder=folder, state=state))
     start, end = span(first, last)[1::2]
-    return parse_request({"paths": [str(folder / "job.yaml")], "start": start, "end": end, "redo": redo})
+    return parse_job({"paths": [str(folder / "job.yaml")], "start": start, "end": end, "redo": redo})
 
 
 def _content(folder: Path) -> dict[str, bytes]:
@@ -98,14 +99,14 @@ def test_the_effect_equals_what_the_redo_does(
         run_request(_request(folder, with_state, 1, DAYS, False, late), local_context(Messages(-1)))
         for at, rows in corrections.items():
             _write(folder, at, rows)
-        request = _request(folder, with_state, min(corrections), max(corrections), redo, late)
+        job = _request(folder, with_state, min(corrections), max(corrections), redo, late)
         before, ran_before = _content(folder), _ran(folder, with_state, folder / "lots")
-        effect = effect_of(request, local_context(Messages(-1)), head=None)
+        effect = effect_of(job, local_context(Messages(-1)), head=None)
         assert _content(folder) == before
         outputs = {"one": "sessions", "two": "lots"}
         for output in outputs.values():
             shutil.copytree(folder / output, folder / f"old-{output}")
-        run_request(request, local_context(Messages(-1)))
+        run_request(job, local_context(Messages(-1)))
         ran = _ran(folder, with_state, folder / "lots")
         labels = {label.removeprefix("dt=") for label in ran if ran[label] != ran_before.get(label)}
         assert set(effect.runs) == labels

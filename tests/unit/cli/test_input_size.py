@@ -9,13 +9,13 @@ import pytest
 
 from wincli.cli import launch
 from wincli.cli.launch import is_small
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 
 MIB = 1 << 20
 
 
 def asks(*paths: str, **options: Any) -> bool:
-    return is_small(parse_request({"paths": (*paths, "out"), "window": "gap(ts, 60)", **options}))
+    return is_small(parse_job({"paths": (*paths, "out"), "window": "gap(ts, 60)", **options}))
 
 
 def put(path: Path, nbytes: int) -> None:
@@ -88,10 +88,10 @@ def test_stdin_is_waited_for_only_where_nothing_else_asks_for_spark(tmp_path: Pa
         return is_small_there
 
     put(tmp_path / "log" / "a.csv", MIB)
-    request = {"paths": ("-", "out"), "window": "gap(ts, 60)"}
-    assert is_small(parse_request(request), look) == is_small_there
+    job = {"paths": ("-", "out"), "window": "gap(ts, 60)"}
+    assert is_small(parse_job(job), look) == is_small_there
     assert asked == [1]
     assert not asks("-")
-    assert not is_small(parse_request({**request, "master": "local[2]"}), look)
-    assert is_small(parse_request({**request, "paths": (str(tmp_path / "log"), "out")}), look)
+    assert not is_small(parse_job({**job, "master": "local[2]"}), look)
+    assert is_small(parse_job({**job, "paths": (str(tmp_path / "log"), "out")}), look)
     assert asked == [1]

@@ -21,7 +21,7 @@ from wincli.cli.monitoring import lineage_transport
 from wincli.cli.monitoring.lineage import DatasetName, Lineage, RunName, name_of, parents_in
 from wincli.cli.monitoring.lineage_transport import Outbox
 from wincli.cli.run.context import observed
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 
 RUN_ID = "01234567-89ab-7def-8123-456789abcdef"
 JOB = ("-w", "count(10)", "-k", "user", "--order-by", "ts")
@@ -133,8 +133,8 @@ def test_a_run_that_cannot_begin_fails_too(log: Path) -> None:
 
 def test_a_run_that_a_signal_stops_is_aborted() -> None:
     sent: list[Any] = []
-    request = parse_request({"window": "count(1)", "paths": ("in", "out")})
-    Lineage(request, Messages(-1), Outbox("l.jsonl", sent.append), {}).close(Stopped(143))
+    job = parse_job({"window": "count(1)", "paths": ("in", "out")})
+    Lineage(job, Messages(-1), Outbox("l.jsonl", sent.append), {}).close(Stopped(143))
     assert sent[0].eventType.value == "ABORT"
 
 
@@ -158,8 +158,8 @@ def test_an_error_after_the_commit_leaves_the_run_committed() -> None:
             self.append("fail")
 
     def stopped(seen: Seen, jobs: list[Any]) -> None:
-        request = parse_request({"window": "count(1)", "paths": ("in", "out")})
-        with observed((seen,), request, "") as committed:
+        job = parse_job({"window": "count(1)", "paths": ("in", "out")})
+        with observed((seen,), job, "") as committed:
             for job in jobs:
                 committed(job)
             raise Stopped(143)

@@ -19,7 +19,7 @@ from pyarrow import orc, parquet
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
 from wincli.cli.run import standard_streams
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv
 from wincli.writers.formats import orc as orc_parts
@@ -192,17 +192,17 @@ def test_a_full_stdout_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("most", [0, 1, 1 << 10, 3 << 20, 1 << 30])
 def test_stdin_that_is_read_in_two_goes_is_whole(tmp_path: Path, most: int) -> None:
     content = CSV.encode() + b"a,7\n" * (1 << 20)
-    request, notes = parse_request({"paths": ("-", "out"), "window": "count(2)"}), list[str]()
+    job, notes = parse_job({"paths": ("-", "out"), "window": "count(2)"}), list[str]()
     pipes = standard_streams.Pipes(tmp_path, None, "csv")
     with tempfile.TemporaryFile(dir=tmp_path) as given:
         given.write(content)
         given.seek(0)
         with put(0, given.fileno()):
-            assert pipes.is_all_within(most, request, notes.append) == (len(content) <= most)
-            filled = pipes.filled(request, notes.append)
-            assert pipes.filled(request, notes.append).reading == filled.reading
-    assert filled.reading.stdin is not None
-    assert Path(filled.reading.stdin).read_bytes() == content
+            assert pipes.is_all_within(most, job, notes.append) == (len(content) <= most)
+            filled = pipes.filled(job, notes.append)
+            assert pipes.filled(job, notes.append).places == filled.places
+    assert filled.places.stdin is not None
+    assert Path(filled.places.stdin.path).read_bytes() == content
     assert len(notes) == 1
 
 
@@ -212,8 +212,8 @@ def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.M
 
     def look(self: standard_streams.Pipes, *args: object) -> object:
         found = filled(self, *args)  # type: ignore[arg-type]
-        assert found.reading.stdin is not None
-        seen.extend(stat.S_IMODE(Path(path).stat().st_mode) for path in (found.reading.stdin, self.folder))
+        assert found.places.stdin is not None
+        seen.extend(stat.S_IMODE(Path(path).stat().st_mode) for path in (found.places.stdin.path, self.folder))
         return found
 
     monkeypatch.setattr(standard_streams.Pipes, "filled", look)
@@ -238,7 +238,7 @@ def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_what_does_not_go_together_is_refused(paths: list[str], flags: dict[str, str], told: str) -> None:
     with pytest.raises(WincliError) as caught:
-        parse_request({"paths": paths, "window": "count(2)", **flags})
+        parse_job({"paths": paths, "window": "count(2)", **flags})
     assert told in str(caught.value)
 
 
@@ -250,7 +250,7 @@ def test_template_in_a_job_file_without_a_range_is_an_error_with_its_line(
         'input: "in/{date}"\noutput: out\nstages:\n  - window: count(1)\n    output: "-"\n  - window: count(2)\n'
     )
     with pytest.raises(WincliError) as caught:
-        parse_request({"paths": ["j.yaml"]})
+        parse_job({"paths": ["j.yaml"]})
     assert "j.yaml:1: input in/{date} is a template" in str(caught.value)
     assert "j.yaml:5: stages[0].output - is stdout, which only the output of the job can be" in str(caught.value)
 

@@ -17,7 +17,8 @@ from support.in_process import Here
 from wincli.cli.console.messages import Messages
 from wincli.cli.run.context import RunContext
 from wincli.cli.run.pipeline import PlainRun, run_job
-from wincli.cli.run.request import JobRequest, parse_request
+from wincli.cli.run.request import parse_job
+from wincli.conf.job import Job
 from wincli.windowing.errors import InputError
 
 
@@ -45,7 +46,7 @@ class WatchedRun:
     units_before: None = None
 
     @contextmanager
-    def begin(self, _: JobRequest) -> Iterator[WatchedRun]:
+    def begin(self, _: Job) -> Iterator[WatchedRun]:
         self.log.add(f"begin, output open: {self.is_output_open()}")
         try:
             yield self
@@ -55,13 +56,13 @@ class WatchedRun:
     def is_output_open(self) -> bool:
         return any(self.out.parent.glob(f".{self.out.name}.*"))
 
-    def source(self, request: JobRequest, context: RunContext) -> Any:
+    def source(self, job: Job, context: RunContext) -> Any:
         self.log.add(f"source, output open: {self.is_output_open()}")
-        return PlainRun(0.0).source(request, context)
+        return PlainRun(0.0).source(job, context)
 
-    def known(self, request: JobRequest) -> Any:
+    def known(self, job: Job) -> Any:
         self.log.add("known")
-        return PlainRun(0.0).known(request)
+        return PlainRun(0.0).known(job)
 
     def check(self, stages: Any) -> None:
         self.log.add("check " + ", ".join(stage.name for stage in stages))
@@ -104,7 +105,7 @@ def watched(folder: Path, fails_at: str = "") -> tuple[Log, Any]:
     flags = {"window": "delta(ts, 5)", "order_by": ("ts",), "paths": (str(folder / "in.parquet"), str(out))}
     context = RunContext(Boot(log), lambda _: None, Messages(-1, False), time.perf_counter())  # type: ignore[arg-type]
     try:
-        return log, run_job(parse_request(flags), WatchedRun(log, out), context)[1]
+        return log, run_job(parse_job(flags), WatchedRun(log, out), context)[1]
     except InputError as error:
         return log, error.what
 

@@ -23,14 +23,12 @@ from wincli.cli.run.context import StageRun
 from wincli.cli.run.job_plan import open_outputs, plan_job
 from wincli.cli.run.pipeline import PlainRun, run_stages
 from wincli.cli.run.reports import manifests_of
-from wincli.cli.run.request import JobRequest, StageRequest
+from wincli.cli.run.request import read_options
 from wincli.cli.run.stage_plans import plan_stages, schema_after_parquet
 from wincli.conf.job import Job, defaults
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, DataError, WincliError
-from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import make_plan
 from wincli.writers.places.lock import Owner
@@ -60,7 +58,7 @@ class Stages(LocalExecutor):
         return self
 
 
-def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> JobRequest:
+def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> Job:
     """A job from ``folder/in`` to ``folder/out``; outputs of stages are names below the folder, too."""
     usual = defaults()
     given_stages = []
@@ -70,20 +68,12 @@ def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **
         given_stages.append({**options, "name": f"stage-{at + 1}", **stage, **where})
     rest = {name: value for name, value in usual.items() if name not in STAGE}
     places = {"input": (str(folder / source),), "output": str(folder / job.pop("output", "out"))}
-    made = Job.model_validate({**rest, **places, **job, "stages": given_stages})
-    return JobRequest(made, tuple(map(read, made.stages)), ReadOptions())
+    return Job.model_validate({**rest, **places, **job, "stages": given_stages})
 
 
-def read(stage: Any) -> StageRequest:
-    calls = tuple(parse_aggregate(text) for text in stage.agg) or None
-    names = ("at_end", "empty", "partial", "group_by", "emit", "sort_by", "event_time", "emit_evicted", "plain")
-    options = Options(**{name: getattr(stage, name) for name in names})
-    return StageRequest(stage, parse_window(stage.window), calls, options)
-
-
-def run(job: JobRequest) -> list[StageRun]:
+def run(job: Job) -> list[StageRun]:
     with open_outputs(job, OWNER) as outputs:
-        source = open_source(job.job.input, job.reading, LocalExecutor())
+        source = open_source(job.input, read_options(job), LocalExecutor())
         plan = plan_job(job, source, outputs)
         ran = run_stages(plan, PlainRun(0.0), Stages())
         commit_all(manifests_of(plan, ran, {"total": 1.0}))
@@ -238,15 +228,14 @@ def test_a_plan_made_beforehand_is_the_plan_made_of_the_result(
     first = {"window": window, "order_by": (order,), "key": key, "agg": calls}
     second = {"window": "count(2)", "agg": ["first(f)", "x=collect(t)"], "key": ("i",)}
     job = asked(tmp_path, [first, second])
-    source = open_source(job.job.input, job.reading, LocalExecutor())
+    source = open_source(job.input, read_options(job), LocalExecutor())
     planned = plan_stages(job, source)[1]
     run(asked(tmp_path, [first], output="alone"))
     found = open_source([str(tmp_path / "alone")], ReadOptions(), LocalExecutor())
     assert planned.schema == found.schema
     asked_second = job.stages[1]
-    made = make_plan(
-        asked_second.spec, found.schema, ("i",), None, asked_second.calls, asked_second.options, found.stream
-    )
+    options = replace(asked_second.options, max_rows=job.max_rows_out)
+    made = make_plan(asked_second.spec, found.schema, ("i",), None, asked_second.calls, options, found.stream)
     assert planned.plan == made
 
 
@@ -351,7 +340,7 @@ def test_stage_that_does_not_fit_its_input_is_an_error_before_anything_runs(
 ) -> None:
     put(tmp_path, log(5, 1))
     job = asked(tmp_path, [{"window": "count(2)", "agg": ["x=sum(x)"]}, {**last, "name": "bad"}])
-    source = open_source(job.job.input, job.reading, LocalExecutor())
+    source = open_source(job.input, read_options(job), LocalExecutor())
     with pytest.raises(ConfigError) as error:
         plan_stages(job, source)
     assert str(error.value).startswith(f"stage bad: {text}")

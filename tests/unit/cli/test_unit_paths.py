@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,12 @@ import pyarrow as pa
 import pytest
 
 from support.readers import column, source
-from wincli.cli.run.request import JobRequest, StageRequest
+from wincli.cli.run.request import read_options
 from wincli.cli.run.unit_paths import UnitInput, find_input, find_input_paths, unit_job
 from wincli.conf.job import Job, Stage, defaults
 from wincli.conf.ranges import Kind, Unit, units
 from wincli.readers.files.listing import list_folders
-from wincli.readers.options import ReadOptions
 from wincli.windowing.errors import ConfigError, InputError
-from wincli.windowing.language.options import Options
-from wincli.windowing.language.parser import parse_window
 from wincli.windowing.ports import InputFile
 
 DAYS = units("2026-11-01", "2026-11-05", "day")
@@ -39,7 +37,7 @@ def write(*paths: str, text: str = "a\n1\n") -> None:
         os.utime(path, (1000, 1000))
 
 
-def asked(*inputs: str, output: str = "out", first: str | None = None) -> JobRequest:
+def asked(*inputs: str, output: str = "out", first: str | None = None) -> Job:
     """A job; ``first``: the output of a stage before the last."""
     known = {name: value for name, value in defaults().items() if name in Stage.model_fields}
     names = ["one", "two"] if first else ["window"]
@@ -48,9 +46,7 @@ def asked(*inputs: str, output: str = "out", first: str | None = None) -> JobReq
         Stage(**known, name=name, window="count(2)", output=out) for name, out in zip(names, outputs, strict=True)
     ]
     rest = {name: value for name, value in defaults().items() if name in Job.model_fields}
-    job = Job(**rest, input=inputs, output=output, stages=tuple(stages))
-    spec = parse_window("count(2)")
-    return JobRequest(job, tuple(StageRequest(stage, spec, None, Options()) for stage in stages), ReadOptions())
+    return Job(**rest, input=inputs, output=output, stages=tuple(stages))
 
 
 def found(inputs: Sequence[str], unit: Unit, kind: Kind = "day") -> UnitInput | None:
@@ -196,18 +192,17 @@ def test_the_job_of_a_unit() -> None:
     unit = find_input(places, DAYS[0])
     assert unit is not None
     one = unit_job(whole, places, DAYS[0], unit)
-    assert one.job.input == ("in/day=2026-11-01",)
-    assert one.job.output == "out/day=2026-11-01"
-    assert [stage.output for stage in one.job.stages] == ["s/2026-11-01.d", None]
-    assert [each.stage for each in one.stages] == list(one.job.stages)
-    assert one.reading == ReadOptions(bases=("in",))
+    assert one.input == ("in/day=2026-11-01",)
+    assert one.output == "out/day=2026-11-01"
+    assert [stage.output for stage in one.stages] == ["s/2026-11-01.d", None]
+    assert read_options(one) == replace(read_options(whole), bases=("in",))
     same = {
-        **one.job.model_dump(),
-        "input": whole.job.input,
+        **one.model_dump(),
+        "input": whole.input,
         "output": "out",
-        "stages": whole.job.model_dump()["stages"],
+        "stages": whole.model_dump()["stages"],
     }
-    assert same == whole.job.model_dump()
+    assert same == whole.model_dump()
 
 
 def test_outputs_are_named_dt_where_no_partition_names_them() -> None:
@@ -216,7 +211,7 @@ def test_outputs_are_named_dt_where_no_partition_names_them() -> None:
     places = find_input_paths(whole, DAYS[0], "day")
     unit = find_input(places, DAYS[0])
     assert unit is not None
-    assert unit_job(whole, places, DAYS[0], unit).job.output == "out/dt=2026-11-01"
+    assert unit_job(whole, places, DAYS[0], unit).output == "out/dt=2026-11-01"
 
 
 # Listing

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wincli.cli import launch, main
 from wincli.cli.arguments import OPTIONS, REPEATABLE, values_of, with_variables
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 
 LINES = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1).filter(
     lambda text: text.strip() and len(text.splitlines()) == 1
@@ -64,7 +64,7 @@ def test_an_expression_with_spaces_comes_from_the_environment_to_the_job(monkeyp
     }.items():  # fmt: skip
         monkeypatch.setenv(f"WINCLI_{name}", text)
     assert main._main(["run", "in", "out"]) == 0
-    job = parse_request(seen[0]).job
+    job = parse_job(seen[0])
     stage = job.stages[0]
     assert (stage.let, stage.sort_by, stage.partition_by) == (("a=b + c", "d=a * 2"), ("b desc",), ("e=a % 2",))
     assert (stage.key, job.enrich, job.expect) == (("k",), ("p=p.csv on k",), ("rows_in > 1",))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wincli.cli.run.request import JobRequest, parse_request
+from wincli.cli.run.request import parse_job
 from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
@@ -28,19 +28,19 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def read(text: str, *more: str, **flags: Any) -> JobRequest:
+def read(text: str, *more: str, **flags: Any) -> Job:
     """Read a job file named first, then IN and OUT."""
     Path("j.yaml").write_text(text)
-    return parse_request({"paths": ["j.yaml", *more], **flags})
+    return parse_job({"paths": ["j.yaml", *more], **flags})
 
 
-def each(asked: JobRequest, key: str) -> list[Any]:
-    return [getattr(stage, key) for stage in asked.job.stages]
+def each(asked: Job, key: str) -> list[Any]:
+    return [getattr(stage, key) for stage in asked.stages]
 
 
 def fault(*paths: str, **flags: Any) -> WincliError:
     with pytest.raises(WincliError) as caught:
-        parse_request({"paths": [*paths], **flags})
+        parse_job({"paths": [*paths], **flags})
     return caught.value
 
 
@@ -48,12 +48,12 @@ def fault(*paths: str, **flags: Any) -> WincliError:
 
 
 def test_flags_alone_make_one_stage() -> None:
-    asked = parse_request({"paths": ["in", "out"], "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
+    asked = parse_job({"paths": ["in", "out"], "window": "count(2)", "key": ["a,b", "c"], "keep": None, "agg": []})
     usual = defaults()
     stage = {key: usual[key] for key in STAGE_KEYS if key in usual}
     rest = {key: usual[key] for key in usual if key not in stage}
     window = Stage(**{**stage, "name": "window", "window": "count(2)", "key": ("a", "b", "c")})
-    assert asked.job == Job(**{**rest, "input": ("in",), "output": "out", "stages": (window,)})
+    assert asked == Job(**{**rest, "input": ("in",), "output": "out", "stages": (window,)})
     assert str(asked.stages[0].spec) == "tumbling, count(2)"
     assert asked.stages[0].calls is None
 
@@ -63,15 +63,15 @@ def test_job_file_and_flags_give_the_same_job() -> None:
         "input: in\noutput: out\nwindow: delta(ts, 60)\nkey: [a, b]\nagg: {n: count()}\nlag: 0\nplain: true\nkeep: 3\n"
     )
     flags = {"window": "delta(ts, 60)", "key": ["a", "b"], "agg": ["n=count()"], "lag": "0", "plain": True, "keep": 3}
-    assert read(text) == parse_request({"paths": ["in", "out"], **flags})
+    assert read(text) == parse_job({"paths": ["in", "out"], **flags})
 
 
 def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
     text = "input: in\noutput: out\nwindow: count(2)\nkey: a\nmode: overwrite\nplain: true\nagg: [sum(x)]\n"
     asked = read(text, key=["b"], plain=False, agg=["count()", "max(x)"], max_rejects=0)
-    stage = asked.job.stages[0]
+    stage = asked.stages[0]
     assert (stage.key, stage.plain, stage.agg) == (("b",), False, ("count()", "max(x)"))
-    assert (asked.job.mode, asked.job.max_rejects, asked.job.late) == ("overwrite", 0, "reject")
+    assert (asked.mode, asked.max_rejects, asked.late) == ("overwrite", 0, "reject")
 
 
 def test_flag_fills_in_what_the_file_leaves_out() -> None:
@@ -84,14 +84,14 @@ def test_an_empty_list_of_the_file_counts() -> None:
 
 def test_in_and_out_win_over_the_file() -> None:
     text = "input: [in, more]\noutput: out\nwindow: count(2)\n"
-    paths = [(read(text, *named).job.input, read(text, *named).job.output) for named in [(), ("a",), ("a", "b")]]
+    paths = [(read(text, *named).input, read(text, *named).output) for named in [(), ("a",), ("a", "b")]]
     assert paths == [(("in", "more"), "out"), (("a",), "out"), (("a",), "b")]
 
 
 def test_settings_of_spark_are_merged_one_by_one() -> None:
     text = "input: in\noutput: out\nwindow: count(2)\nspark_conf: {a.b: 1, c.d: true}\n"
-    assert read(text).job.spark_conf == {"a.b": "1", "c.d": "true"}
-    assert read(text, spark_conf=["a.b=2", "e=x=y"]).job.spark_conf == {"a.b": "2", "c.d": "true", "e": "x=y"}
+    assert read(text).spark_conf == {"a.b": "1", "c.d": "true"}
+    assert read(text, spark_conf=["a.b=2", "e=x=y"]).spark_conf == {"a.b": "2", "c.d": "true", "e": "x=y"}
 
 
 # Stages
@@ -129,7 +129,7 @@ def test_how_the_last_stage_is_written() -> None:
 
 def test_where_stages_are_written() -> None:
     asked = read(STAGES, "in", "elsewhere")
-    assert (each(asked, "output"), asked.job.output) == ([None, "second", None], "elsewhere")
+    assert (each(asked, "output"), asked.output) == ([None, "second", None], "elsewhere")
 
 
 def test_flags_of_a_window_are_not_for_stages() -> None:
@@ -158,7 +158,7 @@ def test_a_wrong_flag_is_no_line_of_the_file() -> None:
 
 
 def test_a_flag_in_place_of_what_the_file_has_wrong() -> None:
-    assert read("input: in\noutput: out\nwindow: count(2)\nmode: append\n", mode="error").job.mode == "error"
+    assert read("input: in\noutput: out\nwindow: count(2)\nmode: append\n", mode="error").mode == "error"
 
 
 def test_a_spec_error_of_a_flag_shows_where() -> None:
@@ -182,18 +182,18 @@ def test_all_wrong_flags_are_listed() -> None:
 
 
 def test_a_job_that_an_earlier_version_wrote_down_reads_with_the_defaults_of_later_keys() -> None:
-    job = parse_request({"paths": ["in", "out"], "window": "count(2)", "keep": 3}).job
+    job = parse_job({"paths": ["in", "out"], "window": "count(2)", "keep": 3})
     dump = job.model_dump(mode="json", by_alias=True)
     del dump["max_rows_out"], dump["stages"][0]["plain"]
     assert Job.model_validate(with_later_keys(dump)) == job
 
 
 def test_several_inputs_the_last_path_is_out() -> None:
-    job = parse_request({"paths": ["a.csv", "b.csv", "c.csv", "out"], "window": "count(2)"}).job
+    job = parse_job({"paths": ["a.csv", "b.csv", "c.csv", "out"], "window": "count(2)"})
     assert (job.input, job.output) == (("a.csv", "b.csv", "c.csv"), "out")
-    job = read("window: count(2)\n", "a.csv", "b.csv", "out").job
+    job = read("window: count(2)\n", "a.csv", "b.csv", "out")
     assert (job.input, job.output) == (("a.csv", "b.csv"), "out")
-    job = read("window: count(2)\noutput: out\n", "a.csv").job
+    job = read("window: count(2)\noutput: out\n", "a.csv")
     assert (job.input, job.output) == (("a.csv",), "out")
 
 

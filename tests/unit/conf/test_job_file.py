@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.docs_pages import text_of
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 from wincli.conf.job_file import read_job_file
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
@@ -31,7 +31,7 @@ def told(text: str, **flags: Any) -> str:
     """What is told of a job file with mistakes."""
     Path("j.yaml").write_text(text)
     with pytest.raises(WincliError) as caught:
-        parse_request({"paths": ["j.yaml"], **flags})
+        parse_job({"paths": ["j.yaml"], **flags})
     return str(caught.value)
 
 
@@ -143,10 +143,10 @@ def test_a_file_that_is_not_there() -> None:
     Path("nightly.yaml").touch()
     words = "job file {} cannot be read: No such file or directory; {}"
     with pytest.raises(ConfigError) as near:
-        parse_request({"paths": ["nightyl.yaml"]})
+        parse_job({"paths": ["nightyl.yaml"]})
     assert str(near.value) == words.format("nightyl.yaml", "did you mean nightly.yaml?")
     with pytest.raises(ConfigError) as far:
-        parse_request({"paths": ["jobs/x.yml"]})
+        parse_job({"paths": ["jobs/x.yml"]})
     assert str(far.value) == words.format("jobs/x.yml", "check the path")
 
 
@@ -342,7 +342,7 @@ def test_one_mistake_is_one_line_with_its_place(case: str) -> None:
 def test_a_spec_error_of_a_file_is_one() -> None:
     Path("j.yaml").write_text(HEAD + "window: dleta(ts, 60)\n")
     with pytest.raises(SpecError) as caught:
-        parse_request({"paths": ["j.yaml"]})
+        parse_job({"paths": ["j.yaml"]})
     assert (caught.value.source, caught.value.span.start) == ("dleta(ts, 60)", 0)
 
 
@@ -388,5 +388,5 @@ def test_docs_show_the_messages_of_job_files() -> None:
     text += "\nkeep: ten\n"
     Path("nightly.yaml").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        parse_request({"paths": ["nightly.yaml"]})
+        parse_job({"paths": ["nightly.yaml"]})
     assert f"```\nwincli: error: {caught.value}\n```" in text_of("jobs")

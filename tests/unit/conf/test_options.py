@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wincli import aggregate, aggregate_stream, draw, windows
 from wincli.cli.arguments import OPTIONS
 from wincli.cli.run.fingerprint import job_differences
-from wincli.cli.run.request import parse_request, request_of
-from wincli.conf.job import Job, Stage, default_stage, defaults
+from wincli.cli.run.request import parse_job
+from wincli.conf.job import Job, Stage, default_stage, read_job
 from wincli.conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from wincli.windowing.arguments import WindowArguments, as_options
 from wincli.windowing.expressions.syntax import parse_expression
@@ -83,8 +83,8 @@ def job(**given: Any) -> dict[str, Any]:
 
 
 def test_window_options_of_a_job_without_any_are_those_of_the_library() -> None:
-    (stage,) = parse_request(job()).stages
-    assert stage.options == Options(max_rows=defaults()["max_rows_out"])
+    (stage,) = parse_job(job()).stages
+    assert stage.options == Options()
 
 
 @pytest.mark.parametrize("declared", WINDOW_OPTIONS, ids=lambda each: each.name)
@@ -140,7 +140,7 @@ def test_value_of_a_flag_reaches_the_window_and_no_other_option(data: st.DataObj
     declared = data.draw(st.sampled_from(WINDOW_OPTIONS))
     words = [word for word in declared.words if word not in ("hold", declared.default)]
     value = data.draw(st.sampled_from(words) if words else VALUES[declared.kind])
-    (stage,) = parse_request(job(**{declared.name: value})).stages
+    (stage,) = parse_job(job(**{declared.name: value})).stages
     is_time = declared.kind in ("duration", "origin")
     wanted = SECONDS[value] if is_time else READ.get(declared.kind, _as_tuple)(value)
     other = {each.attribute: getattr(Options(), each.attribute) for each in WINDOW_OPTIONS}
@@ -155,10 +155,10 @@ def test_identity_of_a_state_keeps_the_order_that_records_have() -> None:
 
 @pytest.mark.parametrize("declared", JOB_OPTIONS, ids=lambda each: each.name)
 def test_another_value_is_another_job_where_the_declaration_says_so(declared: Option) -> None:
-    request = parse_request(job())
-    one = request.job.model_dump(mode="json", by_alias=True)
+    asked = parse_job(job())
+    one = asked.model_dump(mode="json", by_alias=True)
     assert bool(job_differences(one, {**one, declared.name: "another"})) == declared.decides_result
-    assert request_of(request.job) == request_of(Job.model_validate(one))
+    assert asked == read_job(one)
 
 
 def test_defaults_of_a_stage_are_those_of_its_options() -> None:

@@ -13,7 +13,8 @@ import yaml
 from support.in_process import wincli_here
 from support.processes import manifest
 from wincli.cli.commands import schema_text
-from wincli.cli.run.request import JobRequest, parse_request
+from wincli.cli.run.request import parse_job
+from wincli.conf.job import Job
 from wincli.windowing.errors import WincliError
 
 HEAD = "input: in\noutput: out\n"
@@ -24,9 +25,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def read(text: str, *given: str, **flags: Any) -> JobRequest:
+def read(text: str, *given: str, **flags: Any) -> Job:
     Path("j.yaml").write_text(text)
-    return parse_request({"paths": ["j.yaml"], "var": list(given), **flags})
+    return parse_job({"paths": ["j.yaml"], "var": list(given), **flags})
 
 
 def mistake(text: str, *given: str) -> str:
@@ -38,9 +39,9 @@ def mistake(text: str, *given: str) -> str:
 def test_a_variable_of_the_command_line_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("rows", "3")
     text = HEAD + "window: count(${rows})\n"
-    assert read(text).job.stages[0].window == "count(3)"
-    assert read(text, "rows=5").job.stages[0].window == "count(5)"
-    assert read(text, "rows=5", "rows=6").job.stages[0].window == "count(6)"
+    assert read(text).stages[0].window == "count(3)"
+    assert read(text, "rows=5").stages[0].window == "count(5)"
+    assert read(text, "rows=5", "rows=6").stages[0].window == "count(6)"
 
 
 def test_variables_stand_in_values_of_all_kinds() -> None:
@@ -60,7 +61,7 @@ mode: ${mode}
 event_time: ts
 """
     names = ["in=logs", "d=60", "key=7", "col=x", "number=12", "switch=true", "mode=overwrite"]
-    job = read(text, *names).job
+    job = read(text, *names)
     stage = job.stages[0]
     assert (job.input, job.output) == (("logs/a", "logs/b"), "logs/out")
     assert (stage.window, stage.key, stage.where, stage.plain) == ("delta(ts, 60)", ("7",), "name = 'ax'", True)
@@ -73,14 +74,14 @@ def test_variables_stand_in_stages_and_not_in_keys() -> None:
     assert mistake(text, "a=first", "n=2") == (
         "j.yaml:6: unknown key '${a}' in stages[1]; wincli schema prints all keys"
     )
-    job = read(text.replace("    ${a}: x\n", ""), "a=first", "n=4").job
+    job = read(text.replace("    ${a}: x\n", ""), "a=first", "n=4")
     assert [(stage.name, stage.window) for stage in job.stages] == [("first", "count(4)"), ("stage-2", "count(2)")]
 
 
 def test_dollars_that_are_no_variables_stay() -> None:
     text = HEAD + "window: count(2)\nwhere: \"name = 'a$$b$' or name = '$${x}' or name = '$1'\"\n"
-    assert read(text).job.stages[0].where == "name = 'a$$b$' or name = '${x}' or name = '$1'"
-    assert read("input: a$$b\noutput: out\nwindow: count(2)\n").job.input == ("a$b",)
+    assert read(text).stages[0].where == "name = 'a$$b$' or name = '${x}' or name = '$1'"
+    assert read("input: a$$b\noutput: out\nwindow: count(2)\n").input == ("a$b",)
 
 
 def test_a_variable_that_is_not_set_is_an_error_with_file_line_and_the_nearest_name() -> None:
@@ -122,7 +123,7 @@ def test_a_variable_without_a_job_file_is_an_error() -> None:
     with pytest.raises(
         WincliError, match=r"^--var day is for a job file, and none is named; name a job file before IN"
     ):
-        parse_request({"paths": ["in", "out"], "window": "count(2)", "var": ["day=1"]})
+        parse_job({"paths": ["in", "out"], "window": "count(2)", "var": ["day=1"]})
 
 
 # Secrets
@@ -135,9 +136,9 @@ def test_a_secret_variable_is_refused_where_results_would_record_it(monkeypatch:
         assert "names ${API_TOKEN}, whose name says that it is secret, and results record this value as it is" in told
         assert "hunter2" not in told
     text = HEAD + "window: count(2)\nspark_conf: {spark.hadoop.fs.s3a.secret.key: '${API_TOKEN}'}\n"
-    assert read(text).job.spark_conf == {"spark.hadoop.fs.s3a.secret.key": "hunter2hunter2"}
+    assert read(text).spark_conf == {"spark.hadoop.fs.s3a.secret.key": "hunter2hunter2"}
     monkeypatch.setenv("PASSWORD", "hunter2hunter2")
-    assert read("input: hdfs://me:${PASSWORD}@host/a\noutput: out\nwindow: count(2)\n").job.input == (
+    assert read("input: hdfs://me:${PASSWORD}@host/a\noutput: out\nwindow: count(2)\n").input == (
         "hdfs://me:hunter2hunter2@host/a",
     )
     assert "hunter2" not in mistake(HEAD + "window: count(2)\n", "my password=hunter2hunter2")
@@ -146,7 +147,7 @@ def test_a_secret_variable_is_refused_where_results_would_record_it(monkeypatch:
 @pytest.mark.parametrize("name", ["KEY", "KEY_COLUMN", "sort_key", "user_key", "Keyspace"])
 def test_a_key_of_rows_is_no_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "user")
-    assert read(HEAD + f"window: count(2)\nkey: ${{{name}}}\n").job.stages[0].key == ("user",)
+    assert read(HEAD + f"window: count(2)\nkey: ${{{name}}}\n").stages[0].key == ("user",)
 
 
 @pytest.mark.parametrize("name", ["API_KEY", "AWS_ACCESS_KEY_ID", "DB_PASSWORD", "GITHUB_TOKEN", "ssh_key"])

@@ -19,7 +19,7 @@ import wincli
 from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
 from wincli.cli import main
 from wincli.cli.commands import EXAMPLES
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 from wincli.conf.option_values import size
 from wincli.windowing import in_memory
 from wincli.windowing.aggregates.table import TABLE
@@ -61,7 +61,7 @@ def test_command_parses(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def check_job(given: Mapping[str, Any]) -> None:
     """What ``wincli run`` checks before it opens an input."""
-    asked = parse_request({name: value or None for name, value in given.items() if name not in ("quiet", "verbose")})
+    asked = parse_job({name: value or None for name, value in given.items() if name not in ("quiet", "verbose")})
     for stage in asked.stages:
         assert parse_window(str(stage.spec)) == stage.spec
         for call in (call for item in stage.calls or () for call in item.calls):

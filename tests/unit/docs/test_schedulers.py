@@ -16,7 +16,7 @@ import typer
 
 from support.docs_pages import DOCS, fences
 from wincli.cli import main
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 from wincli.conf.ranges import units
 
 PAGE = DOCS["backfill"]
@@ -46,7 +46,7 @@ def days(arguments: list[str]) -> list[dt.date]:
     """The days of the range that a command asks for; the command is checked as ``wincli run`` does."""
     assert arguments[:2] == ["run", "nightly.yaml"]
     params = RUN.make_context("run", arguments[1:], max_content_width=100).params
-    job = parse_request({name: value for name, value in params.items() if name not in ("quiet", "verbose")}).job
+    job = parse_job({name: value for name, value in params.items() if name not in ("quiet", "verbose")})
     assert job.state == "state/sessions"
     assert job.start is not None
     assert job.end is not None

@@ -11,7 +11,7 @@ import pytest
 
 from support.in_process import wincli_here
 from wincli.cli.arguments import strange_variables
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 from wincli.conf.job_file import Variables
 from wincli.conf.option_values import names
 from wincli.readers.options import parse_schema
@@ -32,7 +32,7 @@ def mistake(text: str) -> str:
     """What is told of a job file."""
     Path("j.yaml").write_text(text)
     with pytest.raises(WincliError) as caught:
-        parse_request({"paths": ["j.yaml"]})
+        parse_job({"paths": ["j.yaml"]})
     return str(caught.value)
 
 
@@ -62,9 +62,9 @@ def test_units_in_words_are_durations(text: str, seconds: Fraction) -> None:
 
 def test_durations_in_words_are_options_and_keys() -> None:
     Path("j.yaml").write_text(HEAD + "window: timeInterval, intervalDuration(1 hour)\nlag: 5 minutes\n")
-    assert parse_request({"paths": ["j.yaml"]}).stages[0].options.lag == 300
+    assert parse_job({"paths": ["j.yaml"]}).stages[0].options.lag == 300
     flags = {"window": "timeInterval, intervalDuration(1 hour)", "lag": "1w"}
-    assert parse_request({"paths": ["in", "out"], **flags}).stages[0].options.lag == 604800
+    assert parse_job({"paths": ["in", "out"], **flags}).stages[0].options.lag == 604800
 
 
 @pytest.mark.parametrize("text", ["count(5 minutes)", "delta(ts, 5 parsecs)", "retain 3 days"])
@@ -140,7 +140,7 @@ def test_comma_that_cuts_a_call_gets_a_hint_with_quotes(text: str, line: int, wh
 
 def test_quoted_commas_are_no_mistake() -> None:
     Path("j.yaml").write_text(HEAD + 'window: count(2)\nagg: ["quantile(amount, 0.5)", sum(amount)]\n')
-    assert len(parse_request({"paths": ["j.yaml"]}).job.stages[0].agg) == 2
+    assert len(parse_job({"paths": ["j.yaml"]}).stages[0].agg) == 2
 
 
 def test_home_and_variables_are_put_into_paths(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_home_and_variables_are_put_into_paths(monkeypatch: pytest.MonkeyPatch) 
     Path("j.yaml").write_text(
         "input: [~/a, '${LOGS}/b', ./~]\noutput: ${LOGS}/out$${LOGS}\nstate: '~'\nwindow: count(2)\n"
     )
-    job = parse_request({"paths": ["j.yaml"]}).job
+    job = parse_job({"paths": ["j.yaml"]})
     assert job.input == ("/home/$me/a", "/data/~logs/b", "./~")
     assert job.output == "/data/~logs/out${LOGS}"
     assert job.state == "/home/$me"

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.places import ROOT
-from wincli.cli.run.request import parse_request
+from wincli.cli.run.request import parse_job
 from wincli.cli.run.stage_plans import plan_stages
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, SchemaTypes, parse_schema
@@ -282,7 +282,7 @@ def test_every_window_that_needs_a_time_column_has_a_hint(tmp_path: Path, args: 
     window = dict(zip(args[::2], args[1::2], strict=True))
     flags_of = {"-w": "window", "--order-by": "order_by", "--event-time": "event_time"}
     given = {flags_of[flag]: (value,) if flag == "--order-by" else value for flag, value in window.items()}
-    asked = parse_request({**given, "paths": [str(path), "out"]})
+    asked = parse_job({**given, "paths": [str(path), "out"]})
     with pytest.raises(ConfigError) as caught:
         plan_stages(asked, source(path))
     assert caught.value.what.startswith(error)
@@ -306,12 +306,12 @@ def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
 def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
     path = put(tmp_path, "2026-11-22 10:00:05")
     code = (
-        "import sys; from wincli.cli.run.request import parse_request\n"
+        "import sys; from wincli.cli.run.request import parse_job\n"
         "from wincli.cli.run.stage_plans import plan_stages\n"
         "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
         "from wincli.windowing.local_executor import LocalExecutor\n"
-        f"request = parse_request({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
-        "plan_stages(request, open_source(request.job.input, ReadOptions(), LocalExecutor()))\n"
+        f"job = parse_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
+        "plan_stages(job, open_source(job.input, ReadOptions(), LocalExecutor()))\n"
         "print('wincli.readers.time_hints' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

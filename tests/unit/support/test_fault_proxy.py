@@ -123,7 +123,7 @@ def test_a_seed_draws_the_same_faults_again(proxy: FaultProxy) -> None:
 
 def test_a_watcher_sees_each_request_before_and_after(proxy: FaultProxy, puts: list[bytes]) -> None:
     seen: list[tuple[int, str, Side, int]] = []
-    proxy.begin(watch=lambda request, side: seen.append((request.number, request.method, side, len(puts))))
+    proxy.begin(watch=lambda job, side: seen.append((job.number, job.method, side, len(puts))))
     ask(proxy)
     assert seen == [(1, "PUT", "before", 0), (1, "PUT", "after", 1)]
     assert "PUT" in CHANGES

@@ -138,11 +138,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QuickStore:
 
 
 def never(_: int) -> None:
-    """Let each request through."""
+    """Let each job through."""
 
 
 def killed_at(number: int, *, is_done: bool) -> tuple[Callable[[int], None], Callable[[int], None]]:
-    """Return what lets no request through from that number on; ``is_done``: the first of them has an effect."""
+    """Return what lets no job through from that number on; ``is_done``: the first of them has an effect."""
 
     def before(now: int) -> None:
         if now > number or (now == number and not is_done):
@@ -168,7 +168,9 @@ PART = "s/rows-00000.parquet"
 
 @pytest.mark.parametrize("is_done", [True, False])
 @pytest.mark.parametrize("old", [None, 1])
-def test_killed_at_any_request_of_a_unit(store: QuickStore, tmp_path: Path, old: int | None, is_done: bool) -> None:
+def test_killed_at_any_with_table_outputs_a_unit(
+    store: QuickStore, tmp_path: Path, old: int | None, is_done: bool
+) -> None:
     seen = set()
     for number in range(1, 99):
         store.changes, store.before, store.after = 0, never, never
@@ -202,7 +204,7 @@ def start_anew(store: QuickStore) -> None:
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-def test_killed_at_any_request_of_a_recovery(store: QuickStore, is_done: bool) -> None:
+def test_killed_at_any_with_table_outputs_a_recovery(store: QuickStore, is_done: bool) -> None:
     for number in range(1, 99):
         store.changes, store.before, store.after = 0, never, never
         put(URI, 1)
@@ -232,7 +234,7 @@ def test_killed_at_any_request_of_a_recovery(store: QuickStore, is_done: bool) -
 def test_who_is_paused_and_loses_the_state_changes_nothing(
     store: QuickStore, monkeypatch: pytest.MonkeyPatch, later: str, is_done: bool
 ) -> None:
-    """A run is paused at a request, before or after its effect; another takes the state, runs a unit, and ends."""
+    """A run is paused at a job, before or after its effect; another takes the state, runs a unit, and ends."""
     monkeypatch.setattr(conditional, "SECONDS", -1.0)
     told = set()
     for number in range(1, 99):
