@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...conf.job import Job, paths_of, recorded
-from ...conf.ranges import Unit, has_date, unit_at, units
+from ...conf.ranges import has_date, unit_at, units
 from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
 from ...windowing.expressions.binding import bind_condition
 from ...windowing.expressions.syntax import parse_expression
@@ -24,14 +24,13 @@ from ...writers.state.store_storage import storage_of
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of
 from ..console.messages import Messages
+from ..run.backfills import IncrementalBackfill, earlier_jobs, plain_steps, result_record
 from ..run.context import RunContext, owner
 from ..run.fingerprint import same_inputs
-from ..run.incremental_backfill import IncrementalBackfill
 from ..run.pipeline import PlainRun, run_job
-from ..run.plain_backfill import PlainBackfill, earlier_jobs, finished_records, result_record
-from ..run.range_run import BackfillOutcome, run_backfill
-from ..run.unit_paths import UnitInput, find_input, find_input_paths, outputs_of, unit_job
-from ..run.units import RerunReason
+from ..run.range_run import run_backfill
+from ..run.steps import Step
+from ..run.unit_paths import InputPaths, find_input, find_input_paths, outputs_of, unit_job
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
 
@@ -128,16 +127,15 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
         # Nobody reads the notes of these runs, and nobody looks at them: no unit is published.
         messages = Messages(-1, context.messages.as_json, secrets=context.messages.secrets)
         silent = replace(context, messages=messages, observers=(), announced={})
-        outcome: BackfillOutcome
         if scratch.state is None:
-            plain = _ScratchBackfill(PlainBackfill(job, silent, paths), scratch)
-            outcome = run_backfill(in_range, job.unit, finished_records(job, paths, in_range), plain, job.redo)
+            # The steps are those of what is published; the units write to the scratch folder.
+            run = partial(_run_in_scratch, scratch, paths, silent)
+            outcome = run_backfill(plain_steps(job, paths, in_range), run, silent.messages.note)
         else:
             with open_state(scratch.state, owner(), paths_of(job)) as state:
                 keep = job.kept(len(in_range), sum(state.has_data(record.label) for record in state.records))
-                mode = IncrementalBackfill(scratch, silent, paths, state, in_range, keep)
-                mode.range.check_same_job()
-                outcome = run_backfill(in_range, job.unit, state.records, mode, job.redo)
+                backfill = IncrementalBackfill(scratch, silent, paths, state, in_range, keep)
+                outcome = run_backfill(backfill.steps(), backfill.run, silent.messages.note)
         ran = [unit_at(record.ordinal, job.unit) for record in outcome.done]
         for unit, record in zip(ran, outcome.done, strict=True):
             found = find_input(paths, unit)
@@ -165,37 +163,15 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ScratchBackfill:
-    """A `BackfillMode` without a state that knows what was published, and writes to the scratch folder.
-
-    ``published``: the backfill that would publish.
-    ``scratch``: the job in the scratch folder.
-    """
-
-    published: PlainBackfill
-    scratch: Job
-
-    @property
-    def chain(self) -> None:
-        """None: every unit begins from nothing."""
-
-    def find(self, unit: Unit) -> UnitInput | None:
-        return self.published.find(unit)
-
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[UnitRecord]:  # noqa: ARG002 - always None
-        job, paths = self.scratch, self.published.input_paths
-        run = PlainRun(self.published.context.started, earlier=partial(earlier_jobs, job, paths, unit))
-        run_job(unit_job(job, paths, unit, found), run, self.published.context)
-        record = result_record(unit, outputs_of(job, paths, unit), recorded(job))
-        assert record is not None
-        yield record
-
-    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
-        return self.published.why_rerun(record)
-
-    def note(self, text: str, **fields: Any) -> None:
-        self.published.note(text, **fields)
+def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: Step) -> Iterator[UnitRecord]:
+    """Run a unit without a state in the scratch folder; yield its record."""
+    assert step.unit is not None
+    assert step.found is not None
+    run = PlainRun(context.started, earlier=partial(earlier_jobs, job, paths, step.unit))
+    run_job(unit_job(job, paths, step.unit, step.found), run, context)
+    record = result_record(step.unit, outputs_of(job, paths, step.unit), recorded(job))
+    assert record is not None
+    yield record
 
 
 def _side(path: str) -> Side | None:

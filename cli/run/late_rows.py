@@ -33,7 +33,8 @@ from .incremental_run import IncrementalRun, UnitInputRows, from_root, known_by
 from .open_input import enriched_input, open_input, row_expressions
 from .pipeline import run_job
 from .stage_plans import plan_stages
-from .units import STALE, UnitRecords, missing_unit_error, note_of_unit
+from .steps import STALE, missing_unit_error
+from .units import UnitRecords, note_of_unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,12 @@ from types import TracebackType
 from typing import Any
 
 from ...conf.job import Job, is_table
-from ...conf.ranges import Unit
 from ...windowing.spark.boot import Progress
 from ...windowing.spark.session import Background
 from ...writers.state.unit_record import UnitRecord
 from ..console.progress import Show
 from .context import Boot, RunContext, Session
-from .unit_paths import UnitInput
+from .steps import Step
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.
 #
@@ -25,7 +24,7 @@ from .unit_paths import UnitInput
 
 _POLL = 0.1
 
-RunUnit = Callable[[Unit, UnitInput, str | None], UnitRecord]
+RunUnit = Callable[[Step], UnitRecord]
 """Runs and commits a unit, and those before it that its late rows belong to; returns the record of the unit."""
 
 
@@ -50,17 +49,17 @@ class UnitRunner:
     _running: list[Background[UnitRecord]] = field(default_factory=list)
     _errors: dict[int, BaseException] = field(default_factory=dict)
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord | None:
+    def run(self, step: Step) -> UnitRecord | None:
         """Run a unit and return its record; or start it, once fewer than ``jobs`` run, and return None.
 
         Raises what the unit raised, or the oldest unit that failed before.
         """
         if self.jobs is None:
-            return self.run_unit(unit, found, previous)
+            return self.run_unit(step)
         self._wait(self.jobs - 1)
         self._raise()
         self.begin()
-        self._running.append(Background(lambda: self._run(unit, found, previous)))
+        self._running.append(Background(lambda: self._run(step)))
         if self.first_alone:
             self.first_alone = False
             self._wait(0)
@@ -88,11 +87,12 @@ class UnitRunner:
         if self._errors:
             raise self._errors[min(self._errors)]
 
-    def _run(self, unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
+    def _run(self, step: Step) -> UnitRecord:
         try:
-            return self.run_unit(unit, found, previous)
+            return self.run_unit(step)
         except BaseException as error:
-            self._errors[unit.ordinal] = error
+            assert step.unit is not None
+            self._errors[step.unit.ordinal] = error
             raise
 
     def _wait(self, most: int) -> None:
@@ -179,10 +179,10 @@ class SharedProgress:
             self._seen[seen.label.partition(": ")[0]] = seen
             self.show(_together(self._seen))
 
-    def end(self, unit: Unit) -> None:
+    def end(self, label: str | None) -> None:
         """Forget a unit that has ended."""
         with self._lock:
-            self._seen.pop(unit.label, None)
+            self._seen.pop(label or "", None)
 
 
 def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[[RunUnit], UnitRunner]]:
@@ -196,11 +196,11 @@ def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[
     boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
 
     def runner(run_unit: RunUnit) -> UnitRunner:
-        def run(unit: Unit, found: UnitInput, previous: str | None) -> UnitRecord:
+        def run(step: Step) -> UnitRecord:
             try:
-                return run_unit(unit, found, previous)
+                return run_unit(step)
             finally:
-                progress.end(unit)
+                progress.end(step.label)
                 boot.end()
 
         first_alone = any(map(is_table, job.outputs))

@@ -7,52 +7,20 @@ for this, so the next backfill, whatever its range, completes a correction that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
-from ...conf.ranges import Kind, Unit, check_kind, compact, kind_of, unit_at
-from ...windowing.errors import InputError, WincliError
+from ...conf.ranges import Unit, compact, kind_of, unit_at
 from ...windowing.ports import sum_rejected
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of, reason_counts
 from ..console.messages import Messages, Stopped
-from .fingerprint import same_inputs
 from .late_rows import unit_of
-from .parallel_units import RunUnit, UnitRunner
-from .unit_paths import UnitInput
-from .units import REDO, STALE, RerunReason, StateChain
-
-
-class BackfillMode(Protocol):
-    """A way to run the units of a range: on a state (`IncrementalBackfill`), or each by itself (`PlainBackfill`)."""
-
-    @property
-    def chain(self) -> StateChain | None:
-        """How the units depend on each other; None: not at all."""
-
-    def find(self, unit: Unit) -> UnitInput | None:
-        """Return the input of a unit, None where it has none."""
-
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterable[UnitRecord]:
-        """Run and commit a unit, from the state of the unit ``previous`` where there is one; yield its record last.
-
-        The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to
-        them; each is yielded when it is committed.
-        """
-
-    def why_rerun(self, record: UnitRecord) -> RerunReason | None:
-        """Return the reason to reprocess a unit of the range whose input has not changed; None where there is none."""
-
-    def note(self, text: str, **fields: Any) -> None:
-        """Write a note.
-
-        One on whether a finished unit runs again has the fields ``unit``, its label, ``runs``, and ``why``, in words.
-        """
+from .parallel_units import UnitRunner
+from .steps import Step, UnitRange, naming_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,140 +43,69 @@ class BackfillOutcome:
     unaffected: tuple[Unit, ...]
 
 
+RunUnit = Callable[[Step], Iterable[UnitRecord]]
+"""Runs and commits the unit of a step; yields its record last.
+
+The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to them;
+each is yielded when it is committed.
+"""
+
+
 def run_backfill(
-    units: Sequence[Unit],
-    kind: Kind,
-    records: Sequence[UnitRecord],
-    mode: BackfillMode,
-    redo: bool = False,
-    together: Callable[[RunUnit], UnitRunner] = UnitRunner,
+    units: UnitRange,
+    run: RunUnit,
+    note: Callable[..., None],
+    together: Callable[[Callable[[Step], UnitRecord]], UnitRunner] = UnitRunner,
 ) -> BackfillOutcome:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
-    ``records``: those of all units that were done before. ``redo``: reprocess units of the range that are done.
-    ``together``: makes what runs the units, one by one unless none of them needs another. Stops at the first unit that
-    fails, with an error that names it; units that are done by then stay done. Raises what the mode raises, `InputError`
-    where a unit has to be run again and its input is gone, or where the state has lost a unit that another began from,
-    `ConfigError` where the state that a unit begins from is no longer kept, or where the units done before are of
-    another kind.
+    ``note``: writes a note; one on whether a finished unit runs again has the fields ``unit``, its label, ``runs``, and
+    ``why``, in words. ``together``: makes what runs the units, one by one unless none of them needs another. Stops at
+    the first unit that fails, with an error that names it; units that are done by then stay done. Raises what the units
+    raise, and the problem of a step.
     """
-    chain = mode.chain
-    if chain is not None:
-        check_kind([(record.label, record.ordinal) for record in records], kind)
-    in_range = {unit.ordinal for unit in units}
-    known = {record.ordinal: record for record in records}
-    labels = {record.label for record in records}
     new_records: dict[int, UnitRecord] = {}
-    gaps = []
-    before: UnitRecord | None = None
+    gaps: list[Unit] = []
+
+    def run_unit(step: Step) -> UnitRecord:
+        assert step.unit is not None
+        with naming_unit(step.unit):
+            for record in run(step):
+                new_records[record.ordinal] = record
+        return new_records[step.unit.ordinal]
+
+    def take(step: Step) -> UnitRecord | None:
+        if step.note is not None:
+            note(step.note, unit=step.label, runs=step.action != "skip", why=step.why)
+        if step.problem is not None:
+            raise step.problem
+        if step.action == "gap" and step.unit is not None:
+            gaps.append(step.unit)
+        return runner.run(step) if step.action == "run" else None
+
     try:
-        with together(partial(_run, mode, new_records)) as runner:
-            for ordinal in sorted({*in_range, *known}):
-                unit, record = unit_at(ordinal, kind), known.get(ordinal)
-                if record is not None and chain is not None:
-                    chain.check_before(record, labels)
-                found = _input_to_run(unit, record, before, mode, ordinal in in_range, redo)
-                if found:
-                    previous = None if chain is None else chain.begin(unit, before, records, kind)
-                    record = runner.run(unit, found, previous) or record
-                    labels.add(unit.label)
-                elif record is None:
-                    gaps.append(unit)
-                before = record or before
+        with together(run_unit) as runner:
+            units.take_steps(take)
     except BaseException as error:
         if new_records:
-            kept = compact(unit_at(ordinal, kind) for ordinal in sorted(new_records))
+            kept = compact(unit_at(ordinal, units.kind) for ordinal in sorted(new_records))
             if isinstance(error, Stopped):
                 error.kept = kept
             else:
-                mode.note(f"done before that, and kept: {kept}")
+                note(f"done before that, and kept: {kept}")
         raise
-    return _outcome(in_range, known, new_records, gaps, kind)
-
-
-def _input_to_run(
-    unit: Unit, record: UnitRecord | None, before: UnitRecord | None, mode: BackfillMode, is_in_range: bool, redo: bool
-) -> UnitInput | None:
-    """Return the input of a unit that has to run, or None where it does not have to, or has no input."""
-    if record is None:
-        return _find(unit, mode)
-    chain = mode.chain
-    stale = chain is not None and chain.is_stale(before, record)
-    if not stale and not is_in_range:
-        return None
-    found = _find(unit, mode)
-    files = [] if found is None else [(found.files, record.inputs)]
-    files += [] if found is None else [(own, record.enrich.get(name, ())) for name, own in found.tables.items()]
-    if stale:
-        why = STALE
-    elif redo:
-        why = REDO
-    elif not all(same_inputs(*pair) for pair in files):
-        why = "its input is not what it was"
-    elif reason := mode.why_rerun(record):
-        stays = None
-        if not reason.is_free:
-            stays = "; --redo runs it again and replaces that"
-        elif found is None:
-            stays = ", and its input is gone"
-        elif chain is not None and not chain.is_kept(before):
-            stays = ", and the state before it is no longer kept"
-        if stays:
-            why = f"{reason.text}{stays}"
-            mode.note(f"{unit.label} is done, but {why}", unit=unit.label, runs=False, why=why)
-            return None
-        why = reason.text
-    else:
-        return None
-    if found is None:
-        what = f"{unit.label} has to be run again ({why}), and its input is gone"
-        raise InputError(what, "put its files back where they were")
-    mode.note(f"{unit.label} is run again: {why}", unit=unit.label, runs=True, why=why)
-    return found
-
-
-def _find(unit: Unit, mode: BackfillMode) -> UnitInput | None:
-    with _naming_unit(unit):
-        return mode.find(unit)
-
-
-def _run(
-    mode: BackfillMode, new_records: dict[int, UnitRecord], unit: Unit, found: UnitInput, previous: str | None
-) -> UnitRecord:
-    """Run a unit, after the units before it that its late rows belong to; add all records to ``new_records``."""
-    with _naming_unit(unit):
-        for record in mode.run(unit, found, previous):
-            new_records[record.ordinal] = record
-    return new_records[unit.ordinal]
-
-
-@contextmanager
-def _naming_unit(unit: Unit) -> Iterator[None]:
-    try:
-        yield
-    except WincliError as error:
-        error.what = f"{unit.label}: {error.what}"
-        raise
-
-
-def _outcome(
-    in_range: set[int],
-    known: dict[int, UnitRecord],
-    new_records: dict[int, UnitRecord],
-    gaps: Sequence[Unit],
-    kind: Kind,
-) -> BackfillOutcome:
+    in_range, known = {unit.ordinal for unit in units.units}, {record.ordinal for record in units.records}
     reached = max((ordinal for ordinal in new_records if ordinal <= max(known, default=-1)), default=None)
 
     def as_units(ordinals: set[int]) -> tuple[Unit, ...]:
-        return tuple(unit_at(ordinal, kind) for ordinal in sorted(ordinals))
+        return tuple(unit_at(ordinal, units.kind) for ordinal in sorted(ordinals))
 
     return BackfillOutcome(
         tuple(record for _, record in sorted(new_records.items())),
-        as_units(new_records.keys() & known.keys()),
-        as_units(in_range & known.keys() - new_records.keys()),
+        as_units(new_records.keys() & known),
+        as_units(in_range & known - new_records.keys()),
         tuple(gaps),
-        None if reached is None else unit_at(reached, kind),
+        None if reached is None else unit_at(reached, units.kind),
         as_units({ordinal for ordinal in known if reached is not None and ordinal > reached}),
     )
 

@@ -17,10 +17,11 @@ from ...writers.commit.tables import table_of
 from ...writers.places.place import restored
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from .fingerprint import AT_END, absolute, job_differences, new_end
-from .units import RerunReason, loss_of
+from .steps import RerunReason
+from .units import loss_of
 
 
-def rerun_request(named: Sequence[str], record: UnitRecord) -> tuple[Job, list[str]]:
+def rerun_job(named: Sequence[str], record: UnitRecord) -> tuple[Job, list[str]]:
     """Return the job that reprocesses a plain run and replaces its outputs, and the files that the run has read.
 
     ``named``: the paths of the current command, from which secrets are restored that records do not hold. Raises

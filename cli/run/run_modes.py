@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,43 +21,33 @@ from ...writers.commit.tables import remove_leftovers_beside
 from ...writers.state.state import State, open_state, state_without_lock
 from ...writers.state.unit_record import UnitRecord
 from ..console.messages import OK, Messages, Stopped
+from .backfills import (
+    IncrementalBackfill,
+    PlainBackfill,
+    is_done,
+    plain_steps,
+    read_result,
+    remove_leftovers,
+    run_unit,
+)
 from .context import RunContext, StageRun, owner
 from .fingerprint import already_done
-from .incremental_backfill import IncrementalBackfill, run_unit
 from .job_plan import refuse_state_overlap
-from .late_rows import LateBackfill
+from .late_rows import LateBackfill, unit_of
 from .parallel_units import shared_context, why_one_by_one
 from .pipeline import PlainRun, run_job
-from .plain_backfill import PlainBackfill, is_done, read_result
 from .range_run import Kept, report_backfill, report_kept, report_rejected, run_backfill
 from .reports import report_outcome
 from .request import read_options
-from .rerun import differences_of, rerun_of_finished, rerun_request, why_rerun
-from .unit_paths import InputPaths, find_input_paths, list_inputs
-from .units import report_unit
+from .rerun import differences_of, rerun_job, rerun_of_finished, why_rerun
+from .steps import Step
+from .unit_paths import InputPaths, UnitInput, find_input_paths, list_inputs
+from .units import note_of_unit, report_unit
 
 # What a run without a range has to do, by what was done before: everything, nothing, or its newest unit again.
 
 
 _PARTITIONS: tuple[Kind, ...] = ("day", "hour")
-
-
-@dataclass(frozen=True, slots=True)
-class NextRun:
-    """The next run of a job on a state.
-
-    ``job``: the job as it is run.
-    ``before``: the unit that it goes on from; None for the first.
-    ``done``: the newest unit, if that has read this very input; then the run is that unit again, or nothing.
-    ``is_again``: whether ``done`` is run again.
-    ``why``: the note on that, in words; None where there is none.
-    """
-
-    job: Job
-    before: UnitRecord | None
-    done: UnitRecord | None = None
-    is_again: bool = False
-    why: str | None = None
 
 
 def result_is_done(job: Job) -> bool:
@@ -93,8 +83,8 @@ def check_undated(job: Job, records: Sequence[UnitRecord]) -> None:
             raise ConfigError(f"{what}; nothing was written", f"say --start and --end, or for one run say {path}/*")
 
 
-def find_next_run(job: Job, state: State) -> NextRun:
-    """Return what the next run on a state has to do.
+def find_next_run(job: Job, state: State) -> tuple[Job, Step]:
+    """Return the job that the next run on a state runs, and the step that it takes.
 
     Input that the newest run has read already is not read again, unless `why_rerun` finds a reason for it. Raises
     `ConfigError` where a file was read by an earlier unit.
@@ -105,19 +95,20 @@ def find_next_run(job: Job, state: State) -> NextRun:
     def is_same(record: UnitRecord) -> bool:
         return not differences_of(record, now) and [redacted_path(each.shown) for each in record.outputs] == outputs
 
-    done = already_done(state.records, files_of(job), is_same)
+    files = files_of(job)
+    found = UnitInput(job.input, (), files)
+    done = already_done(state.records, files, is_same)
     if done is None:
-        return NextRun(job, last)
-    before = state.newest_before(done.ordinal)
+        return job, Step(unit_of_plain_run(last.ordinal if last else None), "run", found=found, before=last)
+    unit, before = unit_of(done), state.newest_before(done.ordinal)
     reason = why_rerun(done, now, is_last=True, is_newest=True)
     if reason is None:
-        return NextRun(job, before, done)
-    is_kept = before is None or state.has_data(before.label)
-    if reason.is_free and is_kept:
+        return job, Step(unit, "skip", "", found, before, is_again=True)
+    if reason.is_free and (before is None or state.has_data(before.label)):
         again = rerun_of_finished(job, done, now, is_end=True)
-        return NextRun(again, before, done, is_again=True, why=f"{done.label} is run again: {reason.text}")
+        return again, Step(unit, "run", reason.text, found, before, is_again=True)
     why = ", and the state before it is no longer kept" if reason.is_free else "; it stays as it is"
-    return NextRun(job, before, done, why=f"{done.label} is done, but {reason.text}{why}")
+    return job, Step(unit, "skip", f"{reason.text}{why}", found, before, is_again=True)
 
 
 def files_of(job: Job) -> tuple[InputFile, ...]:
@@ -146,9 +137,10 @@ def run_request(job: Job, context: RunContext, confirm: Confirm | None = None) -
             if check is not None:
                 check()
             shared, runner = shared_context(context, job)
-            mode = PlainBackfill(job, shared, input_paths)
-            done = mode.records(in_range)
-            outcome = run_backfill(in_range, job.unit, done, mode, job.redo, runner)
+            steps = plain_steps(job, input_paths, in_range)
+            remove_leftovers(job, input_paths, steps.records)
+            run = PlainBackfill(job, shared, input_paths).run
+            outcome = run_backfill(steps, run, partial(note_of_unit, shared), runner)
             _pass_over(context, len(outcome.skipped), len(outcome.gaps))
             report = partial(report_backfill, outcome, job.shown_output, False)
             return partial(_report_backfill, job, context, bool(outcome.done), report)
@@ -170,29 +162,26 @@ def _run_next(job: Job, path: str, context: RunContext) -> Finish:
     with open_state(path, owner(), paths_of(job)) as state:
         _report_notes(state, context)
         check_undated(job, state.records)
-        found = find_next_run(job, state)
-        if found.why is not None:
-            context.messages.note(found.why)
-        if found.done is not None and not found.is_again:
-            return partial(_nothing_to_do, job, context, f"{found.done.label} of {path} has read this input")
+        own, step = find_next_run(job, state)
+        if step.note is not None:
+            context.messages.note(step.note)
+        if step.action == "skip" or step.unit is None:
+            return partial(_nothing_to_do, job, context, f"{step.label} of {path} has read this input")
         before = Kept.of(state)
         keep = job.kept(1, len(before.data))
-        # Run a job as the unit after ``before``, after the units that its late rows belong to; return its stages.
-        unit = unit_of_plain_run(found.before.ordinal if found.before else None)
-        late = LateBackfill(state, context, keep, partial(rerun_request, paths_of(found.job)))
+        late = LateBackfill(state, context, keep, partial(rerun_job, paths_of(own)))
         again: list[str] = []
         try:
-            previous = found.before.label if found.before else None
-            for staged, record in run_unit(late, found.job, found.job, unit, previous):
+            for staged, record in run_unit(late, own, own, step.unit, step.previous):
                 stage_runs = staged.stage_runs
-                if record.label != unit.label:  # the summary at the end is about the unit itself
+                if record.label != step.label:  # the summary at the end is about the unit itself
                     again.append(record.label)
                     report_unit(record, context.messages)
         except Stopped as error:
             error.kept = ", ".join(again) or None
             raise
         report_kept(before, state, context.messages)
-    return partial(_report_run, found.job, stage_runs, context)
+    return partial(_report_run, own, stage_runs, context)
 
 
 def _run_on_state(
@@ -213,11 +202,11 @@ def _run_on_state(
             context.messages.note(f"units run one after the other: {why_one_by_one(job)}")
         before = Kept.of(state)
         keep = job.kept(len(in_range), len(before.data))
-        mode = IncrementalBackfill(job, context, input_paths, state, in_range, keep)
-        mode.range.check_same_job()
+        backfill = IncrementalBackfill(job, context, input_paths, state, in_range, keep)
+        steps = backfill.steps()
         if check is not None:
             check()
-        outcome = run_backfill(in_range, job.unit, state.records, mode, job.redo)
+        outcome = run_backfill(steps, backfill.run, partial(note_of_unit, context))
         report_kept(before, state, context.messages)
         if job.late == "redo":
             report_rejected(state.records, in_range, context.messages)

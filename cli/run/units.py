@@ -1,15 +1,14 @@
-"""How the units of a range depend on each other: as a chain, each from the state of the one before, or not at all."""
+"""Single units: what became of their outputs, and what is written about them."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Container, Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...conf.ranges import Kind, Unit, unit_at
-from ...windowing.errors import ConfigError, DamagedError, WincliError
+from ...conf.ranges import Unit
+from ...windowing.errors import WincliError
 from ...windowing.support.address import Address
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
@@ -20,20 +19,9 @@ from ...writers.state.unit_record import UnitRecord, WrittenOutput
 from ..console.amounts import WORDS, count_of
 from ..console.messages import Messages
 from .context import RunContext, now
+from .steps import REDO, STALE, RerunReason
 
 # Lost outputs: outputs of finished units that were deleted, whole or in part, or replaced.
-
-
-@dataclass(frozen=True, slots=True)
-class RerunReason:
-    """The reason to reprocess a unit although its input has not changed.
-
-    ``text``: the reason in words, for messages.
-    ``is_free``: whether the unit may run without ``--redo``, because its output replaces nothing.
-    """
-
-    text: str
-    is_free: bool
 
 
 def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
@@ -56,12 +44,6 @@ def loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
 def local_loss_of(outputs: Sequence[WrittenOutput], run: str) -> RerunReason | None:
     """Return the first loss among outputs on local file systems only, which can be checked at any time."""
     return loss_of([output for output in outputs if Address.of(output.path).is_path], run)
-
-
-def missing_unit_error(label: str, previous: str) -> DamagedError:
-    """Return the error for a unit that began from a unit of which the state has no record any more."""
-    what = f"{label} began from {previous}, which is no longer in the state"
-    return DamagedError(what, f"restore the folder {previous} of the state, or run {previous} again before it")
 
 
 def _loss_at(table: Table, its: str, run: str, outputs: Sequence[WrittenOutput]) -> RerunReason | None:
@@ -99,53 +81,9 @@ class UnitRecords(Protocol):
         """Return the labels of the units that were taken out of the state on purpose (`wincli state`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateChain:
-    """The chain of units on a state: what a backfill asks about units and those before them.
-
-    ``has_data``: label to whether the state that the unit left is still kept.
-    ``starts_from``: label and record to whether the unit of the record began from the state that unit ``label`` has
-        now; None is no unit, and no state. The answer must come from the records, for it must be right after a kill,
-        and for units whose state is no longer kept.
-    ``forgotten``: gives the labels of the units that were taken out of the state on purpose.
-    """
-
-    has_data: Callable[[str], bool]
-    starts_from: Callable[[str | None, UnitRecord], bool]
-    forgotten: Callable[[], Container[str]] = tuple
-
-    def check_before(self, record: UnitRecord, labels: Set[str]) -> None:
-        """Raise `DamagedError` where a unit began from one that is not among ``labels``: rows would be lost."""
-        if record.previous is not None and record.previous not in labels and record.previous not in self.forgotten():
-            raise missing_unit_error(record.label, record.previous)
-
-    def is_stale(self, before: UnitRecord | None, record: UnitRecord) -> bool:
-        """Whether a unit began from another state than the unit before it has now."""
-        return not self.starts_from(before.label if before else None, record)
-
-    def is_kept(self, before: UnitRecord | None) -> bool:
-        """Whether a unit can begin from the state of the unit before it."""
-        return before is None or self.has_data(before.label)
-
-    def begin(self, unit: Unit, before: UnitRecord | None, records: Sequence[UnitRecord], kind: Kind) -> str | None:
-        """Return the label of the unit before. Raises `ConfigError` where its state is no longer kept."""
-        if before is None:
-            return None
-        if not self.has_data(before.label):
-            kept = next((record.ordinal for record in records if self.has_data(record.label)), None)
-            later = f"start with {unit_at(kept + 1, kind).label} or later, or " if kept is not None else ""
-            what = f"{unit.label} begins from the state of {before.label}, which is no longer kept"
-            do = f"redo all from the first unit, {records[0].label}, on; a higher --keep keeps more states"
-            raise ConfigError(f"{what}; nothing was written for it", later + do)
-        return before.label
-
-
 # What is written about single units: the note that one is done, and in the state why one has failed.
 
 
-STALE = "the state before it is not the one that it began from"
-REDO = "redo was requested"
-"""Reasons to run a unit again that units after it may have, too."""
 _REASON = "why the unit before runs again"
 
 

@@ -8,7 +8,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from ....windowing.spark.fork_server import block_pandas
 from ....windowing.support.modules import search
 from ....windowing.support.redaction import redacted
 from ...arguments import strange_variables
-from ...console.amounts import count_of, size, span
+from ...console.amounts import count_of, size
 from ...console.messages import OK, Messages, Stopped, exit_code
 from ...console.progress import Show, show_progress
 from ...console.side_file import check_side_files
@@ -28,7 +29,8 @@ from ...console.streams import ReaderGoneError, has_colour, json_text, say
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
 from ...run.request import alias_notes, parse_job
-from .forecast import Action, Forecast, Values, parse_choice
+from ...run.steps import Action
+from .forecast import Forecast, Values, parse_choice
 
 if TYPE_CHECKING:
     from ...run.context import RunContext
@@ -131,18 +133,6 @@ def _head(forecast: Forecast) -> Iterator[str]:
         else:
             can = f"up to {forecast.jobs:,} run" if forecast.jobs > 1 else "--jobs N runs up to N"
             yield f"no unit needs another: {can} at the same time"
-    if found := forecast.expected:
-        seconds = _seconds(found["seconds"])
-        if found["at_most"] > found["seconds"]:
-            most = f"at most {_seconds(found['at_most'])}"
-            seconds = f"{seconds}, {most}" if found["seconds"] else most
-        far = "; none of them had a quarter of this input" if found["is_far"] else ""
-        one_by_one = ", one after the other" if forecast.jobs > 1 else ""
-        yield f"about {seconds}, by {count_of(found['runs'], 'earlier run')} of this job{far}{one_by_one}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 10 else span(seconds)
 
 
 def _units(forecast: Forecast) -> Iterator[str]:
@@ -157,7 +147,7 @@ def _units(forecast: Forecast) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
     for head, lot in zip(heads, lots, strict=True):
         cells = "  ".join(text.ljust(width) for text, width in zip(head, widths, strict=True))
-        files, nbytes = sum(unit.files for unit in lot), sum(unit.nbytes for unit in lot)
+        files, nbytes = sum(len(unit.files) for unit in lot), sum(unit.nbytes for unit in lot)
         is_read = lot[0].action in ("run", "may run") and files
         read = f" ({count_of(files, 'file')}, {size(nbytes)})" if is_read else ""
         yield f"{cells}  {lot[0].why}{read}"
@@ -277,7 +267,18 @@ def print_plan(
         if drawing is not None and not own.as_json:
             _print(drawing, messages)
     if own.as_json:
-        fields = asdict(forecast)
+        fields = {each.name: getattr(forecast, each.name) for each in dataclass_fields(forecast)}
+        fields["units"] = [
+            {
+                "label": unit.label,
+                "action": unit.action,
+                "why": unit.why,
+                "files": len(unit.files),
+                "nbytes": unit.nbytes,
+                "is_again": unit.is_again,
+            }
+            for unit in forecast.units
+        ]
         way, problem = fields.pop("way"), fields.pop("problem")
         counts = {action: len(forecast.having(action)) for action in _VERBS}
         if fields["stages"]:

@@ -7,32 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ....windowing.errors import ConfigError, WincliError
-
-Action = Literal["run", "may run", "skip", "gap", "stop"]
-"""What happens to a unit: it runs; it runs if a correction reaches it; it is done; it has no input; the run stops."""
+from ...run.steps import Action, Step
 
 Values = Mapping[str, Any]
 """A part of a forecast as it is in the JSON object; the function that makes it says what its keys are."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitForecast:
-    """What a run does with a unit of a range, or with its whole input where there is no range.
-
-    ``label``: the label of the unit; None for a run without a state or a range.
-    ``action``: what happens to it.
-    ``why``: the reason, in words.
-    ``files``: number of files of its input; 0 where it was not looked at.
-    ``nbytes``: bytes of these files.
-    ``is_again``: whether it was done before.
-    """
-
-    label: str | None
-    action: Action
-    why: str
-    files: int = 0
-    nbytes: int = 0
-    is_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +25,6 @@ class Forecast:
     ``shown``: the label of the unit that input and stages are those of; None without units.
     ``input``: the input, as `input_of` returns it; None where there is none to look at.
     ``stages``: the stages, in order, as `stage_of` returns them.
-    ``expected``: the ``seconds`` of all units that run, those ``at_most`` with the units that may run, from how many
-        earlier ``runs`` that comes, and whether a unit ``is_far``, more than four times as large as any of these; None
-        where no earlier run gives an estimate.
     ``jobs``: how many units run at the same time.
     ``why_one_by_one``: why units of a range cannot run at the same time, in words; None where they can, and without a
         range.
@@ -60,18 +35,17 @@ class Forecast:
     way: Literal["run", "next run", "range"]
     output: str
     state: str | None
-    units: tuple[UnitForecast, ...]
+    units: tuple[Step, ...]
     reach: str | None = None
     shown: str | None = None
     input: Values | None = None
     stages: tuple[Values, ...] = ()
-    expected: Values | None = None
     jobs: int = 1
     why_one_by_one: str | None = None
     notes: tuple[str, ...] = ()
     problem: WincliError | None = None
 
-    def having(self, *actions: Action) -> Sequence[UnitForecast]:
+    def having(self, *actions: Action) -> Sequence[Step]:
         """Return the units with one of these actions."""
         return [unit for unit in self.units if unit.action in actions]
 

@@ -12,8 +12,8 @@ import pytest
 
 from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.console.messages import Messages
+from wincli.cli.run.backfills import is_done, may_replace, read_result, result_record
 from wincli.cli.run.fingerprint import already_done, same_inputs, same_job
-from wincli.cli.run.plain_backfill import is_done, may_replace, read_result, result_record
 from wincli.cli.run.range_run import BackfillOutcome, report_backfill
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError

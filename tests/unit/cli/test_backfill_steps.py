@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.console.messages import INTERRUPTED, Stopped
 from wincli.cli.run.range_run import BackfillOutcome, run_backfill
+from wincli.cli.run.steps import StateChain, Step, UnitRange
 from wincli.cli.run.unit_paths import UnitInput
-from wincli.cli.run.units import StateChain
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
 from wincli.windowing.ports import InputFile
@@ -51,11 +51,10 @@ class Model:
     def chain(self) -> StateChain | None:
         return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else None
 
-    def run(self, unit: Unit, found: UnitInput, previous: str | None) -> Iterator[FakeRecord]:
-        yield self.run_unit(unit, found, previous)
-
-    def why_rerun(self, _: FakeRecord) -> None:
-        return None
+    def run(self, step: Step) -> Iterator[FakeRecord]:
+        assert step.unit is not None
+        assert step.found is not None
+        yield self.run_unit(step.unit, step.found, step.previous)
 
     def note(self, text: str, **_: Any) -> None:
         self.notes.append(text)
@@ -88,7 +87,9 @@ class Model:
         self.notes.clear()
         self.ran.clear()
         records = [record for _, record in sorted(self.done.items())]
-        return run_backfill([unit_at(n, "day") for n in range(first, stop)], "day", records, self, redo)
+        units = [unit_at(n, "day") for n in range(first, stop)]
+        steps = UnitRange(units, "day", records, self.find, chain=self.chain, redo=redo)
+        return run_backfill(steps, self.run, self.note)
 
     def outputs(self) -> dict[int, str]:
         return {ordinal: record.output for ordinal, record in sorted(self.done.items())}
@@ -327,8 +328,9 @@ def test_units_of_another_kind_are_refused() -> None:
     model = days("abc")
     model.backfill()
     records = list(model.done.values())
+    steps = UnitRange([unit_at(100, "hour")], "hour", records, model.find, chain=model.chain)
     with pytest.raises(ConfigError, match=r"the state holds days \(1970-01-01\), and this run adds hours; use another"):
-        run_backfill([unit_at(100, "hour")], "hour", records, model)
+        run_backfill(steps, model.run, model.note)
 
 
 @pytest.mark.parametrize("error", [InputError, OutputError, DataError, ConfigError])

@@ -18,6 +18,7 @@ from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, tree
 from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, UnitRunner
+from wincli.cli.run.steps import Step
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import DataError
 from wincli.windowing.spark.boot import Progress
@@ -154,7 +155,7 @@ def units(count: int) -> list[Unit]:
 
 
 def together(jobs: int, call: Callable[[Unit], Any], stop: Callable[[], None] = nothing) -> UnitRunner:
-    return UnitRunner(lambda unit, found, previous: call(unit), jobs, False, nothing, lambda: False, stop)
+    return UnitRunner(lambda step: call(step.unit), jobs, False, nothing, lambda: False, stop)
 
 
 @given(st.integers(1, 4), st.integers(0, 9))
@@ -177,7 +178,7 @@ def test_as_many_as_asked_run_at_the_same_time_and_never_more(jobs: int, count: 
 
     with together(jobs, call) as runner:
         for unit in units(count):
-            assert runner.run(unit, None, None) is None  # type: ignore[arg-type]
+            assert runner.run(Step(unit, "run")) is None
     assert most == min(jobs, count)
     assert sorted(ran) == [unit.ordinal for unit in units(count)]
 
@@ -195,7 +196,7 @@ def test_the_oldest_error_is_raised_and_no_unit_begins_after_one_has_failed(jobs
     def run_all() -> None:
         with together(jobs, call) as runner:
             for unit in units(8):
-                runner.run(unit, None, None)  # type: ignore[arg-type]
+                runner.run(Step(unit, "run"))
 
     with pytest.raises(DataError) as raised:
         run_all()
@@ -214,7 +215,7 @@ def test_a_signal_ends_the_units_that_run_and_waits_for_them() -> None:
 
     def until_a_signal() -> None:
         with together(2, call, stopped.set) as runner:
-            runner.run(units(1)[0], None, None)  # type: ignore[arg-type]
+            runner.run(Step(units(1)[0], "run"))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -263,7 +264,7 @@ def test_progress_of_several_units_is_shown_as_one() -> None:
     show(Progress("2026-11-02: scan", 1, 4, 1, 1, 100))
     show(Progress("2026-11-01: exchange and scan", 2, 8, 2, 2, 50))
     show(Progress("2026-11-03: scan", 0, 1, 1, 1, 7))
-    show.end(unit_at(20_758, "day"))
+    show.end(unit_at(20_758, "day").label)
     assert unit_at(20_758, "day").label == "2026-11-01"
     show(Progress("2026-11-03: scan", 1, 1, 1, 1, 7))
     assert seen == [

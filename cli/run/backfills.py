@@ -1,0 +1,278 @@
+"""The units of a range: each by itself, as manifests of results say which are done, or in a chain on a state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from ...conf.job import Job, recorded
+from ...conf.ranges import Unit, unit_at
+from ...windowing.errors import InputError
+from ...windowing.ports import InputFile
+from ...writers.commit.tables import remove_leftovers_beside, table_of
+from ...writers.state.state import State
+from ...writers.state.unit_record import UnitRecord, input_files
+from .context import RunContext, StagedJob, owner
+from .fingerprint import same_inputs, same_job
+from .incremental_run import IncrementalRun
+from .late_rows import (
+    LateBackfill,
+    find_late_rows,
+    has_current_late_rows,
+    reprocess_for_late_rows,
+    rows_on_time,
+    starts_from,
+)
+from .pipeline import PlainRun, run_job
+from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
+from .steps import RerunReason, StateChain, Step, UnitRange
+from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
+from .units import UnitRecords, recording_failure, report_unit
+
+# Results of earlier runs without a state: their manifests say which units are done.
+
+
+def read_result(output: str) -> dict[str, Any] | None:
+    """Return the manifest of a result; None where there is none, or where a file that it names is missing."""
+    table = table_of(output)
+    manifest = table.manifest()
+    return None if manifest is None or table.missing(manifest) else manifest
+
+
+def is_done(outputs: Sequence[str], job: Mapping[str, Any], files: Iterable[InputFile]) -> bool:
+    """Whether all outputs hold the results of this job for these files, so that there is nothing to do.
+
+    ``files``: those of enrich tables are among them.
+    """
+    manifests = [read_result(output) for output in outputs]
+    files = list(files)
+    for each in manifests:
+        if each is None or not same_job(each["job"], job):
+            return False
+        tables = (each.get("enrich") or {}).values()  # a result of an older version has none
+        if not same_inputs(input_files([*each["inputs"], *chain.from_iterable(tables)]), files):
+            return False
+    return True
+
+
+def may_replace(outputs: Sequence[str], job: Mapping[str, Any]) -> bool:
+    """Whether all results in the outputs, complete or not, are of this very job, which then may replace them."""
+    manifests = [manifest for output in outputs if (manifest := table_of(output).manifest())]
+    return bool(manifests) and all(same_job(manifest["job"], job) for manifest in manifests)
+
+
+def result_record(unit: Unit, outputs: Sequence[str], job: Mapping[str, Any]) -> UnitRecord | None:
+    """Return the record of a unit that this job has finished without a state; None where it has not.
+
+    ``outputs``: those of the unit, the output of the job last.
+    """
+    manifests = [read_result(output) for output in outputs]
+    last = manifests[-1]
+    if last is None or not all(each is not None and same_job(each["job"], job) for each in manifests):
+        return None
+    return UnitRecord.of_result(unit.label, unit.ordinal, last)
+
+
+_FARTHEST = 62
+"""Units before a unit that are looked for: of days, those of two months."""
+_MOST = 31
+"""Units before a unit whose files are looked at."""
+
+
+def plain_steps(job: Job, input_paths: InputPaths, units: Sequence[Unit]) -> UnitRange:
+    """Return a range without a state: no unit depends on another, and a unit whose result is lost has no record."""
+    records = finished_records(job, input_paths, units)
+    return UnitRange(units, job.unit, records, partial(find_input, input_paths), redo=job.redo)
+
+
+def remove_leftovers(job: Job, input_paths: InputPaths, records: Sequence[UnitRecord]) -> None:
+    """Remove what kills left beside the outputs of units that are done."""
+    outputs = (outputs_of(job, input_paths, unit_at(record.ordinal, job.unit)) for record in records)
+    remove_leftovers_beside(chain.from_iterable(outputs), owner())
+
+
+@dataclass(frozen=True, slots=True)
+class PlainBackfill:
+    """The units of a range without a state, as they are run.
+
+    ``job``: the job of the range.
+    ``context``: the context of the command.
+    ``input_paths``: where the inputs of units are.
+    """
+
+    job: Job
+    context: RunContext
+    input_paths: InputPaths
+
+    def run(self, step: Step) -> Iterator[UnitRecord]:
+        """Run and commit a unit; yield its record. A result of this very job is replaced."""
+        assert step.unit is not None
+        assert step.found is not None
+        own = own_job(self.job, self.input_paths, step.unit, step.found)
+        earlier = partial(earlier_jobs, self.job, self.input_paths, step.unit)
+        run_job(own, PlainRun(time.perf_counter(), f"{step.label}: ", earlier), self.context)
+        record = finished_record(self.job, self.input_paths, step.unit)
+        assert record is not None
+        report_unit(record, self.context.messages)
+        yield record
+
+
+def own_job(job: Job, input_paths: InputPaths, unit: Unit, found: UnitInput) -> Job:
+    """Return the job of a unit of a range without a state; results of this very job may be replaced."""
+    own = unit_job(job, input_paths, unit, found)
+    outputs = outputs_of(job, input_paths, unit)
+    return replacing(own) if may_replace(outputs, recorded(job)) else own
+
+
+def earlier_jobs(job: Job, input_paths: InputPaths, unit: Unit) -> Iterator[Job]:
+    """Yield the jobs of units before a unit of a range that have an input, the nearest first.
+
+    They need not be of the range: so the types of a unit do not depend on where a range begins, nor on what has run.
+    """
+    found = 0
+    for ordinal in range(unit.ordinal - 1, unit.ordinal - 1 - _FARTHEST, -1):
+        before = unit_at(ordinal, job.unit)
+        try:
+            there = find_input(input_paths, before)
+        except InputError:  # one of several inputs is not there: such a unit cannot run
+            continue
+        if there is not None:
+            yield unit_job(job, input_paths, before, there)
+            found += 1
+        if found == _MOST:
+            return
+
+
+def finished_records(job: Job, input_paths: InputPaths, units: Sequence[Unit]) -> list[UnitRecord]:
+    """Return the records of those units that the job has finished without a state."""
+    return [record for unit in units if (record := finished_record(job, input_paths, unit)) is not None]
+
+
+def finished_record(job: Job, input_paths: InputPaths, unit: Unit) -> UnitRecord | None:
+    """Return the record of a unit that the job has finished without a state; None where it has not."""
+    return result_record(unit, outputs_of(job, input_paths, unit), recorded(job))
+
+
+# On a state each unit begins from the window state that the unit before it left.
+
+
+def run_unit(
+    late: LateBackfill, job: Job, own: Job, unit: Unit, previous: str | None
+) -> Iterator[tuple[StagedJob, UnitRecord]]:
+    """Run and commit a unit, after the units before it that its late rows belong to; yield each, the unit itself last.
+
+    ``job``: the job of the unit, in which late rows are looked for. ``own``: that job as the unit is run with it.
+    ``previous``: the label of the unit whose state it begins from; None for the first.
+    """
+    with recording_failure(late.state, unit, late.context):
+        late_rows = find_late_rows(late, job, unit, previous)
+        yield from reprocess_for_late_rows(late, late_rows)
+        mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
+        yield run_job(own, mode, late.context)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOnState:
+    """A range of units and what a state has of it: all that decides which of them run, and as which job.
+
+    ``job``: the job of the range.
+    ``state``: the finished units.
+    ``units``: the units of the range, at least one.
+    """
+
+    job: Job
+    state: UnitRecords
+    units: Sequence[Unit]
+
+    def steps(self, find: Callable[[Unit], UnitInput | None]) -> UnitRange:
+        """Return the range with all that decides which of its units run. ``find``: returns the input of a unit.
+
+        Raises `ConfigError` where units of the range were done by another job, unless they are to be redone.
+        """
+        job = self.job
+        if not job.redo:
+            in_range = [record for record in self.state.records if self._is_in_range(record.ordinal)]
+            check_same_job(recorded(job), in_range)
+
+        def starts_from_now(label: str | None, record: UnitRecord) -> bool:
+            before = self.state.record(label) if label is not None else None
+            return starts_from(record, before) and has_current_late_rows(self.state, record)
+
+        chain = StateChain(self.state.has_data, starts_from_now, self.state.forgotten)
+        return UnitRange(self.units, job.unit, self.state.records, find, self._why_rerun, chain, job.redo)
+
+    def _why_rerun(self, record: UnitRecord) -> RerunReason | None:
+        return why_rerun(record, recorded(self.job), self._is_last(record), self._is_newest(record))
+
+    def own_job(self, job: Job, unit: Unit) -> Job:
+        """Return the job of a unit as it runs now: a unit that is done is replaced, and ends as it did, or anew."""
+        former = self.state.record(unit.label)
+        if former is None:
+            return job
+        if self.job.redo and self._is_in_range(unit.ordinal):
+            return replacing(job)
+        is_end = self._is_last(former) and self._is_newest(former)
+        return rerun_of_finished(job, former, recorded(self.job), is_end)
+
+    def _is_in_range(self, ordinal: int) -> bool:
+        return self.units[0].ordinal <= ordinal <= self.units[-1].ordinal
+
+    def _is_last(self, record: UnitRecord) -> bool:
+        return record.ordinal == self.units[-1].ordinal
+
+    def _is_newest(self, record: UnitRecord) -> bool:
+        return record.label == self.state.records[-1].label
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalBackfill:
+    """The units of a range on a state, as they are run.
+
+    ``job``: the job of the range.
+    ``context``: the context of the command.
+    ``input_paths``: where the inputs of units are.
+    ``state``: the state, which is open and locked.
+    ``units``: the units of the range, at least one.
+    ``keep``: how many units keep their window state.
+    """
+
+    job: Job
+    context: RunContext
+    input_paths: InputPaths
+    state: State
+    units: Sequence[Unit]
+    keep: int
+
+    @property
+    def range(self) -> RangeOnState:
+        return RangeOnState(self.job, self.state, self.units)
+
+    def steps(self) -> UnitRange:
+        """Return the range. Raises `ConfigError` where units of it were done by another job."""
+        return self.range.steps(partial(find_input, self.input_paths))
+
+    def run(self, step: Step) -> Iterator[UnitRecord]:
+        assert step.unit is not None
+        assert step.found is not None
+        job = unit_job(self.job, self.input_paths, step.unit, step.found)
+        late = LateBackfill(self.state, self.context, self.keep, self._job_of)
+        for _, record in run_unit(late, job, self.range.own_job(job, step.unit), step.unit, step.previous):
+            report_unit(record, self.context.messages)
+            yield record
+
+    def _job_of(self, record: UnitRecord) -> tuple[Job, Sequence[str]]:
+        """Return the job that reprocesses a unit for late rows, and the paths that it reads.
+
+        The unit is one of the range, or before it.
+        """
+        unit = unit_at(record.ordinal, self.job.unit)
+        found = find_input(self.input_paths, unit)
+        if found is None:
+            what = f"{unit.label} has to be run again for late rows, and its input is gone"
+            raise InputError(what, "put its files back where they were")
+        job = unit_job(self.job, self.input_paths, unit, found)
+        return replacing(with_same_end(job, record)), found.paths
