@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -168,7 +169,7 @@ def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: Step
     assert step.unit is not None
     assert step.found is not None
     run = PlainRun(context.started, earlier=partial(earlier_jobs, job, paths, step.unit))
-    run_job(unit_job(job, paths, step.unit, step.found), run, context)
+    run_job(unit_job(job, paths, step.unit, step.found), nullcontext(run), context)
     record = result_record(step.unit, outputs_of(job, paths, step.unit), recorded(job))
     assert record is not None
     yield record

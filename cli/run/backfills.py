@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -95,30 +96,16 @@ def remove_leftovers(job: Job, input_paths: InputPaths, records: Sequence[UnitRe
     remove_leftovers_beside(chain.from_iterable(outputs), owner())
 
 
-@dataclass(frozen=True, slots=True)
-class PlainBackfill:
-    """The units of a range without a state, as they are run.
-
-    ``job``: the job of the range.
-    ``context``: the context of the command.
-    ``input_paths``: where the inputs of units are.
-    """
-
-    job: Job
-    context: RunContext
-    input_paths: InputPaths
-
-    def run(self, step: Step) -> Iterator[UnitRecord]:
-        """Run and commit a unit; yield its record. A result of this very job is replaced."""
-        assert step.unit is not None
-        assert step.found is not None
-        own = own_job(self.job, self.input_paths, step.unit, step.found)
-        earlier = partial(earlier_jobs, self.job, self.input_paths, step.unit)
-        run_job(own, PlainRun(time.perf_counter(), f"{step.label}: ", earlier), self.context)
-        record = finished_record(self.job, self.input_paths, step.unit)
-        assert record is not None
-        report_unit(record, self.context.messages)
-        yield record
+def run_plain_unit(job: Job, context: RunContext, input_paths: InputPaths, step: Step) -> Iterator[UnitRecord]:
+    """Run and commit a unit without a state; yield its record. A result of this very job is replaced."""
+    assert step.unit is not None
+    assert step.found is not None
+    own, earlier = own_job(job, input_paths, step.unit, step.found), partial(earlier_jobs, job, input_paths, step.unit)
+    run_job(own, nullcontext(PlainRun(time.perf_counter(), f"{step.label}: ", earlier)), context)
+    record = finished_record(job, input_paths, step.unit)
+    assert record is not None
+    report_unit(record, context.messages)
+    yield record
 
 
 def own_job(job: Job, input_paths: InputPaths, unit: Unit, found: UnitInput) -> Job:
@@ -172,7 +159,9 @@ def run_unit(
         late_rows = find_late_rows(late, job, unit, previous)
         yield from reprocess_for_late_rows(late, late_rows)
         mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
-        yield run_job(own, mode, late.context)
+        staged, record = run_job(own, mode.begin(own), late.context)
+        assert record is not None
+        yield staged, record
 
 
 @dataclass(frozen=True, slots=True)

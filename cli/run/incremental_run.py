@@ -43,6 +43,7 @@ from .fingerprint import absolute
 from .job_plan import JobPlan, table_files
 from .mostly_late import EarlierUnits
 from .open_input import NOTHING_KNOWN, KnownColumns, open_input
+from .pipeline import PlainRun
 from .stage_plans import StagePlan
 
 # Which numbers of a window state decide the results of a job: most jobs only write the numbers of windows down.
@@ -178,7 +179,7 @@ class UnitInputRows:
 
 @dataclass(frozen=True, slots=True)
 class IncrementalRun:
-    """A `RunMode`: the run of one unit on a state.
+    """The run of one unit on a state.
 
     ``state``: the state, which is open and locked.
     ``unit``: the unit.
@@ -198,7 +199,7 @@ class IncrementalRun:
         """Begin the unit in the state. If the context ends without a commit, the unit leaves no trace."""
         began, started = time.perf_counter(), now()
         with self.state.begin(self.unit.label, self.unit.ordinal, job.outputs) as staging:
-            yield UnitRun(self, staging, began, started)
+            yield UnitRun(began, f"{self.unit.label}: ", mode=self, staging=staging, started=started)
 
     @property
     def before(self) -> UnitRecord | None:
@@ -244,29 +245,22 @@ class IncrementalRun:
             check_types(was[stage.name], identity_of(stage.plan), shown, stage.places, who)
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRun:
-    """An `OpenRun`: a unit that has begun in its state.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRun(PlainRun):
+    """A unit that has begun in its state.
 
     ``mode``: the unit, and the state that it is run on.
     ``staging``: the staging folder of its window state.
-    ``began``: `time.perf_counter` when it began.
-    ``started``: that time, ISO 8601.
+    ``started``: when it began, ISO 8601.
     """
 
     mode: IncrementalRun
     staging: StateStaging
-    began: float
     started: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.mode.unit.label}: "
 
     def known(self, job: Job) -> KnownColumns:
         return self.mode.known(job)
 
-    @property
     def units_before(self) -> EarlierUnits:
         return EarlierUnits(self.mode.state, self.mode.before)
 

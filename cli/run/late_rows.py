@@ -118,7 +118,9 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tup
             own = _open(late, job, files, prior)
             rows = _unit_input_rows(late, row_expressions(job), own, record, prior, wanted, sources)
             incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-            yield run_job(job, incremental, late.context)
+            staged, left = run_job(job, incremental.begin(job), late.context)
+            assert left is not None
+            yield staged, left
         prior = late.state.record(record.label)
 
 

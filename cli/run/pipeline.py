@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
 
 from ...conf.job import Job
 from ...readers.files.file import Located
@@ -25,6 +24,7 @@ from ...windowing.ports import Counts, Executor, Part, Source
 from ...windowing.spark.boot import PendingExecutor, Progress
 from ...writers.output.sink import copy_part
 from ...writers.state.journal import commit_all
+from ...writers.state.unit_record import UnitRecord
 from ..console.amounts import count_of, reason_counts
 from .context import RunContext, Session, StagedJob, StageRun, observed, owner
 from .job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
@@ -70,52 +70,55 @@ class SparkStageExecutor(PendingExecutor):
         self._context.show(replace(seen, label=self._label + seen.label, rows=self._rows))
 
 
-# The contract of the two ways to run a job once: alone (`PlainRun`), or as a unit on a state (`IncrementalRun`).
+# A run: what differs between one that begins from nothing and a unit on a state (`UnitRun`). No step looks for a state.
 
 
-R_co = TypeVar("R_co", covariant=True)
-"""What the commit of a run leaves: a `UnitRecord` where it is a unit on a state, else None."""
+@dataclass(frozen=True, slots=True)
+class PlainRun:
+    """A run without a state: it reads its input, begins from nothing, and commits outputs only.
 
+    Its methods are called once each, in this order; `restore` is called for each stage.
 
-class OpenRun(Protocol[R_co]):
-    """A run that has begun. Its methods are called once each, in this order; `restore` is called for each stage."""
+    ``began``: `time.perf_counter` from which on the seconds of the run are counted.
+    ``label``: the beginning of the labels of its progress: ``2026-11-02: ``, or nothing.
+    ``earlier``: gives the jobs of the units before a unit of a range; None: it is no unit of a range.
+    """
 
-    @property
-    def label(self) -> str:
-        """The beginning of the labels of its progress: ``2026-11-02: ``, or nothing."""
+    began: float
+    label: str = ""
+    earlier: Earlier | None = None
 
-    @property
-    def began(self) -> float:
-        """`time.perf_counter` from which on the seconds of the run are counted."""
-
-    def known(self, job: Job) -> KnownColumns:
+    def known(self, job: Job) -> KnownColumns:  # noqa: ARG002 - nothing: no run came before this one
         """Return what earlier runs say of the columns of the input and of its enrich tables."""
+        return NOTHING_KNOWN
 
-    @property
     def units_before(self) -> EarlierUnits | None:
-        """The units before it on its state; None without a state."""
+        """Return the units before it on its state; None without a state."""
+        return None
 
     def source(self, job: Job, context: RunContext) -> FileSource:
         """Open the rows of the first stage. Raises what `open_source` raises."""
+        executor = PendingExecutor(context.spark.session)
+        return open_input(job, executor) if self.earlier is None else open_unit(job, executor, self.earlier)
 
     def check(self, stages: Sequence[StagePlan]) -> None:
         """Raise `ConfigError` where the stages cannot be run in this mode."""
 
-    def tables(self, stage: StagePlan) -> TableState | None:
+    def tables(self, stage: StagePlan) -> TableState | None:  # noqa: ARG002 - no run comes after this one
         """Return where the last rows of enrich tables are kept, beside the state of the first ``stage``."""
+        return None
 
-    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:
+    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:  # noqa: ARG002 - windows begin with the input
         """Return the task context of a stage with the window state that it begins from, where there is one."""
+        return task
 
-    def commit(self, staged: StagedJob, executor: Executor) -> R_co:
-        """Put all that the run has written in place. Raises `OutputError` as the journal does."""
+    def commit(self, staged: StagedJob, executor: Executor) -> UnitRecord | None:  # noqa: ARG002 - it compares no states
+        """Put all that the run has written in place; return the record that it leaves on its state.
 
-
-class RunMode(Protocol[R_co]):
-    """A way to run a job once. No step of a run looks for a state: each asks the run that `begin` gives."""
-
-    def begin(self, job: Job) -> AbstractContextManager[OpenRun[R_co]]:
-        """Begin a run, before any output is opened. If the context ends without a commit, the run leaves no trace."""
+        Raises `OutputError` as the journal does.
+        """
+        commit_all(staged.outputs)
+        return None
 
 
 # The stages of a job, one after the other: each reads rows and marks of the stage before in emission order.
@@ -126,7 +129,7 @@ class RunMode(Protocol[R_co]):
 
 def run_stages(
     plan: JobPlan,
-    run: OpenRun[Any],
+    run: PlainRun,
     executor: SparkStageExecutor,
     announce: Callable[[LargestWindow], None] | None = None,
 ) -> list[StageRun]:
@@ -196,7 +199,7 @@ def _check_rejects(job: Job, stage_runs: Sequence[StageRun]) -> None:
 
 
 @contextmanager
-def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Iterator[JobPlan]:
+def loaded_tables(plan: JobPlan, run: PlainRun, executor: Executor) -> Iterator[JobPlan]:
     """Read the enrich tables of a job; yield the plan whose source finds their values.
 
     The files through which tasks share them are deleted at the end. Raises what `load_tables` raises.
@@ -213,16 +216,16 @@ def loaded_tables(plan: JobPlan, run: OpenRun[Any], executor: Executor) -> Itera
         sink.drop_scratch()
 
 
-R = TypeVar("R")
+def run_job(
+    job: Job, mode: AbstractContextManager[PlainRun], context: RunContext
+) -> tuple[StagedJob, UnitRecord | None]:
+    """Run a job once and commit its results; return what was run, and the record that it leaves on a state.
 
-
-def run_job(job: Job, mode: RunMode[R], context: RunContext) -> tuple[StagedJob, R]:
-    """Run a job once and commit its results, as ``mode`` says; return the job, and what the commit has left.
-
-    If the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
+    ``mode``: begins the run before any output is opened; if it ends without a commit, the run leaves no trace. Where
+    the run fails, Spark is stopped before the outputs are released, so that no task writes into them any more.
     """
     with (
-        mode.begin(job) as run,
+        mode as run,
         observed(context.observers, job, run.label) as committed,
         open_outputs(job, owner()) as outputs,
         _closing_spark(context),
@@ -247,7 +250,7 @@ def run_job(job: Job, mode: RunMode[R], context: RunContext) -> tuple[StagedJob,
         staged = StagedJob(plan, stage_runs, manifests_of(plan, stage_runs, seconds, found), seconds, found)
         record = run.commit(staged, context.spark.session())
         committed(staged)
-        announce_late(staged, run.units_before, run.label, context.spark.session, context.messages)
+        announce_late(staged, run.units_before(), run.label, context.spark.session, context.messages)
         return staged, record
 
 
@@ -258,51 +261,3 @@ def _closing_spark(context: RunContext) -> Iterator[None]:
     except BaseException:
         context.spark.close()
         raise
-
-
-# A run without a state: it reads its input, begins from nothing, and commits outputs only.
-
-
-@dataclass(frozen=True, slots=True)
-class PlainRun:
-    """A `RunMode` without a state, and its own `OpenRun`: there is nothing to begin.
-
-    ``began``: `time.perf_counter` when the command, or the unit of a range, began: the seconds in the manifest count
-        from there.
-    ``label``: the beginning of the labels of its progress: the unit of a range, or nothing.
-    ``earlier``: gives the jobs of the units before a unit of a range; None: it is no unit of a range.
-    """
-
-    began: float
-    label: str = ""
-    earlier: Earlier | None = None
-
-    def begin(self, job: Job) -> AbstractContextManager[PlainRun]:  # noqa: ARG002 - as `RunMode` has it
-        """Return this run; nothing is written."""
-        return nullcontext(self)
-
-    def known(self, job: Job) -> KnownColumns:  # noqa: ARG002 - as `OpenRun` has it
-        """Return nothing: no run came before this one."""
-        return NOTHING_KNOWN
-
-    @property
-    def units_before(self) -> None:
-        """None: there is no state."""
-
-    def source(self, job: Job, context: RunContext) -> FileSource:
-        executor = PendingExecutor(context.spark.session)
-        return open_input(job, executor) if self.earlier is None else open_unit(job, executor, self.earlier)
-
-    def check(self, stages: Sequence[StagePlan]) -> None:
-        """Accept all stages."""
-
-    def tables(self, stage: StagePlan) -> None:
-        """Return None: no run comes after this one."""
-
-    def restore(self, stage: StagePlan, task: TaskContext) -> TaskContext:  # noqa: ARG002 - as `OpenRun` has it
-        """Return the task context as it is: every window begins with the input."""
-        return task
-
-    def commit(self, staged: StagedJob, executor: Executor) -> None:  # noqa: ARG002 - as `OpenRun` has it
-        """Put the outputs in place. Raises `OutputError` as `commit_all` does."""
-        commit_all(staged.outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,11 +23,11 @@ from ...writers.state.unit_record import UnitRecord
 from ..console.messages import OK, Messages, Stopped
 from .backfills import (
     IncrementalBackfill,
-    PlainBackfill,
     is_done,
     plain_steps,
     read_result,
     remove_leftovers,
+    run_plain_unit,
     run_unit,
 )
 from .context import RunContext, StageRun, owner
@@ -139,7 +139,7 @@ def run_request(job: Job, context: RunContext, confirm: Confirm | None = None) -
             shared, runner = shared_context(context, job)
             steps = plain_steps(job, input_paths, in_range)
             remove_leftovers(job, input_paths, steps.records)
-            run = PlainBackfill(job, shared, input_paths).run
+            run = partial(run_plain_unit, job, shared, input_paths)
             outcome = run_backfill(steps, run, partial(note_of_unit, shared), runner)
             _pass_over(context, len(outcome.skipped), len(outcome.gaps))
             report = partial(report_backfill, outcome, job.shown_output, False)
@@ -152,7 +152,7 @@ def _run_alone(job: Job, context: RunContext) -> Finish:
     if result_is_done(job):
         remove_leftovers_beside(job.outputs, owner())
         return partial(_nothing_to_do, job, context, f"{job.shown_output} holds the result of this job and input")
-    staged, _ = run_job(job, PlainRun(context.started), context)
+    staged, _ = run_job(job, nullcontext(PlainRun(context.started)), context)
     return partial(_report_run, job, staged.stage_runs, context, staged.plan.cut_at)
 
 

@@ -43,10 +43,12 @@ class WatchedRun:
     out: Path
     began: float = 0.0
     label: str = "2026-11-02: "
-    units_before: None = None
+
+    def units_before(self) -> None:
+        """None: there is no state."""
 
     @contextmanager
-    def begin(self, _: Job) -> Iterator[WatchedRun]:
+    def begin(self) -> Iterator[WatchedRun]:
         self.log.add(f"begin, output open: {self.is_output_open()}")
         try:
             yield self
@@ -105,7 +107,7 @@ def watched(folder: Path, fails_at: str = "") -> tuple[Log, Any]:
     flags = {"window": "delta(ts, 5)", "order_by": ("ts",), "paths": (str(folder / "in.parquet"), str(out))}
     context = RunContext(Boot(log), lambda _: None, Messages(-1, False), time.perf_counter())  # type: ignore[arg-type]
     try:
-        return log, run_job(parse_job(flags), WatchedRun(log, out), context)[1]
+        return log, run_job(parse_job(flags), WatchedRun(log, out).begin(), context)[1]
     except InputError as error:
         return log, error.what
 
