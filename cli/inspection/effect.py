@@ -166,10 +166,8 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
 
 def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: Step) -> Iterator[UnitRecord]:
     """Run a unit without a state in the scratch folder; yield its record."""
-    assert step.unit is not None
-    assert step.found is not None
     run = PlainRun(context.started, earlier=partial(earlier_jobs, job, paths, step.unit))
-    run_job(unit_job(job, paths, step.unit, step.found), nullcontext(run), context)
+    run_job(unit_job(job, paths, step.unit, step.input), nullcontext(run), context)
     record = result_record(step.unit, outputs_of(job, paths, step.unit), recorded(job))
     assert record is not None
     yield record

@@ -98,9 +98,7 @@ def remove_leftovers(job: Job, input_paths: InputPaths, records: Sequence[UnitRe
 
 def run_plain_unit(job: Job, context: RunContext, input_paths: InputPaths, step: Step) -> Iterator[UnitRecord]:
     """Run and commit a unit without a state; yield its record. A result of this very job is replaced."""
-    assert step.unit is not None
-    assert step.found is not None
-    own, earlier = own_job(job, input_paths, step.unit, step.found), partial(earlier_jobs, job, input_paths, step.unit)
+    own, earlier = own_job(job, input_paths, step.unit, step.input), partial(earlier_jobs, job, input_paths, step.unit)
     run_job(own, nullcontext(PlainRun(time.perf_counter(), f"{step.label}: ", earlier)), context)
     record = finished_record(job, input_paths, step.unit)
     assert record is not None
@@ -245,9 +243,7 @@ class IncrementalBackfill:
         return self.range.steps(partial(find_input, self.input_paths))
 
     def run(self, step: Step) -> Iterator[UnitRecord]:
-        assert step.unit is not None
-        assert step.found is not None
-        job = unit_job(self.job, self.input_paths, step.unit, step.found)
+        job = unit_job(self.job, self.input_paths, step.unit, step.input)
         late = LateBackfill(self.state, self.context, self.keep, self._job_of)
         for _, record in run_unit(late, job, self.range.own_job(job, step.unit), step.unit, step.previous):
             report_unit(record, self.context.messages)

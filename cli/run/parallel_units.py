@@ -91,7 +91,6 @@ class UnitRunner:
         try:
             return self.run_unit(step)
         except BaseException as error:
-            assert step.unit is not None
             self._errors[step.unit.ordinal] = error
             raise
 
@@ -179,10 +178,10 @@ class SharedProgress:
             self._seen[seen.label.partition(": ")[0]] = seen
             self.show(_together(self._seen))
 
-    def end(self, label: str | None) -> None:
+    def end(self, label: str) -> None:
         """Forget a unit that has ended."""
         with self._lock:
-            self._seen.pop(label or "", None)
+            self._seen.pop(label, None)
 
 
 def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[[RunUnit], UnitRunner]]:

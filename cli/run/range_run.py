@@ -68,7 +68,6 @@ def run_backfill(
     gaps: list[Unit] = []
 
     def run_unit(step: Step) -> UnitRecord:
-        assert step.unit is not None
         with naming_unit(step.unit):
             for record in run(step):
                 new_records[record.ordinal] = record
@@ -79,7 +78,7 @@ def run_backfill(
             note(step.note, unit=step.label, runs=step.action != "skip", why=step.why)
         if step.problem is not None:
             raise step.problem
-        if step.action == "gap" and step.unit is not None:
+        if step.action == "gap":
             gaps.append(step.unit)
         return runner.run(step) if step.action == "run" else None
 

@@ -165,7 +165,7 @@ def _run_next(job: Job, path: str, context: RunContext) -> Finish:
         own, step = find_next_run(job, state)
         if step.note is not None:
             context.messages.note(step.note)
-        if step.action == "skip" or step.unit is None:
+        if step.action == "skip":
             return partial(_nothing_to_do, job, context, f"{step.label} of {path} has read this input")
         before = Kept.of(state)
         keep = job.kept(1, len(before.data))

@@ -23,11 +23,15 @@ Action: TypeAlias = Literal["run", "may run", "skip", "gap", "stop"]
 """What becomes of a unit: it runs; it runs if a correction reaches it; it is done; it has no input; the run stops."""
 
 
+ALONE = Unit("", 0, None, None)
+"""What a run without a state or a range runs: it has no label."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What a run does with a unit of a range, or with its whole input where there is no range.
 
-    ``unit``: the unit; None for a run without a state or a range.
+    ``unit``: the unit; `ALONE` for a run without a state or a range.
     ``action``: what happens to it.
     ``why``: the reason, in words, where it runs again, or stays although something has changed; else nothing.
     ``found``: its input; None where it has none, or was not looked at.
@@ -36,7 +40,7 @@ class Step:
     ``problem``: why the run stops here.
     """
 
-    unit: Unit | None
+    unit: Unit
     action: Action
     why: str = ""
     found: UnitInput | None = None
@@ -45,8 +49,14 @@ class Step:
     problem: WincliError | None = None
 
     @property
-    def label(self) -> str | None:
-        return None if self.unit is None else self.unit.label
+    def label(self) -> str:
+        return self.unit.label
+
+    @property
+    def input(self) -> UnitInput:
+        """The input of a unit that runs."""
+        assert self.found is not None, "a unit without an input does not run"
+        return self.found
 
     @property
     def previous(self) -> str | None:

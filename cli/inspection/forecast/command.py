@@ -123,7 +123,7 @@ def _head(forecast: Forecast) -> Iterator[str]:
     else:
         (unit,) = forecast.units
         what = {"run": "it runs", "skip": "nothing to do", "stop": "it stops"}[unit.action]
-        label = f"{unit.label}: " if unit.label is not None else ""
+        label = f"{unit.label}: " if unit.label else ""
         yield f"{label}{what}: {unit.why}; {places}"
     if forecast.reach is not None:
         yield forecast.reach
@@ -270,7 +270,7 @@ def print_plan(
         fields = {each.name: getattr(forecast, each.name) for each in dataclass_fields(forecast)}
         fields["units"] = [
             {
-                "label": unit.label,
+                "label": unit.label or None,
                 "action": unit.action,
                 "why": unit.why,
                 "files": len(unit.files),

@@ -25,7 +25,7 @@ from ...run.incremental_run import IncrementalRun, from_root
 from ...run.job_plan import refuse_overlaps, refuse_state_overlap
 from ...run.parallel_units import why_one_by_one
 from ...run.run_modes import check_undated, find_next_run, result_is_done
-from ...run.steps import Step, UnitRange
+from ...run.steps import ALONE, Step, UnitRange
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, unit_job
 from .forecast import Forecast
 from .stages import OpenJob, input_of, open_job, output_name, stage_of
@@ -59,10 +59,10 @@ def _foresee_alone(job: Job, show: Show) -> Foreseen:
     found = UnitInput(job.input, (), tuple(source.files))
     if result_is_done(job):
         why = f"{job.shown_output} holds the result of this job and input"
-        return _of_one(job, Step(None, "skip", why, found, is_again=True), None, opened)
+        return _of_one(job, Step(ALONE, "skip", why, found, is_again=True), None, opened)
     is_there = not job.is_piped and any(read_result(path) for path in job.outputs)
     why = "the result that is there is replaced" if is_there else "there is no result yet"
-    return _of_one(job, Step(None, "run", why, found, is_again=is_there), _problem_of(job), opened)
+    return _of_one(job, Step(ALONE, "run", why, found, is_again=is_there), _problem_of(job), opened)
 
 
 def _foresee_next(job: Job, path: str, show: Show) -> Foreseen:
@@ -70,7 +70,6 @@ def _foresee_next(job: Job, path: str, show: Show) -> Foreseen:
     state = state_without_lock(path)
     check_undated(job, state.records)
     own, step = find_next_run(job, state)
-    assert step.unit is not None
     mode = IncrementalRun(state, step.unit, step.previous, job.kept(1, 0))
     if step.action == "skip":
         why = step.note or f"{step.label} of {path} has read this input"
@@ -98,7 +97,7 @@ def _of_one(job: Job, step: Step, problem: WincliError | None, opened: OpenJob) 
     if problem is not None:
         step = replace(step, action="stop", why=problem.what)
     found = _make_forecast(job, "run" if opened.mode is None else "next run", (step,))
-    return _with_job(replace(found, problem=problem, shown=step.label), opened)
+    return _with_job(replace(found, problem=problem, shown=step.label or None), opened)
 
 
 def _make_forecast(job: Job, way: Literal["run", "next run", "range"], found: tuple[Step, ...]) -> Forecast:
@@ -182,12 +181,11 @@ def _record(step: Step, files: tuple[InputFile, ...], job: Mapping[str, Any]) ->
     """Return the record that a unit would leave: its own id stands for its state, which no other has."""
     unit = step.unit
     assert unit is not None
-    assert step.found is not None
     token = f"supposed {unit.label}"
     start, end = (None if each is None else each.isoformat() for each in (unit.start, unit.end))
     return UnitRecord(
         unit.label, unit.ordinal, start, end, step.previous, files, (), (), token, "", "", {}, {}, token, None, job,
-        enrich=step.found.tables,
+        enrich=step.input.tables,
     )  # fmt: skip
 
 
@@ -203,10 +201,8 @@ def suppose_on_state(
     on_state = RangeOnState(job, records, units)
 
     def leave(step: Step) -> UnitRecord:
-        assert step.unit is not None
-        assert step.found is not None
         former, unit = state.record(step.unit.label), step.unit
-        own = on_state.own_job(unit_job(job, input_paths, unit, step.found), unit)
+        own = on_state.own_job(unit_job(job, input_paths, unit, step.input), unit)
         before = None if step.previous is None else records.record(step.previous)
         record = _record(step, from_root(step.files), recorded(own))
         record = replace(record, began=None if before is None else before.state)
@@ -234,11 +230,9 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
         done = {record.ordinal for record in state.records}
 
     def own_of(step: Step) -> Job:
-        assert step.unit is not None
-        assert step.found is not None
         if state is None:
-            return own_job(job, input_paths, step.unit, step.found)
-        own = unit_job(job, input_paths, step.unit, step.found)
+            return own_job(job, input_paths, step.unit, step.input)
+        own = unit_job(job, input_paths, step.unit, step.input)
         return RangeOnState(job, state, in_range).own_job(own, step.unit)
 
     runs = [step for step in sure if step.action == "run"]
@@ -255,7 +249,7 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
     if first is None and problem is None:
         with_input = (Step(unit, "skip", found=its) for unit in in_range if (its := find(unit)) is not None)
         first = next(with_input, None)
-    if first is None or first.unit is None:
+    if first is None:
         return forecast, None
     mode = None if state is None else IncrementalRun(state, first.unit, first.previous, job.kept(1, 0))
     jobs_before = partial(earlier_jobs, job, input_paths, first.unit) if state is None else None
@@ -281,10 +275,10 @@ def _with_reach(
 
     ``done``: the ordinals of the units that are done.
     """
-    taken = {step.unit.ordinal: step for step in sure if step.unit is not None}
+    taken = {step.unit.ordinal: step for step in sure}
     stop = max(taken) if sure and sure[-1].problem is not None else None
     runs = {ordinal for ordinal, step in taken.items() if step.action == "run"}
-    may_run = {step.unit.ordinal for step in maybe if step.action == "run" and step.unit is not None} - runs
+    may_run = {step.unit.ordinal for step in maybe if step.action == "run"} - runs
     late = set[int]()
     if job.state is not None and job.late == "redo" and runs:
         late = {ordinal for ordinal in done if ordinal < max(runs)} - runs
