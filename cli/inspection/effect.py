@@ -30,7 +30,7 @@ from ..run.context import RunContext, owner
 from ..run.fingerprint import same_inputs
 from ..run.pipeline import PlainRun, run_job
 from ..run.range_run import run_backfill
-from ..run.steps import Step
+from ..run.steps import UnitStep
 from ..run.unit_paths import InputPaths, find_input, find_input_paths, outputs_of, unit_job
 from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
@@ -164,7 +164,7 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
     )
 
 
-def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: Step) -> Iterator[UnitRecord]:
+def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: UnitStep) -> Iterator[UnitRecord]:
     """Run a unit without a state in the scratch folder; yield its record."""
     run = PlainRun(context.started, earlier=partial(earlier_jobs, job, paths, step.unit))
     run_job(unit_job(job, paths, step.unit, step.input), nullcontext(run), context)

@@ -30,7 +30,7 @@ from .late_rows import (
 )
 from .pipeline import PlainRun, run_job
 from .rerun import check_same_job, replacing, rerun_of_finished, why_rerun, with_same_end
-from .steps import RerunReason, StateChain, Step, UnitRange
+from .steps import RerunReason, StateChain, UnitRange, UnitStep
 from .unit_paths import InputPaths, UnitInput, find_input, outputs_of, unit_job
 from .units import UnitRecords, recording_failure, report_unit
 
@@ -96,7 +96,7 @@ def remove_leftovers(job: Job, input_paths: InputPaths, records: Sequence[UnitRe
     remove_leftovers_beside(chain.from_iterable(outputs), owner())
 
 
-def run_plain_unit(job: Job, context: RunContext, input_paths: InputPaths, step: Step) -> Iterator[UnitRecord]:
+def run_plain_unit(job: Job, context: RunContext, input_paths: InputPaths, step: UnitStep) -> Iterator[UnitRecord]:
     """Run and commit a unit without a state; yield its record. A result of this very job is replaced."""
     own, earlier = own_job(job, input_paths, step.unit, step.input), partial(earlier_jobs, job, input_paths, step.unit)
     run_job(own, nullcontext(PlainRun(time.perf_counter(), f"{step.label}: ", earlier)), context)
@@ -242,7 +242,7 @@ class IncrementalBackfill:
         """Return the range. Raises `ConfigError` where units of it were done by another job."""
         return self.range.steps(partial(find_input, self.input_paths))
 
-    def run(self, step: Step) -> Iterator[UnitRecord]:
+    def run(self, step: UnitStep) -> Iterator[UnitRecord]:
         job = unit_job(self.job, self.input_paths, step.unit, step.input)
         late = LateBackfill(self.state, self.context, self.keep, self._job_of)
         for _, record in run_unit(late, job, self.range.own_job(job, step.unit), step.unit, step.previous):

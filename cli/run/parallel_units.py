@@ -14,7 +14,7 @@ from ...windowing.spark.session import Background
 from ...writers.state.unit_record import UnitRecord
 from ..console.progress import Show
 from .context import Boot, RunContext, Session
-from .steps import Step
+from .steps import UnitStep
 
 # Runs the units of a range: one after the other, or several at the same time where none needs another.
 #
@@ -24,7 +24,7 @@ from .steps import Step
 
 _POLL = 0.1
 
-RunUnit = Callable[[Step], UnitRecord]
+RunUnit = Callable[[UnitStep], UnitRecord]
 """Runs and commits a unit, and those before it that its late rows belong to; returns the record of the unit."""
 
 
@@ -49,7 +49,7 @@ class UnitRunner:
     _running: list[Background[UnitRecord]] = field(default_factory=list)
     _errors: dict[int, BaseException] = field(default_factory=dict)
 
-    def run(self, step: Step) -> UnitRecord | None:
+    def run(self, step: UnitStep) -> UnitRecord | None:
         """Run a unit and return its record; or start it, once fewer than ``jobs`` run, and return None.
 
         Raises what the unit raised, or the oldest unit that failed before.
@@ -87,7 +87,7 @@ class UnitRunner:
         if self._errors:
             raise self._errors[min(self._errors)]
 
-    def _run(self, step: Step) -> UnitRecord:
+    def _run(self, step: UnitStep) -> UnitRecord:
         try:
             return self.run_unit(step)
         except BaseException as error:
@@ -195,7 +195,7 @@ def shared_context(context: RunContext, job: Job) -> tuple[RunContext, Callable[
     boot, progress = SharedBoot(context.spark), SharedProgress(context.show)
 
     def runner(run_unit: RunUnit) -> UnitRunner:
-        def run(step: Step) -> UnitRecord:
+        def run(step: UnitStep) -> UnitRecord:
             try:
                 return run_unit(step)
             finally:

@@ -20,7 +20,7 @@ from ..console.amounts import count_of, reason_counts
 from ..console.messages import Messages, Stopped
 from .late_rows import unit_of
 from .parallel_units import UnitRunner
-from .steps import Step, UnitRange, naming_unit
+from .steps import UnitRange, UnitStep, naming_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class BackfillOutcome:
     unaffected: tuple[Unit, ...]
 
 
-RunUnit = Callable[[Step], Iterable[UnitRecord]]
+RunUnit = Callable[[UnitStep], Iterable[UnitRecord]]
 """Runs and commits the unit of a step; yields its record last.
 
 The records before it are those of earlier units that were reprocessed, because late rows of the unit belong to them;
@@ -55,7 +55,7 @@ def run_backfill(
     units: UnitRange,
     run: RunUnit,
     note: Callable[..., None],
-    together: Callable[[Callable[[Step], UnitRecord]], UnitRunner] = UnitRunner,
+    together: Callable[[Callable[[UnitStep], UnitRecord]], UnitRunner] = UnitRunner,
 ) -> BackfillOutcome:
     """Run the units of a range that need it, oldest first, and on a state the later units that a correction reaches.
 
@@ -67,13 +67,13 @@ def run_backfill(
     new_records: dict[int, UnitRecord] = {}
     gaps: list[Unit] = []
 
-    def run_unit(step: Step) -> UnitRecord:
+    def run_unit(step: UnitStep) -> UnitRecord:
         with naming_unit(step.unit):
             for record in run(step):
                 new_records[record.ordinal] = record
         return new_records[step.unit.ordinal]
 
-    def take(step: Step) -> UnitRecord | None:
+    def take(step: UnitStep) -> UnitRecord | None:
         if step.note is not None:
             note(step.note, unit=step.label, runs=step.action != "skip", why=step.why)
         if step.problem is not None:

@@ -40,7 +40,7 @@ from .range_run import Kept, report_backfill, report_kept, report_rejected, run_
 from .reports import report_outcome
 from .request import read_options
 from .rerun import differences_of, rerun_job, rerun_of_finished, why_rerun
-from .steps import Step
+from .steps import UnitStep
 from .unit_paths import InputPaths, UnitInput, find_input_paths, list_inputs
 from .units import note_of_unit, report_unit
 
@@ -83,7 +83,7 @@ def check_undated(job: Job, records: Sequence[UnitRecord]) -> None:
             raise ConfigError(f"{what}; nothing was written", f"say --start and --end, or for one run say {path}/*")
 
 
-def find_next_run(job: Job, state: State) -> tuple[Job, Step]:
+def find_next_run(job: Job, state: State) -> tuple[Job, UnitStep]:
     """Return the job that the next run on a state runs, and the step that it takes.
 
     Input that the newest run has read already is not read again, unless `why_rerun` finds a reason for it. Raises
@@ -99,16 +99,16 @@ def find_next_run(job: Job, state: State) -> tuple[Job, Step]:
     found = UnitInput(job.input, (), files)
     done = already_done(state.records, files, is_same)
     if done is None:
-        return job, Step(unit_of_plain_run(last.ordinal if last else None), "run", found=found, before=last)
+        return job, UnitStep(unit_of_plain_run(last.ordinal if last else None), "run", found=found, before=last)
     unit, before = unit_of(done), state.newest_before(done.ordinal)
     reason = why_rerun(done, now, is_last=True, is_newest=True)
     if reason is None:
-        return job, Step(unit, "skip", "", found, before, is_again=True)
+        return job, UnitStep(unit, "skip", "", found, before, is_again=True)
     if reason.is_free and (before is None or state.has_data(before.label)):
         again = rerun_of_finished(job, done, now, is_end=True)
-        return again, Step(unit, "run", reason.text, found, before, is_again=True)
+        return again, UnitStep(unit, "run", reason.text, found, before, is_again=True)
     why = ", and the state before it is no longer kept" if reason.is_free else "; it stays as it is"
-    return job, Step(unit, "skip", f"{reason.text}{why}", found, before, is_again=True)
+    return job, UnitStep(unit, "skip", f"{reason.text}{why}", found, before, is_again=True)
 
 
 def files_of(job: Job) -> tuple[InputFile, ...]:

@@ -28,7 +28,7 @@ ALONE = Unit("", 0, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UnitStep:
     """What a run does with a unit of a range, or with its whole input where there is no range.
 
     ``unit``: the unit; `ALONE` for a run without a state or a range.
@@ -146,7 +146,7 @@ class UnitRange:
     chain: StateChain | None = None
     redo: bool = False
 
-    def take_steps(self, take: Callable[[Step], UnitRecord | None]) -> None:
+    def take_steps(self, take: Callable[[UnitStep], UnitRecord | None]) -> None:
         """Decide on each unit, oldest first, and ``take`` the step; the later units that a correction reaches, too.
 
         ``take``: returns the record of a unit that has run; None where it was started, or does not run. Ends behind the
@@ -163,7 +163,7 @@ class UnitRange:
             try:
                 step = self._step(unit, record, before, labels, ordinal in in_range)
             except WincliError as error:
-                step = Step(unit, "stop", is_again=record is not None, problem=error)
+                step = UnitStep(unit, "stop", is_again=record is not None, problem=error)
             if step is not None:
                 left = take(step)
                 if step.problem is not None:
@@ -175,7 +175,7 @@ class UnitRange:
 
     def _step(
         self, unit: Unit, record: UnitRecord | None, before: UnitRecord | None, labels: Set[str], is_in_range: bool
-    ) -> Step | None:
+    ) -> UnitStep | None:
         """Return what becomes of a unit; None for one after the range that nothing concerns.
 
         ``labels``: all units that are done. Raises what ends the range.
@@ -191,10 +191,10 @@ class UnitRange:
         with naming_unit(unit):
             found = self.find(unit)
         if record is None:
-            return Step(unit, "gap") if found is None else self._run(unit, "", found, before)
+            return UnitStep(unit, "gap") if found is None else self._run(unit, "", found, before)
         why, runs = self._why_again(record, before, found, stale)
         if not runs:
-            return Step(unit, "skip", why, found, is_again=True)
+            return UnitStep(unit, "skip", why, found, is_again=True)
         if found is None:
             what = f"{unit.label} has to be run again ({why}), and its input is gone"
             raise InputError(what, "put its files back where they were")
@@ -226,18 +226,18 @@ class UnitRange:
 
     def _run(
         self, unit: Unit, why: str, found: UnitInput, before: UnitRecord | None, *, is_again: bool = False
-    ) -> Step:
+    ) -> UnitStep:
         if self.chain is None:
-            return Step(unit, "run", why, found, is_again=is_again)
+            return UnitStep(unit, "run", why, found, is_again=is_again)
         if self.chain.is_kept(before):
-            return Step(unit, "run", why, found, before, is_again)
+            return UnitStep(unit, "run", why, found, before, is_again)
         assert before is not None
         kept = next((record.ordinal for record in self.records if self.chain.has_data(record.label)), None)
         later = f"start with {unit_at(kept + 1, self.kind).label} or later, or " if kept is not None else ""
         what = f"{unit.label} begins from the state of {before.label}, which is no longer kept"
         do = f"redo all from the first unit, {self.records[0].label}, on; a higher --keep keeps more states"
         problem = ConfigError(f"{what}; nothing was written for it", later + do)
-        return Step(unit, "stop", why, found, before, is_again, problem)
+        return UnitStep(unit, "stop", why, found, before, is_again, problem)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ....windowing.errors import ConfigError, WincliError
-from ...run.steps import Action, Step
+from ...run.steps import Action, UnitStep
 
 Values = Mapping[str, Any]
 """A part of a forecast as it is in the JSON object; the function that makes it says what its keys are."""
@@ -35,7 +35,7 @@ class Forecast:
     way: Literal["run", "next run", "range"]
     output: str
     state: str | None
-    units: tuple[Step, ...]
+    units: tuple[UnitStep, ...]
     reach: str | None = None
     shown: str | None = None
     input: Values | None = None
@@ -45,7 +45,7 @@ class Forecast:
     notes: tuple[str, ...] = ()
     problem: WincliError | None = None
 
-    def having(self, *actions: Action) -> Sequence[Step]:
+    def having(self, *actions: Action) -> Sequence[UnitStep]:
         """Return the units with one of these actions."""
         return [unit for unit in self.units if unit.action in actions]
 

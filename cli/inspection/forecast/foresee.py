@@ -25,7 +25,7 @@ from ...run.incremental_run import IncrementalRun, from_root
 from ...run.job_plan import refuse_overlaps, refuse_state_overlap
 from ...run.parallel_units import why_one_by_one
 from ...run.run_modes import check_undated, find_next_run, result_is_done
-from ...run.steps import ALONE, Step, UnitRange
+from ...run.steps import ALONE, UnitRange, UnitStep
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, unit_job
 from .forecast import Forecast
 from .stages import OpenJob, input_of, open_job, output_name, stage_of
@@ -59,10 +59,10 @@ def _foresee_alone(job: Job, show: Show) -> Foreseen:
     found = UnitInput(job.input, (), tuple(source.files))
     if result_is_done(job):
         why = f"{job.shown_output} holds the result of this job and input"
-        return _of_one(job, Step(ALONE, "skip", why, found, is_again=True), None, opened)
+        return _of_one(job, UnitStep(ALONE, "skip", why, found, is_again=True), None, opened)
     is_there = not job.is_piped and any(read_result(path) for path in job.outputs)
     why = "the result that is there is replaced" if is_there else "there is no result yet"
-    return _of_one(job, Step(ALONE, "run", why, found, is_again=is_there), _problem_of(job), opened)
+    return _of_one(job, UnitStep(ALONE, "run", why, found, is_again=is_there), _problem_of(job), opened)
 
 
 def _foresee_next(job: Job, path: str, show: Show) -> Foreseen:
@@ -93,14 +93,14 @@ def _problem_of(job: Job) -> WincliError | None:
     return None
 
 
-def _of_one(job: Job, step: Step, problem: WincliError | None, opened: OpenJob) -> Foreseen:
+def _of_one(job: Job, step: UnitStep, problem: WincliError | None, opened: OpenJob) -> Foreseen:
     if problem is not None:
         step = replace(step, action="stop", why=problem.what)
     found = _make_forecast(job, "run" if opened.mode is None else "next run", (step,))
     return _with_job(replace(found, problem=problem, shown=step.label or None), opened)
 
 
-def _make_forecast(job: Job, way: Literal["run", "next run", "range"], found: tuple[Step, ...]) -> Forecast:
+def _make_forecast(job: Job, way: Literal["run", "next run", "range"], found: tuple[UnitStep, ...]) -> Forecast:
     state, notes = job.state, list[str]()
     if state is not None and is_state(state):
         view = read_state(state)
@@ -134,11 +134,11 @@ _LATE = "rows of later units may belong to it (--late redo)"
 _AFTER_STOP = "the run has stopped before it"
 
 
-def _suppose(units: UnitRange, leave: Callable[[Step], UnitRecord]) -> list[Step]:
+def _suppose(units: UnitRange, leave: Callable[[UnitStep], UnitRecord]) -> list[UnitStep]:
     """Take the steps of a range without running them. ``leave``: returns the record that a unit would leave."""
-    steps: list[Step] = []
+    steps: list[UnitStep] = []
 
-    def take(step: Step) -> UnitRecord | None:
+    def take(step: UnitStep) -> UnitRecord | None:
         steps.append(step)
         return leave(step) if step.action == "run" else None
 
@@ -177,7 +177,7 @@ class _SupposedState:
         self._supposed.add(record.label)
 
 
-def _record(step: Step, files: tuple[InputFile, ...], job: Mapping[str, Any]) -> UnitRecord:
+def _record(step: UnitStep, files: tuple[InputFile, ...], job: Mapping[str, Any]) -> UnitRecord:
     """Return the record that a unit would leave: its own id stands for its state, which no other has."""
     unit = step.unit
     assert unit is not None
@@ -191,7 +191,7 @@ def _record(step: Step, files: tuple[InputFile, ...], job: Mapping[str, Any]) ->
 
 def suppose_on_state(
     job: Job, input_paths: InputPaths, state: State, units: Sequence[Unit], find: Find, leaves_same: bool
-) -> list[Step]:
+) -> list[UnitStep]:
     """Take the steps of a range on a state.
 
     ``leaves_same``: whether a unit that runs again is supposed to leave the window state that it left before. Raises
@@ -200,7 +200,7 @@ def suppose_on_state(
     records = _SupposedState(state)
     on_state = RangeOnState(job, records, units)
 
-    def leave(step: Step) -> UnitRecord:
+    def leave(step: UnitStep) -> UnitRecord:
         former, unit = state.record(step.unit.label), step.unit
         own = on_state.own_job(unit_job(job, input_paths, unit, step.input), unit)
         before = None if step.previous is None else records.record(step.previous)
@@ -229,7 +229,7 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
         sure, maybe = (suppose_on_state(job, input_paths, state, in_range, find, same) for same in (True, False))
         done = {record.ordinal for record in state.records}
 
-    def own_of(step: Step) -> Job:
+    def own_of(step: UnitStep) -> Job:
         if state is None:
             return own_job(job, input_paths, step.unit, step.input)
         own = unit_job(job, input_paths, step.unit, step.input)
@@ -247,7 +247,7 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
     forecast = replace(forecast, reach=reach, problem=problem, jobs=jobs, why_one_by_one=why)
     first = runs[0] if runs else None
     if first is None and problem is None:
-        with_input = (Step(unit, "skip", found=its) for unit in in_range if (its := find(unit)) is not None)
+        with_input = (UnitStep(unit, "skip", found=its) for unit in in_range if (its := find(unit)) is not None)
         first = next(with_input, None)
     if first is None:
         return forecast, None
@@ -256,7 +256,7 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
     return _with_job(replace(forecast, shown=first.label), open_job(own_of(first), mode, show, jobs_before))
 
 
-def _with_problem(steps: Sequence[Step], own_of: Callable[[Step], Job]) -> Sequence[Step]:
+def _with_problem(steps: Sequence[UnitStep], own_of: Callable[[UnitStep], Job]) -> Sequence[UnitStep]:
     """Return the steps up to the first of which the run would refuse the outputs, which stops there."""
     for at, step in enumerate(steps):
         if step.action == "run" and (problem := _problem_of(own_of(step))):
@@ -269,8 +269,8 @@ _WHY = {"run": "it is not done yet", "gap": "there is no input for it", "skip": 
 
 
 def _with_reach(
-    job: Job, in_range: Sequence[Unit], sure: Sequence[Step], maybe: Sequence[Step], done: Set[int], find: Find
-) -> tuple[Step, ...]:
+    job: Job, in_range: Sequence[Unit], sure: Sequence[UnitStep], maybe: Sequence[UnitStep], done: Set[int], find: Find
+) -> tuple[UnitStep, ...]:
     """Return what a run does with units, ascending; those outside the range only if they run, or may.
 
     ``done``: the ordinals of the units that are done.
@@ -283,18 +283,18 @@ def _with_reach(
     if job.state is not None and job.late == "redo" and runs:
         late = {ordinal for ordinal in done if ordinal < max(runs)} - runs
 
-    def seen(unit: Unit) -> Step:
+    def seen(unit: Unit) -> UnitStep:
         ordinal, step = unit.ordinal, taken.get(unit.ordinal)
         if stop is not None and ordinal >= stop:
             if step is None or step.problem is None:
-                return Step(unit, "stop", _AFTER_STOP, is_again=ordinal in done)
+                return UnitStep(unit, "stop", _AFTER_STOP, is_again=ordinal in done)
             return replace(step, action="stop", why=step.problem.what)
         if ordinal not in runs and ordinal in may_run | late:
             found = step.found if step is not None else None
             with suppress(WincliError):  # the run may never look at its input, which need not be as it should be
                 found = find(unit)
             why = "the unit before it may leave another state" if ordinal in may_run else _LATE
-            return Step(unit, "may run", why, found, is_again=True)
+            return UnitStep(unit, "may run", why, found, is_again=True)
         assert step is not None, "a unit of the range has a step, and so has one that runs"
         return replace(step, why=step.why or _WHY[step.action])
 
@@ -302,7 +302,7 @@ def _with_reach(
     return tuple(seen(unit_at(each, job.unit)) for each in sorted(inside | runs | may_run | late))
 
 
-def _reach(units: Sequence[Step], has_state: bool) -> str | None:
+def _reach(units: Sequence[UnitStep], has_state: bool) -> str | None:
     again = [unit for unit in units if unit.action == "run" and unit.is_again]
     reached = [unit for unit in units if unit.action in ("run", "may run") and unit.is_again]
     if not reached:

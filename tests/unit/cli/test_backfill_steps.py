@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.fake_records import FakeRecord, FakeStage
 from wincli.cli.console.messages import INTERRUPTED, Stopped
 from wincli.cli.run.range_run import BackfillOutcome, run_backfill
-from wincli.cli.run.steps import StateChain, Step, UnitRange
+from wincli.cli.run.steps import StateChain, UnitRange, UnitStep
 from wincli.cli.run.unit_paths import UnitInput
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
@@ -51,7 +51,7 @@ class Model:
     def chain(self) -> StateChain | None:
         return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else None
 
-    def run(self, step: Step) -> Iterator[FakeRecord]:
+    def run(self, step: UnitStep) -> Iterator[FakeRecord]:
         assert step.unit is not None
         assert step.found is not None
         yield self.run_unit(step.unit, step.found, step.previous)

@@ -18,7 +18,7 @@ from support.day_results import day, span
 from support.in_process import wincli_here
 from support.processes import Ran, tree
 from wincli.cli.run.parallel_units import SharedBoot, SharedProgress, UnitRunner
-from wincli.cli.run.steps import Step
+from wincli.cli.run.steps import UnitStep
 from wincli.conf.ranges import Unit, unit_at
 from wincli.windowing.errors import DataError
 from wincli.windowing.spark.boot import Progress
@@ -178,7 +178,7 @@ def test_as_many_as_asked_run_at_the_same_time_and_never_more(jobs: int, count: 
 
     with together(jobs, call) as runner:
         for unit in units(count):
-            assert runner.run(Step(unit, "run")) is None
+            assert runner.run(UnitStep(unit, "run")) is None
     assert most == min(jobs, count)
     assert sorted(ran) == [unit.ordinal for unit in units(count)]
 
@@ -196,7 +196,7 @@ def test_the_oldest_error_is_raised_and_no_unit_begins_after_one_has_failed(jobs
     def run_all() -> None:
         with together(jobs, call) as runner:
             for unit in units(8):
-                runner.run(Step(unit, "run"))
+                runner.run(UnitStep(unit, "run"))
 
     with pytest.raises(DataError) as raised:
         run_all()
@@ -215,7 +215,7 @@ def test_a_signal_ends_the_units_that_run_and_waits_for_them() -> None:
 
     def until_a_signal() -> None:
         with together(2, call, stopped.set) as runner:
-            runner.run(Step(units(1)[0], "run"))
+            runner.run(UnitStep(units(1)[0], "run"))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
