@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from references import tumbling as reference
 from support import strategies as my
-from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.sliding import sliding_panes
+from wincli.windowing.kinds.context import Signals, WindowContext
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
+from wincli.windowing.rows.marks import no_marks
 from wincli.windowing.rows.membership import Ranges, gathered, sizes
 from wincli.windowing.rows.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.rows.sequence import Sequences, build, one_batch
@@ -35,10 +36,15 @@ def sequences_of(stream: my.Stream) -> Sequences:
     return build(rows, np.arange(len(stream.table)), stream.key, stream.order, stream.table.column_names)
 
 
+def kernel_panes(window: spec.Sliding, sequences: Sequences, setting: WindowContext) -> Panes:
+    signals = Signals(no_marks(sequences.rows, sequences.order))
+    return kind_of(window).panes(sequences, signals, setting)[0]
+
+
 def by_kernels(stream: my.Stream, window: spec.Sliding, setting: WindowContext) -> list[Pane]:
     """The panes by key, in each as they come, then the marks alone."""
     sequences = sequences_of(stream)
-    panes = sliding_panes(window, sequences, setting)
+    panes = kernel_panes(window, sequences, setting)
     check_form(panes, sequences)
     keys = keys_of(sequences)
     rows, bounds = gathered(panes.membership, 0, len(panes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -133,47 +133,28 @@ def _recorded(records: Ints, height: int, values: Measures, i: int) -> int:
 # Where ``delta`` starts a window: the rows that rise above the first row of a window by more than an amount.
 
 
-class Baselines(NamedTuple):
-    """The values with which the rows of K keys are compared first.
-
-    ``begin``: int64 (K,), the first row of each key that is compared.
-    ``known``: bool (K,), whether an earlier row has set the value.
-    ``value``: int64 or float64 (K,), the value; of any length where none is known.
-    """
-
-    begin: Ints
-    known: Mask
-    value: Measures
-
-
-def delta_starts(bounds: Ints, values: Measures, amount: Any, baselines: Baselines | None = None) -> Ints:
-    """Return the rows where a ``delta`` window starts: ``new >= first and new - first > amount``; int64, ascending.
-
-    ``values``, ``amount``: as `windowing.rows.sequence.measures_and_amount` returns them; NaN compares
-    false. ``baselines``: the baselines of keys that have one already; None: the first row of each key sets it, and
-    counts as a start.
-    """
-    if baselines is None:
-        baselines = Baselines(bounds[:-1], np.zeros(len(bounds) - 1, np.bool_), np.zeros(1, values.dtype))
-    return np.flatnonzero(_delta_flags(bounds, values, amount, baselines))
-
-
 @kernel
-def _delta_flags(bounds: Ints, values: Measures, amount: Any, baselines: Baselines) -> Mask:
-    """Flag the rows that start a ``delta`` window; NaN starts none unless it is a key's first row."""
+def delta_starts(bounds: Ints, values: Measures, amount: Any, begin: Ints, known: Mask, baseline: Measures) -> Mask:
+    """Return which rows start a ``delta`` window: ``new >= first and new - first > amount``; NaN compares false.
+
+    ``values``, ``amount``: as `windowing.rows.sequence.measures_and_amount` returns them. ``begin``: int64 (K,), the
+    first row of each key that is compared; rows before it start none. ``known``: bool (K,), whether an earlier row has
+    set the value that it is compared with, ``baseline``, (K,), of any length where none is known; else it sets the
+    value, and counts as a start.
+    """
     # Each start depends on the one before it, so the loop over the rows of a key cannot be a vector operation.
     flags = np.zeros(len(values), np.bool_)
     for k in range(len(bounds) - 1):
-        begin = baselines.begin[k]
-        if begin == bounds[k + 1]:
+        row = begin[k]
+        if row == bounds[k + 1]:
             continue
-        if baselines.known[k]:
-            first = baselines.value[k]
+        if known[k]:
+            first = baseline[k]
         else:
-            first = values[begin]
-            flags[begin] = True
-            begin += 1
-        for i in range(begin, bounds[k + 1]):
+            first = values[row]
+            flags[row] = True
+            row += 1
+        for i in range(row, bounds[k + 1]):
             if rises(values[i], first, amount):
                 flags[i] = True
                 first = values[i]

@@ -7,7 +7,6 @@ keys are independent again: see `windowing.kinds.key_lifetimes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..clock.grids import clock_cell
-from ..clock.interval_grid import clock_values, now_as_measure
+from ..clock.interval_grid import clock_values
 from ..clock.tick_grid import Grid
-from ..columns.arrays import ClockValue, Ints, Mask, Measures, combined, scale_of
+from ..columns.arrays import Ints, Mask, Measures, combined, scale_of
 from ..errors import DataError
 from ..language.spec import PartitionEviction
 from ..rows.marks import NO_FILE, Marks, with_marks_behind
@@ -26,47 +24,17 @@ from ..rows.sequence import Sequences, arrange
 from ..state.window_state import RestoredState
 from .eviction_kernels import BY_EVENT, Rules
 
-# Ticks as numbered events, which may evict keys from sliding windows (semantics section 4).
+_MOST_SECONDS = 2**62  # seconds are less than this, so that differences fit 64 bit
 
 
-MOST_SECONDS = 2**62
-"""Seconds are less than this, so that differences fit 64 bit."""
+def first_ticks(grid: Grid, dtype: pa.DataType, clock_now: Measures, seconds: Ints, ahead: int) -> Ints:
+    """Return the first tick at least ``ahead`` seconds after each of ``seconds``, of a grid on a clock of this type.
 
-
-@dataclass(frozen=True, slots=True)
-class TickEvents:
-    """Ticks of the clock, numbered: each is the lower bound of the cell of its number.
-
-    ``passed``: int64 (n,), the last event before each row.
-    ``end``: the last event of all.
-    ``first``: a function of seconds, int64 (m,), that returns the first event at or after each, int64 (m,); any
-        number greater than ``end`` where there is none.
+    ``clock_now``: as `now_as_measure` returns it. Where that tick comes after the current time of the clock, the result
+    is any later one.
     """
-
-    passed: Ints
-    end: int
-    first: Callable[[Ints], Ints]
-
-    def from_on(self, seconds: Ints, ahead: int) -> Ints:
-        """Return the first event at least ``ahead`` seconds after each of ``seconds``; more than ``end`` if none."""
-        ahead = min(ahead, MOST_SECONDS - int(seconds.min(initial=MOST_SECONDS)))
-        return self.first(np.minimum(seconds, MOST_SECONDS - ahead) + ahead)
-
-
-def tick_events(values: Measures, grid: Grid, sequences: Sequences, clock: ClockValue | None) -> TickEvents | None:
-    """Return ticks of the clock as events; None without rows. ``values``: the clock column, in the grid's measure."""
-    if not len(values):
-        return None
-    dtype = sequences.rows.column(sequences.order[0]).type
-    clock_now = now_as_measure(values, clock)
-
-    def first(seconds: Ints) -> Ints:
-        return _first_ticks(grid, dtype, np.minimum(seconds, whole_seconds(clock_now, dtype) + 1))
-
-    return TickEvents(grid.cells(values), clock_cell(grid, values, clock), first)
-
-
-def _first_ticks(grid: Grid, dtype: pa.DataType, seconds: Ints) -> Ints:
+    ahead = min(ahead, _MOST_SECONDS - int(seconds.min(initial=_MOST_SECONDS)))
+    seconds = np.minimum(np.minimum(seconds, _MOST_SECONDS - ahead) + ahead, whole_seconds(clock_now, dtype) + 1)
     per_second = scale_of(dtype).per_second
     if per_second is None:
         return grid.first_ticks(seconds.astype(np.float64))
@@ -80,7 +48,7 @@ def whole_seconds(values: Measures, dtype: pa.DataType) -> Ints:
     """Return the whole second of each clock value."""
     per_second = scale_of(dtype).per_second or Fraction(1)
     ends = np.array([values.min(), values.max()]) if len(values) else values
-    if not all(abs(end) * per_second.denominator < MOST_SECONDS * per_second.numerator for end in ends.tolist()):
+    if not all(abs(end) * per_second.denominator < _MOST_SECONDS * per_second.numerator for end in ends.tolist()):
         raise DataError("the clock is too far from 0 to count ages in seconds", "leave such rows out")
     if values.dtype != np.int64:
         return np.floor(values).astype(np.int64)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from ..clock.interval_grid import clock_values, time_grid
+from ..clock.grids import clock_cell
+from ..clock.interval_grid import clock_values, now_as_measure, time_grid
 from ..columns.arrays import Ints, Mask, combined
 from ..language.conditions import operand_column
 from ..language.spec import Count, Delta, PartitionEviction, Sliding, SlidingPolicy, Time, When
@@ -24,200 +22,21 @@ from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
 from .contract import WindowKind
 from .delta import comparable, evicted_by_delta, oldest_retained, risen_pairs
 from .eviction_kernels import STAYS, Times, evicted_by
-from .evictions import NO_PLACES, Evictions, TickEvents, by_key, limits, row_seconds, tick_events, total_order
+from .evictions import NO_PLACES, Evictions, by_key, first_ticks, limits, row_seconds, total_order
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
 from .needs import Explain, Needs, Option, PanesByCount, PaneTimes, Step, check_condition, check_measured
 from .sliding_triggers import (
-    MOST_TICKS,
-    Finding,
     SlidingClock,
-    TriggerInput,
-    TriggerPolicy,
     Triggers,
     at_most,
     sliding_clock,
     sliding_clock_values,
     spread,
-    trigger_of,
+    ticks_that_find,
+    triggers_of,
     tripping,
 )
 
-# What evicts rows from sliding windows: a policy for each of count, delta and time (semantics section 3).
-
-
-_MOST_ROWS = 2**62  # of a window
-_ROUNDED = 8  # rounding of ticks to floats never makes more additional ticks than this fit into a span
-
-
-class EvictPolicy(ABC):
-    """What evicts rows, with its value in the language."""
-
-    __slots__ = ()
-
-    needs_clock: ClassVar[bool] = False
-    """Whether time evicts rows, so that a window may be left without rows."""
-    full_when: ClassVar[Step] = "comes in"
-    """The step of a row at which a window that was never full is full (section 3)."""
-    evicts_anywhere: ClassVar[bool] = False
-    """Whether a row may be evicted before older ones."""
-
-    @property
-    def attribute(self) -> str | None:
-        return None
-
-    @abstractmethod
-    def evicted_at(self, sequences: Sequences) -> Ints:
-        """Return for each row the row of its key that evicts it, n where no row does; int64 of shape (n,)."""
-
-    def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:  # noqa: ARG002
-        """Return the place from which on the window of each key is full, int64 (K,).
-
-        ``evicted``: `evicted_at` of all rows, where a row may be evicted before older ones; else None.
-        """
-        return bounds[:-1]
-
-    def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
-        """Return the oldest row that each trigger finds (may find), its place if none, int64 (L,)."""
-        return begin
-
-    def finding(self, trigger: TriggerPolicy) -> Finding:  # noqa: ARG002
-        """Return which ticks find a row."""
-        return _all_ticks
-
-    @abstractmethod
-    def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:
-        """Return which rows the windows hold at the current time of the clock at the end, bool (n,)."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountEvict(EvictPolicy):
-    """``count(n)``: the m-th row after each evicts it.
-
-    ``value``: as in the spec.
-    """
-
-    value: Count
-
-    full_when: ClassVar[Step] = "is in"
-
-    def evicted_at(self, sequences: Sequences) -> Ints:
-        bounds = sequences.bounds
-        row, end = np.arange(len(sequences)), np.repeat(bounds[1:], np.diff(bounds))
-        return np.where(row < end - self.value.n, row + self.value.n, len(sequences))
-
-    def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:  # noqa: ARG002
-        return bounds[:-1] + min(self.value.n, _MOST_ROWS) - (0 if restored is None else restored.ahead)
-
-    def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:  # noqa: ARG002
-        return np.maximum(begin, triggers.place - self.value.n)
-
-    def finding(self, trigger: TriggerPolicy) -> Finding:  # noqa: ARG002
-        return _all_ticks if self.value.n else _no_tick
-
-    def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:  # noqa: ARG002
-        place, ends = np.arange(len(sequences)), np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
-        return place >= ends - self.value.n
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaEvict(EvictPolicy):
-    """``delta(attribute, amount)``: the first row that is too far above each evicts it.
-
-    ``value``: as in the spec.
-    """
-
-    value: Delta
-
-    full_when: ClassVar[Step] = "evicts"
-    evicts_anywhere: ClassVar[bool] = True
-
-    @property
-    def attribute(self) -> str:
-        return self.value.attribute
-
-    def evicted_at(self, sequences: Sequences) -> Ints:
-        values, too_much = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        return evicted_by_delta(sequences.bounds, comparable(values), too_much)
-
-    def full(self, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:
-        assert evicted is not None
-        begin = bounds[:-1]
-        first_evicted = np.full(len(begin), len(evicted))
-        some = begin < bounds[1:]
-        first_evicted[some] = np.minimum.reduceat(evicted, begin[some])
-        return first_evicted + 1 if restored is None else np.where(restored.key_state.full, begin, first_evicted + 1)
-
-    def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:  # noqa: ARG002
-        return self.evicted_at(sequences) == len(sequences)
-
-
-@dataclass(frozen=True, slots=True)
-class TimeEvict(EvictPolicy):
-    """``time(seconds)``: the first row that is too much later; a tick or the end of the data may come before it.
-
-    ``value``: as in the spec.
-    """
-
-    value: Time
-
-    needs_clock: ClassVar[bool] = True
-
-    def evicted_at(self, sequences: Sequences) -> Ints:
-        values, scale = sliding_clock_values(sequences)
-        return evicted_by_delta(
-            sequences.bounds, comparable(values), amount_in_measure(values, scale, self.value.seconds)
-        )
-
-    def oldest(self, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:
-        assert clock is not None
-        clock = clock.finer()
-        came = clock.values[triggers.cause] if triggers.cell is None else clock.ticks(triggers.cell)
-        at = np.where(triggers.cause == AT_END, clock.now, came)
-        age = clock.age(self.value.seconds)
-        return oldest_retained(begin, triggers.place, comparable(at), comparable(clock.values), age)
-
-    def finding(self, trigger: TriggerPolicy) -> Finding:
-        return _all_ticks if trigger.period is None else partial(_young_ticks, self.value, trigger)
-
-    def rows_at_end(self, sequences: Sequences, context: WindowContext) -> Mask:
-        clock = sliding_clock(None, sequences, context)
-        at = np.full(len(sequences), clock.now, clock.values.dtype)
-        return ~risen_pairs(comparable(at), comparable(clock.values), clock.age(self.value.seconds))
-
-
-def evict_of(value: SlidingPolicy) -> EvictPolicy:
-    """Return what evicts rows, with its value."""
-    match value:
-        case Count():
-            return CountEvict(value)
-        case Delta():
-            return DeltaEvict(value)
-        case Time():
-            return TimeEvict(value)
-
-
-def _all_ticks(clock: SlidingClock, cell: Ints, count: Ints) -> Ints:  # noqa: ARG001
-    return count
-
-
-def _no_tick(clock: SlidingClock, cell: Ints, count: Ints) -> Ints:  # noqa: ARG001
-    return np.zeros_like(count)
-
-
-def _young_ticks(evict: Time, trigger: TriggerPolicy, clock: SlidingClock, cell: Ints, count: Ints) -> Ints:
-    """Return how many of the ``count`` ticks after each row come before the row is evicted, int64 (n,)."""
-    assert trigger.period is not None
-    most = evict.seconds // trigger.period + (1 if clock.grid is None or clock.grid.exact else _ROUNDED)
-    count = np.minimum(count, min(most, MOST_TICKS + 1))
-    values, age = comparable(clock.values), clock.age(evict.seconds)
-    # ``most`` is an upper bound; the loop removes the few ticks at which the row is already too old
-    while (too_late := risen_pairs(comparable(clock.ticks(cell + count)), values, age)).any():
-        count = count - too_late
-    return count
-
-
-# Sliding windows: the rows that each trigger finds in the window of its key (semantics section 3).
-#
 # A sliding window answers three independent questions: at which row is a row evicted (eviction), when does the window
 # trigger (trigger), and from when on may it emit panes (full). A trigger has a place between two rows of its key: the
 # rows before that place have done their steps, the rows after it have not. The pairs of the table in section 3 differ
@@ -225,56 +44,52 @@ def _young_ticks(evict: Time, trigger: TriggerPolicy, clock: SlidingClock, cell:
 # before it.
 
 
-def sliding_panes(spec: Sliding, sequences: Sequences, context: WindowContext) -> Panes:
-    """Return the panes of a sliding window, including those that only the end of the data triggers.
-
-    The columns that the window reads must not hold null; NaN compares false. With ``context.partial`` the empty windows
-    of a sequence without a key become `Panes.marks_only`. Raises `DataError` where more than 50 million ticks would
-    emit a pane, and where ticks do not fit 64 bit.
-    """
-    evict, trigger, bounds = evict_of(spec.evict), trigger_of(spec.trigger), sequences.bounds
-    emits_empty = context.partial and sequences.keys is None
-    evicted = evict.evicted_at(sequences) if evict.evicts_anywhere else None
-    full = bounds[:-1] if context.partial else evict.full(bounds, evicted, context.restored)
-    uses_clock = evict.needs_clock or trigger.needs_clock
-    clock = sliding_clock(trigger.period, sequences, context) if uses_clock else None
-    given = TriggerInput(sequences, context, clock, full, emits_empty, evict.finding(trigger))
-    triggers = trigger.triggers(given)
-    triggers = triggers.filtered(triggers.place >= full[triggers.key])
-    oldest = evict.oldest(bounds[triggers.key], triggers, clock)
-    empty = oldest == triggers.place
-    shown = triggers.filtered(~empty)
-    return Panes(
-        shown.key,
-        spread(np.bincount(shown.key, minlength=len(full)))[1],
-        Ranges(oldest[~empty], shown.place, bounds[shown.key], False)
-        if evicted is None
-        else _memberships(bounds, shown, evicted),
-        shown.cause,
-        np.where(shown.cause == AT_END, reason("end"), reason("trigger")).astype(np.int8),
-        at=_instants(shown, clock),
-        marks_only=MarkOnly(triggers.cause[empty], _instants(triggers.filtered(empty), clock)) if emits_empty else None,
-    )
+_MOST_ROWS = 2**62  # of a window
 
 
-def evicted_at(spec: Sliding, sequences: Sequences) -> Ints:
+def evicted_at(evict: SlidingPolicy, sequences: Sequences) -> Ints:
     """Return for each row the row of its key that evicts it, n where no row does; int64 of shape (n,).
 
     With ``count(m)`` this is the m-th row after it, with ``delta`` the first row that is too far above it, with
     ``time`` the first row that is too much later (a tick or the end of the data may evict the row before that).
     """
-    return evict_of(spec.evict).evicted_at(sequences)
+    match evict:
+        case Count(n):
+            row, end = np.arange(len(sequences)), np.repeat(sequences.bounds[1:], np.diff(sequences.bounds))
+            return np.where(row < end - n, row + n, len(sequences))
+        case Delta(attribute, amount):
+            values, too_much = measures_and_amount(sequences, attribute, amount)
+        case Time(seconds):
+            values, scale = sliding_clock_values(sequences)
+            too_much = amount_in_measure(values, scale, seconds)
+    return evicted_by_delta(sequences.bounds, comparable(values), too_much)
 
 
-def lost_at(spec: Sliding, sequences: Sequences, context: WindowContext) -> Ints:
-    """Return for each row the first tick that no longer finds it, int64 (n,), where time both evicts and triggers."""
-    trigger = trigger_of(spec.trigger)
-    clock = sliding_clock(trigger.period, sequences, context)
-    assert clock.grid is not None
-    cell = clock.grid.cells(clock.values)
-    count = at_most(np.array([clock.cell(clock.now)]), cell)
-    found: Ints = evict_of(spec.evict).finding(trigger)(clock.finer(), cell, count)
-    return cell + found + 1
+def _full_from(evict: SlidingPolicy, bounds: Ints, evicted: Ints | None, restored: RestoredState | None) -> Ints:
+    """Return the place from which on the window of each key is full, int64 (K,). ``evicted``: under ``delta``."""
+    begin = bounds[:-1]
+    if isinstance(evict, Count):
+        return begin + min(evict.n, _MOST_ROWS) - (0 if restored is None else restored.ahead)
+    if evicted is None:
+        return begin
+    first_evicted = np.full(len(begin), len(evicted))
+    some = begin < bounds[1:]
+    first_evicted[some] = np.minimum.reduceat(evicted, begin[some])
+    return first_evicted + 1 if restored is None else np.where(restored.key_state.full, begin, first_evicted + 1)
+
+
+def _oldest(evict: SlidingPolicy, begin: Ints, triggers: Triggers, clock: SlidingClock | None) -> Ints:
+    """Return the oldest row that each trigger finds (under ``delta``: may find), its place if none, int64 (L,)."""
+    match evict:
+        case Count(n):
+            return np.maximum(begin, triggers.place - n)
+        case Time(seconds):
+            assert clock is not None
+            clock = clock.finer()
+            came = clock.values[triggers.cause] if triggers.cell is None else clock.ticks(triggers.cell)
+            at = np.where(triggers.cause == AT_END, clock.now, came)
+            return oldest_retained(begin, triggers.place, comparable(at), comparable(clock.values), clock.age(seconds))
+    return begin
 
 
 def _memberships(bounds: Ints, triggers: Triggers, evicted: Ints) -> Memberships:
@@ -294,68 +109,6 @@ def _instants(triggers: Triggers, clock: SlidingClock | None) -> pa.Array | None
     return clock.grid.bounds(triggers.cell)
 
 
-# What partition eviction knows of sliding windows: when rows leave them, and which ticks find a key.
-
-
-def sliding_evictions(spec: Sliding, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
-    """Return all partition evictions; ``sequences`` hold all rows of all keys, at least in the columns of the spec.
-
-    ``marks`` must be in total order. Ages count in whole seconds, of the clock and of the spec. Raises `DataError`
-    where these are beyond 2**62.
-    """
-    assert spec.eviction is not None
-    order, empties = total_order(sequences, context.restored), evict_of(spec.evict).needs_clock
-    leaves = NO_PLACES
-    if spec.eviction.kind == "tupleCount" or empties:
-        leaves = _evicted_places(spec, sequences, order.row)
-    times = _times(spec, spec.eviction, sequences, order.row, context)
-    cause, event = evicted_by(
-        order.row, order.key, order.keys, limits(spec.eviction), leaves, empties, times, order.begin
-    )
-    last = np.flatnonzero(cause != STAYS)
-    event = event[last] if len(event) else np.zeros(len(last), np.int64)
-    return by_key(sequences, marks, last, cause[last], event)
-
-
-def _times(
-    spec: Sliding, eviction: PartitionEviction, sequences: Sequences, order: Ints, context: WindowContext
-) -> Times:
-    ticks = _ticks(spec, sequences, context)
-    passed = NO_PLACES if ticks is None else ticks.passed[order]
-    end = 0 if ticks is None else ticks.end
-    seconds = row_seconds(eviction, sequences, order)
-    if eviction.kind != "partitionAge":
-        return Times(seconds, passed, end, NO_PLACES, NO_PLACES, NO_PLACES)
-    age = eviction.amount.__floor__()
-    due, stale = (NO_PLACES if ticks is None else ticks.from_on(seconds, ahead) for ahead in (age + 1, age))
-    lost = NO_PLACES
-    if ticks is not None and evict_of(spec.evict).needs_clock:
-        lost = lost_at(spec, sequences, context)[order]
-    return Times(seconds, passed, end, due, stale, lost)
-
-
-def _evicted_places(spec: Sliding, sequences: Sequences, order: Ints) -> Ints:
-    """Return for each row the place in the total order at which it leaves its window, n where it never does."""
-    n = len(sequences)
-    leaves = np.empty(n, np.int64)
-    if evict_of(spec.evict).needs_clock:  # one clock for all keys: any row of any key may evict it
-        rows = sequences.rows.select(list(sequences.order)).take(pa.array(order))
-        leaves[order] = evicted_at(spec, replace(sequences, bounds=np.array([0, n]), rows=rows))
-        return leaves
-    leaves[order] = np.arange(n)
-    return np.append(leaves, n)[evicted_at(spec, sequences)]
-
-
-def _ticks(spec: Sliding, sequences: Sequences, context: WindowContext) -> TickEvents | None:
-    period = trigger_of(spec.trigger).period
-    if period is None:
-        return None
-    name = sequences.order[0]
-    column = combined(sequences.rows.column(name))
-    grid = time_grid(column.type, period, context.origin)
-    return tick_events(clock_values(column, name), grid, sequences, context.clock)
-
-
 @dataclass(frozen=True, slots=True)
 class SlidingKind(WindowKind):
     """A sliding window.
@@ -367,32 +120,67 @@ class SlidingKind(WindowKind):
     spec: Sliding
     needs: Needs
 
+    @property
+    def period(self) -> Fraction | None:
+        """The seconds between two ticks that trigger; None: no ticks do."""
+        return self.spec.trigger.seconds if isinstance(self.spec.trigger, Time) else None
+
     def check_attribute(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
-        condition = trigger_of(self.spec.trigger).condition
-        if condition is not None and operand_column(condition) == name:
-            check_condition("when", condition, dtype)
-        for policy in (self.spec.evict, self.spec.trigger):
+        evict, trigger = self.spec.evict, self.spec.trigger
+        if isinstance(trigger, When) and operand_column(trigger.condition) == name:
+            check_condition("when", trigger.condition, dtype)
+        for policy in (evict, trigger):
             if isinstance(policy, Delta) and policy.attribute == name:
                 check_measured(policy, name, dtype, explain)
 
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
-        period = trigger_of(self.spec.trigger).period
-        if period is None:
+        if self.period is None:
             return PaneTimes()
-        grid = time_grid(clock, period, origin)
+        grid = time_grid(clock, self.period, origin)
         return PaneTimes(instants=grid.type, grid=grid)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
-        """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
+        """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4).
+
+        Raises `DataError` where more than 50 million ticks would emit a pane, and where ticks do not fit 64 bit.
+        """
         if self.needs.eviction is None:
-            return sliding_panes(self.spec, sequences, context), signals.marks
+            return self._panes(sequences, context), signals.marks
         assert signals.evictions is not None
         parts = lifetimes(signals.evictions, sequences)
         restored = context.restored and parts.restored(context.restored)
         context = replace(context, last_tick=parts.last_tick, restored=restored)
-        panes = sliding_panes(self.spec, replace(sequences, bounds=parts.bounds), context)
-        panes = merge_sliding(panes, parts, sequences, trigger_of(self.spec.trigger).comes_with_row)
+        panes = self._panes(replace(sequences, bounds=parts.bounds), context)
+        # a trigger that comes with its row comes after the partition eviction that this row causes, too
+        panes = merge_sliding(panes, parts, sequences, isinstance(self.spec.trigger, Count | When))
         return panes, concatenate(signals.marks, parts.evictions.causes)
+
+    def _panes(self, sequences: Sequences, context: WindowContext) -> Panes:
+        evict, bounds = self.spec.evict, sequences.bounds
+        emits_empty = context.partial and sequences.keys is None  # then these windows are `Panes.marks_only`
+        # under ``delta`` a row may be evicted before older ones
+        evicted = evicted_at(evict, sequences) if isinstance(evict, Delta) else None
+        full = bounds[:-1] if context.partial else _full_from(evict, bounds, evicted, context.restored)
+        uses_clock = isinstance(evict, Time) or self.period is not None
+        clock = sliding_clock(self.period, sequences, context) if uses_clock else None
+        triggers = triggers_of(self.spec, sequences, context, clock, full, emits_empty)
+        triggers = triggers.filtered(triggers.place >= full[triggers.key])
+        oldest = _oldest(evict, bounds[triggers.key], triggers, clock)
+        empty = oldest == triggers.place
+        shown = triggers.filtered(~empty)
+        return Panes(
+            shown.key,
+            spread(np.bincount(shown.key, minlength=len(full)))[1],
+            Ranges(oldest[~empty], shown.place, bounds[shown.key], False)
+            if evicted is None
+            else _memberships(bounds, shown, evicted),
+            shown.cause,
+            np.where(shown.cause == AT_END, reason("end"), reason("trigger")).astype(np.int8),
+            at=_instants(shown, clock),
+            marks_only=MarkOnly(triggers.cause[empty], _instants(triggers.filtered(empty), clock))
+            if emits_empty
+            else None,
+        )
 
     def row_steps(
         self,
@@ -404,21 +192,67 @@ class SlidingKind(WindowKind):
         context: WindowContext,
     ) -> RowSteps:
         """Rows enter one by one and leave at the step of the row that evicts them; ``count(0)`` holds nothing."""
-        rows = len(sequences)
-        driven = evicted_at(self.spec, sequences)
-        steps = steps_of_rows(after_rows(panes), rows)
-        at = None if parts is None else self._evicted_at(sequences, parts.evictions, context)
-        return replace(steps, stepping=driven != np.arange(rows), driven=driven, drops_unseen=True, evicted_at=at)
+        driven, at = evicted_at(self.spec.evict, sequences), None
+        if self.period is not None and parts is not None and parts.evictions.by_tick.any():
+            grid = time_grid(sequences.rows.column(sequences.order[0]).type, self.period, context.origin)
+            at = grid.bounds(np.where(parts.evictions.by_tick, parts.evictions.tick, 0))
+        steps = steps_of_rows(after_rows(panes), len(sequences))
+        is_stepping = driven != np.arange(len(sequences))
+        return replace(steps, stepping=is_stepping, driven=driven, drops_unseen=True, evicted_at=at)
 
-    def _evicted_at(self, sequences: Sequences, evictions: Evictions, context: WindowContext) -> pa.Array | None:
-        period = trigger_of(self.spec.trigger).period
-        if period is None or not evictions.by_tick.any():
-            return None
-        grid = time_grid(sequences.rows.column(sequences.order[0]).type, period, context.origin)
-        return grid.bounds(np.where(evictions.by_tick, evictions.tick, 0))
+    # --- partition eviction: when rows leave windows, and which ticks find a key
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
-        return sliding_evictions(self.spec, sequences, marks, context)
+        """Return all partition evictions. Ages count in whole seconds, of the clock and of the spec.
+
+        Raises `DataError` where these are beyond 2**62.
+        """
+        eviction, empties = self.spec.eviction, isinstance(self.spec.evict, Time)
+        assert eviction is not None
+        order, leaves = total_order(sequences, context.restored), NO_PLACES
+        if eviction.kind == "tupleCount" or empties:
+            leaves = self._left_at(sequences, order.row)
+        times = self._times(eviction, sequences, order.row, context)
+        cause, event = evicted_by(
+            order.row, order.key, order.keys, limits(eviction), leaves, empties, times, order.begin
+        )
+        last = np.flatnonzero(cause != STAYS)
+        event = event[last] if len(event) else np.zeros(len(last), np.int64)
+        return by_key(sequences, marks, last, cause[last], event)
+
+    def _left_at(self, sequences: Sequences, order: Ints) -> Ints:
+        """Return for each row the place in the total order at which it leaves its window, n where it never does."""
+        n = len(sequences)
+        leaves = np.empty(n, np.int64)
+        if isinstance(self.spec.evict, Time):  # one clock for all keys: any row of any key may evict it
+            rows = sequences.rows.select(list(sequences.order)).take(pa.array(order))
+            leaves[order] = evicted_at(self.spec.evict, replace(sequences, bounds=np.array([0, n]), rows=rows))
+            return leaves
+        leaves[order] = np.arange(n)
+        return np.append(leaves, n)[evicted_at(self.spec.evict, sequences)]
+
+    def _times(self, eviction: PartitionEviction, sequences: Sequences, order: Ints, context: WindowContext) -> Times:
+        seconds, nothing = row_seconds(eviction, sequences, order), NO_PLACES
+        if self.period is None or not len(order):
+            return Times(seconds, nothing, 0, nothing, nothing, nothing)
+        name = sequences.order[0]
+        column = combined(sequences.rows.column(name))
+        values, grid = clock_values(column, name), time_grid(column.type, self.period, context.origin)
+        passed, end = grid.cells(values)[order], clock_cell(grid, values, context.clock)
+        if eviction.kind != "partitionAge":
+            return Times(seconds, passed, end, nothing, nothing, nothing)
+        age, clock_now = eviction.amount.__floor__(), now_as_measure(values, context.clock)
+        due, stale = (first_ticks(grid, column.type, clock_now, seconds, ahead) for ahead in (age + 1, age))
+        lost = nothing
+        if isinstance(self.spec.evict, Time):
+            clock = sliding_clock(self.period, sequences, context)
+            assert clock.grid is not None
+            cell = clock.grid.cells(clock.values)
+            count = at_most(np.array([clock.cell(clock.now)]), cell)
+            lost = (cell + ticks_that_find(self.spec, clock, cell, count) + 1)[order]
+        return Times(seconds, passed, end, due, stale, lost)
+
+    # --- from run to run
 
     def retained_rows(
         self,
@@ -428,10 +262,19 @@ class SlidingKind(WindowKind):
         key_lifetimes: Lifetimes | None,
         last_closed: int,  # noqa: ARG002
     ) -> Mask:
-        per_lifetime = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
-        is_retained = evict_of(self.spec.evict).rows_at_end(per_lifetime, context)
+        """Return the rows that windows hold at the current time of the clock at the end."""
+        held = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)
+        match self.spec.evict:
+            case Count(n):
+                is_retained = np.arange(len(held)) >= np.repeat(held.bounds[1:], np.diff(held.bounds)) - n
+            case Delta():
+                is_retained = evicted_at(self.spec.evict, held) == len(held)
+            case Time(seconds):
+                clock = sliding_clock(None, held, context)
+                at = np.full(len(held), clock.now, clock.values.dtype)
+                is_retained = ~risen_pairs(comparable(at), comparable(clock.values), clock.age(seconds))
         if context.partial and sequences.keys is None:
-            is_retained[per_lifetime.newest] = True
+            is_retained[held.newest] = True
         if key_lifetimes is not None:
             is_retained &= np.repeat(key_lifetimes.lives, np.diff(key_lifetimes.bounds))
         return is_retained
@@ -439,7 +282,7 @@ class SlidingKind(WindowKind):
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:
         full, baseline, bounds = restored.key_state.full, restored.key_state.baseline, sequences.bounds
         if isinstance(self.spec.evict, Delta):
-            evictions_before = np.append(0, np.cumsum(evicted_at(self.spec, sequences) < len(sequences)))
+            evictions_before = np.append(0, np.cumsum(evicted_at(self.spec.evict, sequences) < len(sequences)))
             full = full | (np.diff(evictions_before[bounds]) > 0)
         if isinstance(self.spec.trigger, Delta):
             tripped = tripping(self.spec.trigger, sequences, restored)
@@ -454,38 +297,37 @@ class SlidingKind(WindowKind):
 
 def sliding_kind(spec: Sliding) -> SlidingKind:
     """Return a sliding window as a kind."""
-    evict, trigger = evict_of(spec.evict), trigger_of(spec.trigger)
-    measured = tuple(dict.fromkeys(name for name in (evict.attribute, trigger.attribute) if name is not None))
-    condition = () if trigger.condition is None else (operand_column(trigger.condition),)
-    ticks: frozenset[Option] = frozenset({"origin"}) if trigger.needs_clock else frozenset()
+    evict, trigger = spec.evict, spec.trigger
+    measured = tuple(dict.fromkeys(each.attribute for each in (evict, trigger) if isinstance(each, Delta)))
+    condition = (operand_column(trigger.condition),) if isinstance(trigger, When) else ()
+    ticks: frozenset[Option] = frozenset({"origin"}) if isinstance(trigger, Time) else frozenset()
     rows_out, by_count = Fraction(0), None
-    if spec.eviction is None and isinstance(spec.evict, Count) and isinstance(spec.trigger, Count):
-        by_count = PanesByCount(spec.evict.n, spec.trigger.n, spec.evict.n)
+    if spec.eviction is None and isinstance(evict, Count) and isinstance(trigger, Count):
+        by_count = PanesByCount(evict.n, trigger.n, evict.n)
     match spec:
         case Sliding(Time(age), Time(period)):
             rows_out = max(Fraction(1), age / period)
         case Sliding(_, Count(1) | Delta() | When()):
             rows_out = Fraction(1)
+    # the step of a row at which a window that was never full is full (section 3)
+    full_when: Step = "is in" if isinstance(evict, Count) else "evicts" if isinstance(evict, Delta) else "comes in"
     ages = spec.eviction is not None and spec.eviction.kind == "partitionAge"
     needs = Needs(
         attributes=tuple(dict.fromkeys([*measured, *condition])),
         required=measured,  # in a condition null is not true
         measured=measured,
-        operands=spec.trigger.operands,
-        baseline=trigger.attribute,
-        clock=ages or evict.needs_clock or trigger.needs_clock,
-        causes="ticks" if trigger.needs_clock else "rows",
+        operands=trigger.operands,
+        baseline=trigger.attribute if isinstance(trigger, Delta) else None,
+        clock=ages or isinstance(evict, Time) or isinstance(trigger, Time),
+        causes="ticks" if isinstance(trigger, Time) else "rows",
         partitioned=spec.partitioned,
         eviction=spec.eviction,
         options=ticks | {"partial", "changes", "left"},
         can_cut=spec.eviction is None,
-        full_when=evict.full_when,
+        full_when=full_when,
         by_count=by_count,
         rows_out_per_row=rows_out,
         # a ``count`` that triggers counts to n again and again; one that evicts has been full since n rows
-        counted_rows=(
-            spec.trigger.n if isinstance(spec.trigger, Count) else 1,
-            spec.evict.n if isinstance(spec.evict, Count) else 0,
-        ),
+        counted_rows=(trigger.n if isinstance(trigger, Count) else 1, evict.n if isinstance(evict, Count) else 0),
     )
     return SlidingKind(spec, needs)

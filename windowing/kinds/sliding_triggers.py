@@ -1,12 +1,10 @@
-"""What triggers the panes of sliding windows: a policy for each of count, delta and time (semantics section 3)."""
+"""What triggers the panes of sliding windows: count, delta, time or a condition (semantics section 3)."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +12,13 @@ from ..clock.interval_grid import clock_values, now, time_grid
 from ..clock.tick_grid import Grid
 from ..columns.arrays import ClockValue, Ints, Mask, Measures, Scale, combined, measures, scale_of, truth
 from ..errors import DataError
-from ..language.conditions import Operand, operand_column
-from ..language.spec import Count, Delta, Time, When
-from ..language.spec import TriggerPolicy as TriggerValue
+from ..language.conditions import operand_column
+from ..language.spec import Count, Delta, Sliding, Time, When
 from ..rows.panes import AT_END, BY_TICK
 from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount
 from ..state.window_state import RestoredState
 from .context import WindowContext
-from .delta import Baselines, delta_starts
+from .delta import comparable, delta_starts, risen_pairs
 
 # The clock of sliding windows: the clock column as numbers, the current time, and the grid of triggering ticks.
 
@@ -87,9 +84,7 @@ def sliding_clock_values(sequences: Sequences) -> tuple[Measures, Scale]:
 
 MOST_TICKS = 50_000_000
 """The most ticks that may emit a pane."""
-Finding = Callable[[SlidingClock, Ints, Ints], Ints]
-"""Returns how many of some ticks after each row come before the row is evicted, int64 (n,). It takes the clock, in the
-unit in which ticks are whole, the cell of each row, int64 (n,), and the number of ticks after each, int64 (n,)."""
+_ROUNDED = 8  # rounding of ticks to floats never makes more additional ticks than this fit into a span
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,160 +118,29 @@ class Triggers:
         return Triggers(key, place, np.insert(self.cause, behind, AT_END), cell)
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerInput:
-    """What triggers depend on besides their policy.
+def triggers_of(
+    spec: Sliding,
+    sequences: Sequences,
+    context: WindowContext,
+    clock: SlidingClock | None,
+    full: Ints,
+    emits_empty: bool,
+) -> Triggers:
+    """Return all triggers, those at the end of the data included.
 
-    ``sequences``: the rows.
-    ``context``: the context of the window.
-    ``clock``: the clock; None where the window uses none.
-    ``full``: int64 (K,), the place from which on the window of each key is full.
-    ``emits_empty``: whether empty windows are emitted.
-    ``finding``: which ticks find a row, as the eviction says.
+    ``clock``: None where the window uses none. ``full``: int64 (K,), the place from which on the window of each key is
+    full. ``emits_empty``: whether empty windows are emitted.
     """
-
-    sequences: Sequences
-    context: WindowContext
-    clock: SlidingClock | None
-    full: Ints
-    emits_empty: bool
-    finding: Finding
-
-
-class TriggerPolicy(ABC):
-    """What triggers panes, with its value in the language."""
-
-    __slots__ = ()
-
-    needs_clock: ClassVar[bool] = False
-    """Whether ticks trigger, and not rows."""
-    comes_with_row: ClassVar[bool] = False
-    """Whether a trigger comes after the row that causes it, and after the partition eviction that this row causes."""
-
-    @property
-    def attribute(self) -> str | None:
-        return None
-
-    @property
-    def period(self) -> Fraction | None:
-        return None
-
-    @property
-    def condition(self) -> Operand | None:
-        return None
-
-    @abstractmethod
-    def triggers(self, given: TriggerInput) -> Triggers:
-        """Return all triggers, those at the end of the data included."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountTrigger(TriggerPolicy):
-    """``count(n)``.
-
-    ``value``: as in the spec.
-    """
-
-    value: Count
-
-    comes_with_row: ClassVar[bool] = True
-
-    def triggers(self, given: TriggerInput) -> Triggers:
-        return _count_triggers(given.sequences.bounds, self.value.n, given.context.restored)
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaTrigger(TriggerPolicy):
-    """``delta(attribute, amount)``.
-
-    ``value``: as in the spec.
-    """
-
-    value: Delta
-
-    @property
-    def attribute(self) -> str:
-        return self.value.attribute
-
-    def triggers(self, given: TriggerInput) -> Triggers:
-        restored = given.context.restored
-        starts = tripping(self.value, given.sequences, restored)
-        key, step = spread(np.diff(np.searchsorted(starts, given.sequences.bounds)))
-        is_set = np.zeros(len(given.sequences.bounds) - 1, np.bool_)
-        if restored is not None:
-            is_set = restored.key_state.baseline.is_valid().to_numpy(zero_copy_only=False)
-        exceeds = (step > 0) | is_set[key]  # the first row of a key only sets the baseline
-        rows = starts[exceeds]
-        return Triggers(key[exceeds], rows, rows).with_ends(np.diff(given.sequences.bounds) > 0, given.sequences.bounds)
-
-
-@dataclass(frozen=True, slots=True)
-class TimeTrigger(TriggerPolicy):
-    """``time(seconds)``.
-
-    ``value``: as in the spec.
-    """
-
-    value: Time
-
-    needs_clock: ClassVar[bool] = True
-
-    @property
-    def period(self) -> Fraction:
-        return self.value.seconds
-
-    def triggers(self, given: TriggerInput) -> Triggers:
-        return _tick_triggers(self.value, given)
-
-
-@dataclass(frozen=True, slots=True)
-class WhenTrigger(TriggerPolicy):
-    """``when(E)``.
-
-    ``value``: as in the spec.
-    """
-
-    value: When
-
-    comes_with_row: ClassVar[bool] = True
-
-    @property
-    def condition(self) -> Operand:
-        return self.value.condition
-
-    def triggers(self, given: TriggerInput) -> Triggers:
-        # A trigger after each row of ``met``; at the end of the data too, if rows have come since.
-        met = truth(given.sequences.rows, operand_column(self.condition))
-        bounds, rows = given.sequences.bounds, np.flatnonzero(met)
-        key = np.searchsorted(bounds, rows, side="right") - 1
-        has_new_rows = np.zeros(len(bounds) - 1, np.bool_)
-        newest = given.sequences.newest
-        has_new_rows[np.searchsorted(bounds, newest, side="right") - 1] = ~met[newest]
-        return Triggers(key, rows + 1, rows).with_ends(has_new_rows, bounds)
-
-
-def trigger_of(value: TriggerValue) -> TriggerPolicy:
-    """Return what triggers panes, with its value."""
-    match value:
-        case Count():
-            return CountTrigger(value)
+    match spec.trigger:
+        case Count(n):
+            return _count_triggers(sequences.bounds, n, context.restored)
         case Delta():
-            return DeltaTrigger(value)
+            return _delta_triggers(spec.trigger, sequences, context.restored)
+        case When(condition):
+            return _condition_triggers(truth(sequences.rows, operand_column(condition)), sequences)
         case Time():
-            return TimeTrigger(value)
-        case When():
-            return WhenTrigger(value)
-
-
-def tripping(trigger: Delta, sequences: Sequences, restored: RestoredState | None) -> Ints:
-    """Return the rows that set or advance the baseline of a ``delta`` trigger: int64, ascending."""
-    values, amount = measures_and_amount(sequences, trigger.attribute, trigger.amount)
-    if restored is None:
-        return delta_starts(sequences.bounds, values, amount)
-    value = restored.key_state.baseline
-    known = value.is_valid().to_numpy(zero_copy_only=False)
-    begin = np.where(known, sequences.bounds[:-1] + restored.restored_rows, sequences.bounds[:-1])
-    return delta_starts(sequences.bounds, values, amount, Baselines(begin, known, measures(value)))
+            assert clock is not None
+            return _tick_triggers(spec, sequences.bounds, context, clock, full, emits_empty)
 
 
 def _count_triggers(bounds: Ints, n: int, restored: RestoredState | None) -> Triggers:
@@ -287,14 +151,46 @@ def _count_triggers(bounds: Ints, n: int, restored: RestoredState | None) -> Tri
     return Triggers(key, place, place - 1).with_ends(reached % n > 0, bounds)
 
 
-def _tick_triggers(policy: Time, given: TriggerInput) -> Triggers:
+def _delta_triggers(trigger: Delta, sequences: Sequences, restored: RestoredState | None) -> Triggers:
+    bounds, starts = sequences.bounds, tripping(trigger, sequences, restored)
+    key, step = spread(np.diff(np.searchsorted(starts, bounds)))
+    is_set = np.zeros(len(bounds) - 1, np.bool_)
+    if restored is not None:
+        is_set = restored.key_state.baseline.is_valid().to_numpy(zero_copy_only=False)
+    exceeds = (step > 0) | is_set[key]  # the first row of a key only sets the baseline
+    rows = starts[exceeds]
+    return Triggers(key[exceeds], rows, rows).with_ends(np.diff(bounds) > 0, bounds)
+
+
+def tripping(trigger: Delta, sequences: Sequences, restored: RestoredState | None) -> Ints:
+    """Return the rows that set or advance the baseline of a ``delta`` trigger: int64, ascending."""
+    values, amount = measures_and_amount(sequences, trigger.attribute, trigger.amount)
+    bounds, begin = sequences.bounds, sequences.bounds[:-1]
+    known, baseline = np.zeros(len(begin), np.bool_), np.zeros(1, values.dtype)
+    if restored is not None:
+        known = restored.key_state.baseline.is_valid().to_numpy(zero_copy_only=False)
+        baseline = measures(restored.key_state.baseline)
+        begin = np.where(known, begin + restored.restored_rows, begin)
+    return np.flatnonzero(delta_starts(bounds, values, amount, begin, known, baseline))
+
+
+def _condition_triggers(met: Mask, sequences: Sequences) -> Triggers:
+    """Return a trigger after each row of ``met``; at the end of the data too, if rows have come since."""
+    bounds, rows, newest = sequences.bounds, np.flatnonzero(met), sequences.newest
+    key = np.searchsorted(bounds, rows, side="right") - 1
+    has_new_rows = np.zeros(len(bounds) - 1, np.bool_)
+    has_new_rows[np.searchsorted(bounds, newest, side="right") - 1] = ~met[newest]
+    return Triggers(key, rows + 1, rows).with_ends(has_new_rows, bounds)
+
+
+def _tick_triggers(
+    spec: Sliding, bounds: Ints, context: WindowContext, clock: SlidingClock, full: Ints, emits_empty: bool
+) -> Triggers:
     """Return triggers at the ticks after each row, up to the next row of its key, the clock, or the key's last tick.
 
     Where empty windows are emitted, all ticks count, including those after ``since`` and before the first row.
     Otherwise only ticks that find a full window count, so that a gap of years costs nothing.
     """
-    bounds, clock, context, full = given.sequences.bounds, given.clock, given.context, given.full
-    assert clock is not None
     assert clock.grid is not None
     cell, last = clock.grid.cells(clock.values), clock.cell(clock.now)
     newest = bounds[1:][bounds[:-1] < bounds[1:]] - 1
@@ -306,20 +202,36 @@ def _tick_triggers(policy: Time, given: TriggerInput) -> Triggers:
     place = bounds[key] + step + 1
     has_new_rows = np.zeros(len(full), np.bool_)
     has_new_rows[key[newest]] = cell[newest] == last
-    if given.emits_empty and context.since is not None:
+    if emits_empty and context.since is not None:
         stop = cell[0] if len(cell) else last
         begin = min(clock.cell(context.since), stop)
         key, place, cell, until = (
             np.insert(array, 0, value) for array, value in ((key, 0), (place, 0), (cell, begin), (until, stop))
         )
     count = at_most(until, cell)
-    if not given.emits_empty:
-        count = np.where(place < full[key], 0, given.finding(clock.finer(), cell, count))
+    if not emits_empty:
+        count = np.where(place < full[key], 0, ticks_that_find(spec, clock, cell, count))
     if count.sum() > MOST_TICKS:
-        raise DataError(f"{policy} would trigger more than {MOST_TICKS:,} times", "use a longer trigger period")
+        raise DataError(f"{spec.trigger} would trigger more than {MOST_TICKS:,} times", "use a longer trigger period")
     after, step = spread(count)
     triggers = Triggers(key[after], place[after], np.full(len(after), BY_TICK), cell[after] + step + 1)
     return triggers.with_ends(has_new_rows, bounds)
+
+
+def ticks_that_find(spec: Sliding, clock: SlidingClock, cell: Ints, count: Ints) -> Ints:
+    """Return how many of the ``count`` ticks after each row find it in its window. ``cell``: that of each row."""
+    match spec:
+        case Sliding(Count(0)):
+            return np.zeros_like(count)
+        case Sliding(Time(seconds), Time(period)):
+            most = seconds // period + (1 if clock.grid is None or clock.grid.exact else _ROUNDED)
+            count = np.minimum(count, min(most, MOST_TICKS + 1))
+            clock = clock.finer()
+            values, age = comparable(clock.values), clock.age(seconds)
+            # ``most`` is an upper bound; the loop removes the few ticks at which the row is already too old
+            while (too_late := risen_pairs(comparable(clock.ticks(cell + count)), values, age)).any():
+                count = count - too_late
+    return count
 
 
 def at_most(until: Ints, cell: Ints) -> Ints:

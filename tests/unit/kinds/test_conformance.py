@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,8 +34,13 @@ from support.spl_cases import (
     records,
     table_of,
 )
-from wincli.windowing.kinds.delta import delta_starts
+from wincli.windowing.kinds.context import Signals, WindowContext
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
+from wincli.windowing.rows.marks import no_marks
+from wincli.windowing.rows.membership import Ranges
+from wincli.windowing.rows.panes import AT_END
+from wincli.windowing.rows.sequence import build, one_batch
 
 TUMBLING_NAN = [case for case in ALL if has_nan(case) and isinstance(case.spec, spec.Tumbling)]
 
@@ -159,13 +163,18 @@ def test_library_conforms(case: Case) -> None:
 def test_kernel_conforms_where_nan_compares_false(case: Case) -> None:
     # The library rejects NaN rows before the kernel sees them, so these run the kernel itself.
     assert isinstance(case.spec, spec.Tumbling)
-    policy = policy_of(case.spec.policy)
-    assert isinstance(policy, reference.Delta)
-    values = table_of(case)[policy.column].to_numpy()
-    starts = delta_starts(np.array([0, len(values)], dtype=np.int64), values, float(policy.amount)).tolist()
-    ids = table_of(case)["id"].to_pylist()
+    rows = one_batch(table_of(case))
+    key = [case.key] if case.key else []
+    sequences = build(rows, np.arange(rows.num_rows), key, order_of(case), rows.schema.names)
+    signals = Signals(no_marks(rows, order_of(case)))
+    panes, _ = kind_of(case.spec).panes(sequences, signals, WindowContext())
+    panes = panes.take(np.flatnonzero(panes.cause != AT_END))
+    assert isinstance(panes.membership, Ranges)
+    ids = sequences.rows.column("id").to_pylist()
+    lo, hi = panes.membership.lo.tolist(), panes.membership.hi.tolist()
     got = Counter(
-        Output(case.rows[stop], None, None, tuple(ids[start:stop]), mark=True) for start, stop in pairwise(starts)
+        Output(case.rows[stop], None, None, tuple(ids[start:stop]), mark=True)
+        for start, stop in zip(lo, hi, strict=True)
     )
     check(case, got)
 

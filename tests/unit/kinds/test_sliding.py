@@ -194,7 +194,7 @@ def test_evicted_at_is_the_first_row_that_evicts(evict: str, data: st.DataObject
     ends = np.repeat(sequences.bounds[1:], np.diff(sequences.bounds)).tolist()
     goes = outdone(stream, sequences, window.evict)
     want = [next((j for j in range(i, ends[i]) if goes(i, j)), n) for i in range(n)]
-    assert evicted_at(window, sequences).tolist() == want
+    assert evicted_at(window.evict, sequences).tolist() == want
 
 
 def outdone(stream: my.Stream, sequences: Sequences, evict: spec.SlidingPolicy) -> Callable[[int, int], bool]:

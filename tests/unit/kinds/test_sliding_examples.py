@@ -12,10 +12,9 @@ import pytest
 
 from support import strategies as my
 from support.places import CASES
-from support.sliding_panes import by_kernels, sequences_of
+from support.sliding_panes import by_kernels, kernel_panes, sequences_of
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.context import WindowContext
-from wincli.windowing.kinds.sliding import sliding_panes
 from wincli.windowing.language import spec
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.rows.membership import Memberships, contiguous
@@ -210,7 +209,7 @@ def test_contiguous_is_true_for_keys_whose_panes_are_ranges() -> None:
     #               [9 . 4]      the 1 leaves before the 9 does
     table = pa.table({"k": [0, 0, 0, 0, 1, 1, 1, 1], "a": [0, 1, 3, 5, 0, 9, 1, 4]})
     window = spec.Sliding(spec.Delta("a", Fraction(2)))
-    panes = sliding_panes(window, sequences_of(my.Stream(table, ("k",), ())), WindowContext(partial=True))
+    panes = kernel_panes(window, sequences_of(my.Stream(table, ("k",), ())), WindowContext(partial=True))
     assert isinstance(panes.membership, Memberships)
     assert contiguous(panes.membership).tolist() == [True, False]
 
