@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import takewhile
@@ -46,8 +45,6 @@ _MOST_EMPTY = 20_000_000
 
 class ClockPolicy(TumblingPolicy):
     """A policy whose windows are the cells of a grid on the clock."""
-
-    __slots__ = ()
 
     neighbours_decide: ClassVar[bool] = True
     is_known_by_sample: ClassVar[bool] = True
@@ -126,8 +123,6 @@ class ClockPolicy(TumblingPolicy):
 
 class DatedPolicy(ClockPolicy):
     """A policy whose windows begin at dates, which are found one by one."""
-
-    __slots__ = ()
 
     @property
     def needs(self) -> Needs:
@@ -219,23 +214,13 @@ def _check_empty(count: int) -> None:
         raise DataError(f"{count:,} windows or ticks would be empty", "use a longer period, or --empty skip")
 
 
-# ``calendar(unit, tz, at)``: local days, weeks, months and years.
-
-
-@dataclass(frozen=True, slots=True)
 class CalendarPolicy(DatedPolicy):
-    """``calendar(unit, tz, at)``.
-
-    ``value``: as in the spec.
-    """
+    """``calendar(unit, tz, at)``: local days, weeks, months and years."""
 
     value: Calendar
 
     def beginnings(self) -> Beginnings:
         return calendar_beginnings(self.value)
-
-
-# ``cron(expression, zone)``: windows between the instants of a cron expression, as Debian's cron has them.
 
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -244,12 +229,8 @@ _MOST = 5_000_000  # instants of one grid: at every minute nearly ten years
 _BACK = (2, 40, 400, 3_000, 18_000)  # days before the first value in which the instant before it may be
 
 
-@dataclass(frozen=True, slots=True)
 class CronPolicy(DatedPolicy):
-    """``cron(expression, zone)``.
-
-    ``value``: as in the spec.
-    """
+    """``cron(expression, zone)``: windows between the instants of a cron expression, as Debian's cron has them."""
 
     value: Cron
 
@@ -303,15 +284,8 @@ def _after(value: Cron, instant: int) -> Iterator[int]:
             return
 
 
-# ``time(duration)``: windows on a grid of ticks.
-
-
-@dataclass(frozen=True, slots=True)
 class TimePolicy(ClockPolicy):
-    """``time(duration)``.
-
-    ``value``: as in the spec.
-    """
+    """``time(duration)``: windows on a grid of ticks."""
 
     value: Time
 

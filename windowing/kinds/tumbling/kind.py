@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ...columns.arrays import Ints, Mask, combined, measures
 from ...language.calls import Policy
 from ...language.spec import AnyOf, Tumbling
 from ...rows.marks import Marks, concatenate, epochs, no_marks
-from ...rows.membership import Memberships, Ranges, shown, sizes
-from ...rows.panes import AT_END, Panes
-from ...rows.sequence import Sequences, one_batch
+from ...rows.membership import Memberships, Ranges, ranges, shown, sizes, with_filter
+from ...rows.panes import AT_END, Panes, reason
+from ...rows.sequence import Sequences, one_batch, take_rows
 from ...state.window_state import RestoredState
 from ..context import NEVER, RowSteps, Signals, WindowContext, after_rows, steps_of_rows
 from ..contract import WindowKind
-from ..evictions import Evictions
+from ..evictions import Evictions, total_order
 from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
 from ..needs import Causes, Explain, Needs, PaneTimes, joined
+from ..rules.events import (
+    NO_EVENTS,
+    Events,
+    RowRules,
+    evictions_by_rules,
+    instants_type,
+    no_events,
+    with_marks,
+    with_ticks,
+)
+from ..rules.gather import Gathered
+from ..rules.previous import FINE, Earlier
+from ..rules.walk import Window, Windows, no_window, walk
 from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition, clock_at_end
 from .clock_policies import CLOCK_POLICIES, ClockPolicy
 from .policy import TumblingPolicy
 from .row_policies import ROW_POLICIES
-from .rules import panes_by_rules, passage, ticks_type, tumbling_evictions, windows_between
 
 # The tumbling policies by the type of their value in the language: the one place that knows them all.
 
@@ -44,24 +58,6 @@ def policies_of(value: Policy) -> tuple[TumblingPolicy, ...]:
 def clock_policies() -> list[str]:
     """Return the words of the policies that the clock ends."""
     return [value.__name__.lower() for value in CLOCK_POLICIES]
-
-
-# Rows of the window before the next one of each key, which the next run still asks for (semantics section 13).
-
-
-def rows_of_window_before(sequences: Sequences, panes: Panes, restored: RestoredState | None) -> Mask:
-    """Return the rows of the last window of each key that has ended, bool (n,).
-
-    ``panes``: all panes, by key and number. Where none has ended here these are the rows that a state has kept.
-    """
-    ended = np.flatnonzero(panes.cause != AT_END)
-    is_last = np.append(panes.key[ended][1:] != panes.key[ended][:-1], True)[: len(ended)]
-    out = shown(panes.take(ended[is_last]).membership, len(sequences))
-    if restored is None:
-        return out
-    has_none = np.ones(len(sequences.bounds) - 1, np.bool_)
-    has_none[panes.key[ended]] = False
-    return out | (restored.row_state.shown & np.repeat(has_none, np.diff(sequences.bounds)))
 
 
 # Segments under a tumbling window: which window is open between two of them.
@@ -86,20 +82,27 @@ def entry_state(
     emits = is_end or after.windows > windows or after.skips
     open_at = position.open_at if emits and not is_closed else None
     before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
-    falls = last is not None and _falls(last, segment, context)
+    falls = False
+    if context.watched is not None and last is not None and last.edges is not None and segment.edges is not None:
+        old, new = last.edges.column(context.watched), segment.edges.column(context.watched)
+        falls = bool(measures(combined(new))[0] < measures(combined(old))[1])
     clock = None if last is None else last.clock
     return EntryState(windows, position.rows, before, falls, emits, clock=clock, value=position.value)
 
 
-def _falls(before: SegmentSummary, segment: SegmentSummary, context: WindowContext) -> bool:
-    if context.watched is None or before.edges is None or segment.edges is None:
-        return False
-    old, new = before.edges.column(context.watched), segment.edges.column(context.watched)
-    return bool(measures(combined(new))[0] < measures(combined(old))[1])
-
-
 def _has_mark_between(before: SegmentSummary, segment: SegmentSummary) -> bool:
     return segment.epochs[0] > before.epochs[1]
+
+
+class OpenWindow(NamedTuple):
+    """What a segment leaves to the next: the window that is open behind it.
+
+    ``before``: the last row of the segment, as a sequence.
+    ``window``: what the loop keeps of the window; None: no window is open.
+    """
+
+    before: Sequences
+    window: Window | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,8 @@ class TumblingKind(WindowKind):
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         if self.grid is not None:
             return self.grid.times(clock, origin)
-        return PaneTimes(instants=ticks_type(self.policies, clock, origin))
+        types = [each.times(clock, origin).instants for each in self.policies if isinstance(each, ClockPolicy)]
+        return PaneTimes(instants=instants_type([each for each in types if each is not None]) if types else None)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
         """Return the panes; with partition eviction one lifetime of a key at a time (semantics section 4)."""
@@ -143,9 +147,70 @@ class TumblingKind(WindowKind):
         return panes, concatenate(marks, parts.evictions.causes)
 
     def _panes(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Panes:
+        """Return the panes; ``marks`` must be in total order."""
         if self.grid is not None:
             return self.grid.panes(sequences, context)
-        return panes_by_rules(self.policies, sequences, marks, context)
+        rules, events = self._gathered(sequences), self._events(sequences, marks, context)
+        earlier = None if rules.earlier is None else rules.earlier.earlier()
+        restored, begin, window = context.restored, sequences.bounds[:-1], None
+        if restored is not None and restored.continued is not None and restored.continued.value is not None:
+            # the only row before is the last of an open window, and stands for it
+            begin, window = np.ones(1, np.int64), copy.deepcopy(restored.continued.value.window)
+        elif restored is not None and restored.row_state.shown.any():  # these are only looked back at
+            total = np.concatenate([[0], np.cumsum(restored.row_state.shown)])
+            begin = begin + total[sequences.bounds[1:]] - total[begin]
+        found, _ = self._walked(sequences, rules, events, begin, window, earlier)
+        membership, at = ranges(found.lo, found.hi), None
+        if events.at is not None:
+            at = events.at.take(pa.array(found.hi - 1))
+        panes = Panes(found.key, found.number, membership, found.cause, found.closed_by, at=at)
+        if rules.earlier is None or earlier is None or not earlier.problem.any():
+            return panes
+        membership = with_filter(membership, earlier.problem == FINE)
+        return replace(panes, membership=membership, rejects=rules.earlier.rejects(earlier))
+
+    # --- the loop over the rows, over all policies together (semantics section 12)
+
+    def _gathered(self, sequences: Sequences) -> Gathered:
+        rules = Gathered(len(sequences), any(policy.leaves_holes for policy in self.policies))
+        for rule, policy in enumerate(self.policies):
+            policy.tell(rule, rules, sequences)
+        return rules
+
+    def _events(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Events:
+        ticking = [(rule, each) for rule, each in enumerate(self.policies) if isinstance(each, ClockPolicy)]
+        marked = [rule for rule, each in enumerate(self.policies) if each.needs.marks]
+        if not ticking and not marked:
+            return NO_EVENTS
+        events = no_events(len(sequences))
+        for rule, policy in ticking:
+            dtype = self.times(sequences.rows.schema.field(sequences.order[0]).type, context.origin).instants
+            assert dtype is not None
+            values, grid = policy.values_and_grid(sequences, context)
+            events = with_ticks(events, rule, sequences.bounds, values, grid, context.clock, dtype)
+        for rule in marked:
+            events = with_marks(events, rule, sequences, marks, context.closed == "right")
+        return events
+
+    @property
+    def _reasons(self) -> npt.NDArray[np.int8]:
+        return np.array([*(reason(policy.why) for policy in self.policies), reason("end")], np.int8)
+
+    def _walked(
+        self,
+        sequences: Sequences,
+        rules: Gathered,
+        events: Events,
+        begin: Ints,
+        window: Window | None = None,
+        earlier: Earlier | None = None,
+    ) -> tuple[Windows, Window]:
+        """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
+        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
+        if window is None:
+            window = no_window(deltas, counts, reaches)
+        flags, begin = rules.flags(events.rule, events.cause, self._reasons), np.ascontiguousarray(begin)
+        return walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier), window
 
     def row_steps(
         self,
@@ -175,7 +240,18 @@ class TumblingKind(WindowKind):
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         assert self.needs.eviction is not None
-        return tumbling_evictions(self.policies, self.needs.eviction, sequences, marks, context)
+        order = total_order(sequences, context.restored)
+        rules = self._gathered(sequences)
+        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
+        flags = rules.flags(NO_EVENTS.rule, NO_EVENTS.cause, self._reasons)
+        said = RowRules(flags, deltas, counts, no_window(deltas, counts, reaches))
+        events = None
+        if any(isinstance(policy, ClockPolicy) or policy.needs.marks for policy in self.policies):
+            rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
+            as_one = replace(sequences, keys=None, bounds=np.array([0, len(order.row)]), rows=rows, rank=None,
+                             pos=sequences.pos[order.row])  # fmt: skip
+            events = self._events(as_one, marks, context)
+        return evictions_by_rules(self.needs.eviction, order, sequences, marks, said, reaches, events)
 
     def empty_ticks(self, sequences: Sequences, context: WindowContext) -> pa.Array:
         assert self.grid is not None
@@ -199,8 +275,22 @@ class TumblingKind(WindowKind):
         if context.empty == "row":  # decides how many empty windows lie between it and the next row
             is_retained[sequences.newest] = True
         if self.needs.window_before:
-            is_retained |= rows_of_window_before(sequences, panes, context.restored)
+            is_retained |= self._window_before(sequences, panes, context.restored)
         return is_retained
+
+    def _window_before(self, sequences: Sequences, panes: Panes, restored: RestoredState | None) -> Mask:
+        """Return the rows of the last window of each key that has ended: the next window asks for them (section 13).
+
+        Where none has ended here these are the rows that a state has kept.
+        """
+        ended = np.flatnonzero(panes.cause != AT_END)
+        is_last = np.append(panes.key[ended][1:] != panes.key[ended][:-1], True)[: len(ended)]
+        out = shown(panes.take(ended[is_last]).membership, len(sequences))
+        if restored is None:
+            return out
+        has_none = np.ones(len(sequences.bounds) - 1, np.bool_)
+        has_none[panes.key[ended]] = False
+        return out | (restored.row_state.shown & np.repeat(has_none, np.diff(sequences.bounds)))
 
     # --- segments of a key
 
@@ -217,9 +307,29 @@ class TumblingKind(WindowKind):
         clock = clock_at_end(segment) if self.needs.clock else None
         return SegmentSummary(len(segment), window, (first, last), edges, clock)
 
-    def pass_through(self, segment: Sequences, value: Any, context: WindowContext) -> Passage:
+    def pass_through(self, segment: Sequences, value: OpenWindow | None, context: WindowContext) -> Passage:
         """Run a segment through from what the one before leaves, `Passage.value`; None: there is none before."""
-        return passage(self.policies, self._deciding(segment), value, context)
+        segment = self._deciding(segment)
+        rows, begin, window = segment, 0, None
+        if value is not None:
+            window = copy.deepcopy(value.window)
+            # Others than these ask the open window and the row itself. To put the row before in front copies all rows.
+            if any(each.neighbours_decide or isinstance(each, ClockPolicy) for each in self.policies):
+                rows, begin = _behind(value.before, segment), 1
+        resumed = window is not None
+        events = self._events(rows, no_marks(rows.rows, rows.order), context)
+        found, left = self._walked(rows, self._gathered(rows), events, np.array([begin]), window)
+        last = int(found.lo[-1]) - begin if len(found.lo) > resumed else -1
+        last_row = replace(
+            segment,
+            bounds=np.array([0, 1]),
+            rows=take_rows(segment.rows, np.array([len(segment) - 1])),
+            pos=segment.pos[-1:],
+            rank=None,
+        )
+        is_open = bool(left.held[0])
+        after = OpenWindow(last_row, left if is_open else None)
+        return Passage(len(found.lo) - resumed, last, not is_open, after, found.skipped > 0)
 
     def _deciding(self, segment: Sequences) -> Sequences:
         """Return a segment with the columns that decide where windows end."""
@@ -277,7 +387,10 @@ class TumblingKind(WindowKind):
             if self.grid is not None:
                 begun = self.grid.windows_between(pair, context)
             else:
-                begun = max(windows_between(self.policies, pair, context), int(_has_mark_between(before, segment)))
+                rules, events = self._gathered(pair), self._events(pair, no_marks(rows, pair.order), context)
+                fires = [array[row] >= 0 for array, row in ((events.rule, 0), (rules.after, 0), (rules.before, 1))
+                         if array is not None and len(array)]  # fmt: skip
+                begun = int(any(fires) or _has_mark_between(before, segment))
         if begun:
             return replace(window, starts=window.starts + begun)
         return replace(window, last=window.last if window.starts else -1)
@@ -296,6 +409,12 @@ class TumblingKind(WindowKind):
         alone = replace(self, policies=(policy,))
         panes = alone._panes(sample, no_marks(sample.rows, sample.order), replace(context, empty="skip"))
         return int(sizes(panes.membership).max(initial=0) * share)
+
+
+def _behind(before: Sequences, segment: Sequences) -> Sequences:
+    rows = one_batch(pa.Table.from_batches([before.rows, segment.rows.select(before.rows.schema.names)]))
+    pos = np.concatenate([before.pos, segment.pos])
+    return replace(segment, bounds=np.array([0, len(pos)]), rows=rows, pos=pos, rank=None)
 
 
 def tumbling_kind(spec: Tumbling) -> TumblingKind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -34,11 +34,14 @@ class Told:
     is_shown: bool = True
 
 
+@dataclass(frozen=True, slots=True)
 class TumblingPolicy(ABC):
-    """A tumbling policy, with its value in the language."""
+    """A tumbling policy.
 
-    __slots__ = ()
+    ``value``: as in the spec.
+    """
 
+    value: Any
     why: ClassVar[str]
     """The close reason."""
     neighbours_decide: ClassVar[bool] = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -37,15 +36,9 @@ from ..row_values import Amount, RowValues, amount_text, apart_of, exact_text, v
 from ..rules.gather import Gathered, delta_rule, is_previous_number, reach_rule
 from .policy import Told, TumblingPolicy
 
-# ``count(n)``: windows of n rows.
 
-
-@dataclass(frozen=True, slots=True)
 class CountPolicy(TumblingPolicy):
-    """``count(n)``.
-
-    ``value``: as in the spec.
-    """
+    """``count(n)``: windows of n rows."""
 
     value: Count
 
@@ -72,14 +65,8 @@ def _full(values: RowValues, rows: Ints, row: int, most: Amount | None) -> Told:
     return Told(text, {"rows": str(len(rows))}, most is not None and len(rows) + 1 > most)
 
 
-# ``delta(attribute, amount)``: until a row that is more than an amount above the first row of the window;
-# ``gap(attribute, amount)``: until one that is above the row before it.
-
-
 class _RisePolicy(TumblingPolicy):
     """A policy under which a window ends before a row that rises by more than an amount."""
-
-    __slots__ = ()
 
     value: Delta | Gap
 
@@ -91,13 +78,12 @@ class _RisePolicy(TumblingPolicy):
     def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         check_measured(self.value, name, dtype, explain)
 
+    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+        return _risen(values, self.value, rows, row, self.value.amount)
 
-@dataclass(frozen=True, slots=True)
+
 class DeltaPolicy(_RisePolicy):
-    """``delta(attribute, amount)``.
-
-    ``value``: as in the spec.
-    """
+    """``delta(attribute, amount)``: until a row that is more than an amount above the first row of the window."""
 
     value: Delta
 
@@ -108,16 +94,9 @@ class DeltaPolicy(_RisePolicy):
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         rules.deltas.append(delta_rule(rule, values, amount))
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        return _risen(values, self.value, rows, row, self.value.amount)
 
-
-@dataclass(frozen=True, slots=True)
 class GapPolicy(_RisePolicy):
-    """``gap(attribute, amount)``.
-
-    ``value``: as in the spec.
-    """
+    """``gap(attribute, amount)``: until a row that is more than an amount above the row before it."""
 
     value: Gap
 
@@ -127,9 +106,6 @@ class GapPolicy(_RisePolicy):
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
         _tell_gap(rule, rules, sequences, values, amount)
-
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        return _risen(values, self.value, rows, row, self.value.amount)
 
 
 def _risen(values: RowValues, value: Delta | Gap | Changing, rows: Ints, row: int, limit: Amount | None) -> Told:
@@ -167,15 +143,8 @@ def _gap_flags(values: Measures, amounts: Any) -> Mask:
     return flags
 
 
-# ``change(column, ..)``: until a row whose value is distinct from that of the key's row before it.
-
-
-@dataclass(frozen=True, slots=True)
 class ChangePolicy(TumblingPolicy):
-    """``change(column, ..)``.
-
-    ``value``: as in the spec.
-    """
+    """``change(column, ..)``: until a row whose value is distinct from that of the key's row before it."""
 
     value: Change
 
@@ -225,12 +194,8 @@ def _distinct(column: pa.Array) -> Mask:
     return distinct.to_numpy(zero_copy_only=False)
 
 
-# ``punct()``: until a window mark.
-
-
-@dataclass(frozen=True, slots=True)
 class MarkPolicy(TumblingPolicy):
-    """``punct()``."""
+    """``punct()``: until a window mark."""
 
     why: ClassVar[str] = "punct"
     neighbours_decide: ClassVar[bool] = True
@@ -240,13 +205,8 @@ class MarkPolicy(TumblingPolicy):
         return Needs(marks=True)
 
 
-# ``punct(E)``, ``when(E)``, ``while(E)`` and ``from(E, until=U)``: conditions, in which null is not true (section 12).
-
-
 class _ConditionPolicy(TumblingPolicy):
-    """A policy over boolean columns or expressions."""
-
-    __slots__ = ()
+    """A policy over boolean columns or expressions, in which null is not true (section 12)."""
 
     value: Punct | When | While | From
 
@@ -261,12 +221,8 @@ class _ConditionPolicy(TumblingPolicy):
                 check_condition(type(self.value).__name__.lower(), operand, dtype)
 
 
-@dataclass(frozen=True, slots=True)
 class PunctPolicy(_ConditionPolicy):
-    """``punct(E)``.
-
-    ``value``: as in the spec.
-    """
+    """``punct(E)``."""
 
     value: Punct
 
@@ -284,15 +240,11 @@ class PunctPolicy(_ConditionPolicy):
 
 def punct_policy(value: Punct) -> TumblingPolicy:
     """Return the policy of ``punct()`` or of ``punct(E)``."""
-    return MarkPolicy() if value.column is None else PunctPolicy(value)
+    return MarkPolicy(value) if value.column is None else PunctPolicy(value)
 
 
-@dataclass(frozen=True, slots=True)
 class OpenerPolicy(_ConditionPolicy):
-    """``when(E)`` and ``while(E)``.
-
-    ``value``: as in the spec.
-    """
+    """``when(E)`` and ``while(E)``."""
 
     value: When | While
 
@@ -313,12 +265,8 @@ class OpenerPolicy(_ConditionPolicy):
         return Told(f"{self.value.condition} is not true for {values.name(row)}")
 
 
-@dataclass(frozen=True, slots=True)
 class FromPolicy(_ConditionPolicy):
-    """``from(E, until=U)``.
-
-    ``value``: as in the spec.
-    """
+    """``from(E, until=U)``."""
 
     value: From
 
@@ -333,15 +281,8 @@ class FromPolicy(_ConditionPolicy):
         return Told(f"{self.value.until} is true for {values.name(row)}, its last row")
 
 
-# ``reaches(AGG(x), v)``: until an aggregate over the window's rows so far is at least a value.
-
-
-@dataclass(frozen=True, slots=True)
 class ReachesPolicy(TumblingPolicy):
-    """``reaches(AGG(x), v)``.
-
-    ``value``: as in the spec.
-    """
+    """``reaches(AGG(x), v)``: until an aggregate over the window's rows so far is at least a value."""
 
     value: Reaches
 
@@ -399,16 +340,11 @@ class ReachesPolicy(TumblingPolicy):
         return found if found is None or isinstance(found, float) else Fraction(found)
 
 
-# ``delta(a, E)``, ``gap(a, E)`` and ``count(E)``: amounts that rows say (semantics section 13).
-
-
 _MOST_ROWS = np.uint64(2**63 - 1)
 
 
 class _AmountPolicy(TumblingPolicy):
     """A policy whose amount is an expression; a ``count`` compares no attribute with it."""
-
-    __slots__ = ()
 
     value: Changing
 
@@ -430,12 +366,8 @@ class _AmountPolicy(TumblingPolicy):
         """Raise `ConfigError` where an amount cannot have the type of an attribute."""
 
 
-@dataclass(frozen=True, slots=True)
 class ChangingPolicy(_AmountPolicy):
-    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)``.
-
-    ``value``: as in the spec.
-    """
+    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)``: amounts that rows say (semantics section 13)."""
 
     value: Changing
 
@@ -477,12 +409,8 @@ class ChangingPolicy(_AmountPolicy):
         return _risen(values, self.value, rows, row, limit)
 
 
-@dataclass(frozen=True, slots=True)
 class PreviousPolicy(_AmountPolicy):
-    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)`` whose amount asks for the window before, with ``previous``.
-
-    ``value``: as in the spec.
-    """
+    """``delta(a, E)``, ``gap(a, E)`` or ``count(E)`` whose amount asks for the window before, with ``previous``."""
 
     value: Changing
 
