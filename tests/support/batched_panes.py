@@ -13,9 +13,10 @@ import pyarrow as pa
 from references import tumbling as reference
 from support import strategies as my
 from wincli.windowing.clock.interval_grid import batched_grid
-from wincli.windowing.kinds.batched import batched_panes
-from wincli.windowing.kinds.context import WindowContext
+from wincli.windowing.kinds.context import Signals, WindowContext
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language.spec import Batched
+from wincli.windowing.rows.marks import no_marks
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges, entered_rows, gathered, left_rows
 from wincli.windowing.rows.panes import AT_END, BY_TICK, CLOSED_BY, Panes
 from wincli.windowing.rows.sequence import Sequences, build, one_batch
@@ -42,6 +43,10 @@ class EmittedPane:
 def sequences_of(stream: my.Stream) -> Sequences:
     rows = one_batch(stream.table)
     return build(rows, np.arange(rows.num_rows), stream.key, stream.order, stream.table.column_names)
+
+
+def batched_panes(spec: Batched, sequences: Sequences, setting: WindowContext) -> Panes:
+    return kind_of(spec).panes(sequences, Signals(no_marks(sequences.rows, sequences.order)), setting)[0]
 
 
 def by_kernel(spec: Batched, stream: my.Stream, setting: WindowContext = PLAIN) -> list[EmittedPane]:

@@ -211,7 +211,7 @@ def visible_changes(bounds: Ints, first: Ints, enter: Ints, leave: Ints) -> Mask
 #
 # Every form of the clause takes the same three steps. First the clock, the lots or the arrivals determine the
 # *moments* at which rows enter and leave. Then ``retain`` and ``with unique`` let some rows leave sooner. The moments
-# that change what is visible are the panes. The loops over rows are in `windowing.kinds.batched`.
+# that change what is visible are the panes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,54 +232,6 @@ class Moments:
     cause: Ints
     closed_by: npt.NDArray[np.int8]
     when: Measures | None = None
-
-
-def batched_panes(spec: Batched, sequences: Sequences, context: WindowContext) -> Panes:
-    """Return the panes of a batched window, including those that only the end of the data emits.
-
-    Bounds are those of `batched_grid` where ``within`` is given, else None. Panes whose instant is after the last time
-    of the clock have that instant in ``at``, and ``end`` as their close reason.
-
-    Raises `DataError` where an instant does not fit 64 bit, or ``within`` is too short for a float clock.
-    """
-    moments = _visible_only(sequences.bounds, _shortened(spec, sequences, _moments(spec, sequences, context)))
-    counts = np.diff(moments.first)
-    key = np.repeat(np.arange(len(counts)), counts)
-    number = np.arange(len(key))
-    number -= moments.first[key]
-    start, end = _bounds(spec, sequences, context.origin, moments.when)
-    contents = _membership(spec, sequences.bounds, moments)
-    return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end)
-
-
-def batched_rest(spec: Batched, sequences: Sequences, context: WindowContext) -> Mask:
-    """Return which rows the next run needs, bool (n,).
-
-    These are the rows that have yet to enter or to leave after the last moment before the end, and, with lots, all rows
-    of their lots, so that the next run counts lots from the same row. Hidden rows are included, because they take
-    places; so are the rows that hide them, because these are in the same partition and leave later.
-    """
-    moments = _moments(spec, sequences, context)
-    places = _shortened(replace(spec, unique=None), sequences, moments)
-    bounds, first = sequences.bounds, moments.first
-    is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
-    until = np.repeat(first[1:] - np.diff(is_end[first]), np.diff(bounds))
-    stays = (moments.enter >= until) | (places.leave >= until)
-    if spec.every is not None and spec.within is None:
-        lots = np.zeros(first[-1] + 1, np.bool_)
-        lots[moments.enter[stays]] = True
-        stays = lots[moments.enter]
-    return stays
-
-
-def _moments(spec: Batched, sequences: Sequences, context: WindowContext) -> Moments:
-    if spec.within is not None:
-        return _on_the_clock(spec, spec.within, sequences, context)
-    if spec.every is not None:
-        return _in_lots(spec, int(spec.every), sequences)
-    rows = np.arange(len(sequences))
-    reasons = np.full(len(rows), reason("trigger"), np.int8)
-    return Moments(sequences.bounds, rows, _never(sequences.bounds, sequences.bounds), rows, reasons)
 
 
 def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, context: WindowContext) -> Moments:
@@ -305,13 +257,6 @@ def _on_the_clock(spec: Batched, within: Fraction, sequences: Sequences, context
     return Moments(first, enter, leave, np.full(len(when), BY_TICK), reasons, when)
 
 
-def _in_lots(spec: Batched, size: int, sequences: Sequences) -> Moments:
-    """Return the moments of ``every`` next to ``retain`` alone: rows enter when a lot of them is stored."""
-    first, enter, cause = full_lots(sequences.bounds, *_codes(sequences, spec.partition_by), size)
-    reasons = np.where(cause == AT_END, np.int8(reason("end")), np.int8(reason("batch")))
-    return Moments(first, enter, _never(sequences.bounds, first), cause, reasons)
-
-
 def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments:
     leave = moments.leave.copy()
     if spec.unique is not None:
@@ -319,44 +264,6 @@ def _shortened(spec: Batched, sequences: Sequences, moments: Moments) -> Moments
     if spec.retain is not None:
         displace_oldest(moments.enter, leave, *_codes(sequences, spec.partition_by), spec.retain)
     return replace(moments, leave=leave)
-
-
-def _visible_only(bounds: Ints, moments: Moments) -> Moments:
-    flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
-    if flags.all():
-        return moments
-    before = np.concatenate([[0], np.cumsum(flags)])
-    return Moments(
-        before[moments.first],
-        before[moments.enter],
-        before[moments.leave],
-        moments.cause[flags],
-        moments.closed_by[flags],
-        None if moments.when is None else moments.when[flags],
-    )
-
-
-def _membership(spec: Batched, bounds: Ints, moments: Moments) -> Membership:
-    enter, leave = moments.enter, moments.leave
-    if spec.unique is None and not (spec.partition_by and spec.retain):
-        ranges = as_ranges(Memberships(np.arange(len(enter)), enter, leave, bounds, moments.first))
-        return Ranges(ranges.lo, ranges.hi, ranges.base, disjoint=False)
-    rows = np.flatnonzero(enter < leave)
-    return Memberships(rows, enter[rows], leave[rows], np.searchsorted(rows, bounds), moments.first)
-
-
-def _bounds(
-    spec: Batched, sequences: Sequences, origin: Fraction, when: Measures | None
-) -> tuple[pa.Array | None, pa.Array | None]:
-    """Return start (exclusive) and end (inclusive) of the time that each pane covers, ``(T - within, T]``."""
-    if spec.within is None or when is None:
-        return None, None
-    dtype = sequences.rows.column(sequences.order[0]).type
-    grid = batched_grid(spec, dtype, origin)
-    if spec.every is None:
-        return grid.to_arrow(grid.later(when, -spec.within)), grid.to_arrow(when)
-    starts = make_grid(dtype, Fraction(spec.every), origin - spec.within, origin)
-    return starts.bounds(when), grid.bounds(when)
 
 
 def _never(bounds: Ints, first: Ints) -> Ints:
@@ -392,7 +299,65 @@ class BatchedKind(WindowKind):
         return PaneTimes(grid.type, grid.type, grid)
 
     def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
-        return batched_panes(self.spec, sequences, context), signals.marks
+        """Return the panes, including those that only the end of the data emits.
+
+        Bounds are those of `batched_grid` where ``within`` is given, else None. Panes whose instant is after the last
+        time of the clock have that instant in ``at``, and ``end`` as their close reason.
+
+        Raises `DataError` where an instant does not fit 64 bit, or ``within`` is too short for a float clock.
+        """
+        spec, bounds = self.spec, sequences.bounds
+        moments = _shortened(spec, sequences, self._moments(sequences, context))
+        flags = visible_changes(bounds, moments.first, moments.enter, moments.leave)
+        if not flags.all():
+            before = np.concatenate([[0], np.cumsum(flags)])
+            moments = Moments(
+                before[moments.first],
+                before[moments.enter],
+                before[moments.leave],
+                moments.cause[flags],
+                moments.closed_by[flags],
+                None if moments.when is None else moments.when[flags],
+            )
+        counts = np.diff(moments.first)
+        key = np.repeat(np.arange(len(counts)), counts)
+        number = np.arange(len(key))
+        number -= moments.first[key]
+        start, end = self._bounds(sequences, context.origin, moments.when)
+        contents: Membership
+        enter, leave = moments.enter, moments.leave
+        if spec.unique is None and not (spec.partition_by and spec.retain):
+            found = as_ranges(Memberships(np.arange(len(enter)), enter, leave, bounds, moments.first))
+            contents = Ranges(found.lo, found.hi, found.base, disjoint=False)
+        else:
+            rows = np.flatnonzero(enter < leave)
+            contents = Memberships(rows, enter[rows], leave[rows], np.searchsorted(rows, bounds), moments.first)
+        return Panes(key, number, contents, moments.cause, moments.closed_by, start, end, at=end), signals.marks
+
+    def _moments(self, sequences: Sequences, context: WindowContext) -> Moments:
+        spec, bounds = self.spec, sequences.bounds
+        if spec.within is not None:
+            return _on_the_clock(spec, spec.within, sequences, context)
+        if spec.every is not None:  # rows enter when a lot of them is stored
+            first, enter, cause = full_lots(bounds, *_codes(sequences, spec.partition_by), int(spec.every))
+            reasons = np.where(cause == AT_END, np.int8(reason("end")), np.int8(reason("batch")))
+            return Moments(first, enter, _never(bounds, first), cause, reasons)
+        rows = np.arange(len(sequences))
+        return Moments(bounds, rows, _never(bounds, bounds), rows, np.full(len(rows), reason("trigger"), np.int8))
+
+    def _bounds(
+        self, sequences: Sequences, origin: Fraction, when: Measures | None
+    ) -> tuple[pa.Array | None, pa.Array | None]:
+        """Return start (exclusive) and end (inclusive) of the time that each pane covers, ``(T - within, T]``."""
+        spec = self.spec
+        if spec.within is None or when is None:
+            return None, None
+        dtype = sequences.rows.column(sequences.order[0]).type
+        grid = batched_grid(spec, dtype, origin)
+        if spec.every is None:
+            return grid.to_arrow(grid.later(when, -spec.within)), grid.to_arrow(when)
+        starts = make_grid(dtype, Fraction(spec.every), origin - spec.within, origin)
+        return starts.bounds(when), grid.bounds(when)
 
     def row_steps(
         self,
@@ -416,7 +381,23 @@ class BatchedKind(WindowKind):
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
         last_closed: int,  # noqa: ARG002
     ) -> Mask:
-        return batched_rest(self.spec, sequences, context)
+        """Return which rows the next run needs.
+
+        These are the rows that have yet to enter or to leave after the last moment before the end, and, with lots, all
+        rows of their lots, so that the next run counts lots from the same row. Hidden rows are included, because they
+        take places; so are the rows that hide them, because these are in the same partition and leave later.
+        """
+        spec, bounds = self.spec, sequences.bounds
+        moments = self._moments(sequences, context)
+        first, places = moments.first, _shortened(replace(spec, unique=None), sequences, moments)
+        is_end = np.append(0, np.cumsum(moments.closed_by == reason("end")))
+        until = np.repeat(first[1:] - np.diff(is_end[first]), np.diff(bounds))
+        stays = (moments.enter >= until) | (places.leave >= until)
+        if spec.every is not None and spec.within is None:
+            lots = np.zeros(first[-1] + 1, np.bool_)
+            lots[moments.enter[stays]] = True
+            stays = lots[moments.enter]
+        return stays
 
 
 def batched_kind(spec: Batched) -> BatchedKind:

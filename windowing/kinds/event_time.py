@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..clock.interval_grid import clock_values, make_intervals
-from ..clock.watermark import NO_LEVEL, Lateness, Watermarks, make_lateness
-from ..columns.arrays import Ints, Mask, combined
+from ..clock.interval_grid import Intervals, clock_values, make_intervals
+from ..clock.watermark import NO_LEVEL, Lateness, make_lateness
+from ..columns.arrays import Ints, Mask, Measures, combined
 from ..columns.radix_sort import pair_order
 from ..errors import DataError
 from ..language.spec import TimeInterval
@@ -245,46 +245,6 @@ class _Outputs:
     late: Mask
 
 
-def interval_panes(spec: TimeInterval, sequences: Sequences, watermarks: Watermarks, event_time: str) -> Panes:
-    """Return the outputs of event-time panes, including those that only the end of the data emits.
-
-    ``sequences``: rows in arrival order, or ordered by the event time; rows late beyond repair must be left out
-    before, and rows that no interval holds are in no pane. ``watermarks``: the advances, in order; they are all that
-    the function knows of the rows of other tasks. The panes of a key are sorted by interval and ``index``, and
-    numbered by cause and interval.
-
-    Raises `DataError` where outputs or bounds do not fit, `ConfigError` where a row is in too many panes.
-    """
-    column = combined(sequences.rows.column(event_time))
-    intervals = make_intervals(column.type, spec)
-    epoch = epochs(sequences, watermarks.marks)
-    first, last = intervals.holding(clock_values(column, event_time))
-    level = np.append(watermarks.level, NO_LEVEL)[epoch - 1]  # epoch 0 takes the last
-    rows = _Rows(first, np.minimum(np.maximum(level, first - 1), last), last, epoch)
-    shown = _outputs(sequences.bounds, rows, watermarks.level)
-    key = np.repeat(np.arange(len(shown.bounds) - 1), np.diff(shown.bounds))
-    number, index = _ranks(shown, key)
-    start, end = intervals.bounds(shown.pane)
-    cause, closed_by, timing = causes(shown.advance, shown.late, len(watermarks), len(sequences))
-    return Panes(
-        key=key,
-        number=number,
-        membership=_membership(sequences.bounds, rows, shown),
-        cause=cause,
-        closed_by=closed_by,
-        start=start,
-        end=end,
-        outputs=Outputs(timing, index),
-    )
-
-
-def interval_rest(spec: TimeInterval, sequences: Sequences, event_time: str, last_closed: int) -> Mask:
-    """Return which rows are in a pane that may still be emitted, bool (n,); ``last_closed``: the last that may not."""
-    column = combined(sequences.rows.column(event_time))
-    first, last = make_intervals(column.type, spec).holding(clock_values(column, event_time))
-    return (first <= last) & (last > last_closed)
-
-
 def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     """Return all outputs: for each key the panes with rows on time, and for each of its epochs those with late rows."""
     first, pane = _union(bounds, rows.late + 1, rows.last)
@@ -300,16 +260,6 @@ def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     first = np.searchsorted(key[group], np.arange(len(bounds)))
     repeated = _Outputs(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
     return _both(on_time, repeated)
-
-
-def _ranks(shown: _Outputs, key: Ints) -> tuple[Ints, Ints]:
-    """Return the rank of each output among those of its key, by advance, then pane; and among those of its pane."""
-    number, index = ranks(shown.bounds, shown.pane)
-    # the order is stable, so the panes of one advance stay in order; without late rows nothing is sorted
-    order = pair_order(key, shown.advance)
-    if order is not None:
-        number[order] = number.copy()
-    return number, index
 
 
 def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
@@ -353,53 +303,6 @@ def _membership(bounds: Ints, rows: _Rows, shown: _Outputs) -> Memberships:
 def _check_count(count: int) -> None:
     if count > _MOST:
         raise DataError(f"{count:,} panes would come out of one slice", "use a longer creationPeriod")
-
-
-# When rows enter and leave event-time panes.
-#
-# A row leaves when the last of its intervals is closed: no further row can enter it, so no pane will show the row
-# again. It leaves after the pane that this advance of the watermark triggers; where there is none, with the next step
-# of its key. Neither depends on rows to come, so incremental runs give the same steps as one run.
-
-
-def interval_steps(
-    spec: TimeInterval,
-    sequences: Sequences,
-    signals: Signals,
-    panes: Panes,
-    lives: Memberships,
-    context: WindowContext,
-) -> RowSteps:
-    """Return when rows enter and leave: a row enters by itself, and leaves when its last interval is closed."""
-    assert context.event_time is not None
-    column = combined(sequences.rows.column(context.event_time))
-    intervals = make_intervals(column.type, spec)
-    first, last = intervals.holding(clock_values(column, context.event_time))
-    epoch = epochs(sequences, signals.marks)
-    order = np.lexsort([panes.number, panes.key])
-    place = _after_marks(sequences, epoch, panes)
-    closing = np.searchsorted(_closed(spec, signals, intervals.scale.per_second is None, context), last)
-    closing[(closing == len(signals)) | (first > last)] = NEVER
-    leaving = _after_last(panes, order, lives, closing, len(sequences))
-    is_new = first <= last
-    if context.restored is not None:
-        is_new &= context.restored.is_new(sequences.bounds)
-    rest = np.flatnonzero((closing != NEVER) & (leaving == NEVER))
-    outdated, driven = np.full(len(sequences), NEVER), np.full(len(sequences), NEVER)
-    outdated[rest], driven[rest] = _next_steps(sequences, epoch, panes, order, place, is_new, rest, closing[rest])
-    steps = steps_of_rows(place, len(sequences))
-    return replace(steps, stepping=first <= last, driven=driven, leaving=leaving, outdated=outdated)
-
-
-def _closed(spec: TimeInterval, signals: Signals, is_float: bool, context: WindowContext) -> Ints:
-    """Return the last interval that is closed after each advance: the discard age in whole periods before the level."""
-    assert signals.watermarks is not None
-    level = signals.watermarks.level
-    if context.in_event_order or not spec.discard_age:
-        return level
-    # the bounds of a float clock are rounded, and so is what is late
-    behind = math.ceil(spec.discard_age / spec.period) + is_float
-    return np.where(level < NO_LEVEL + behind, NO_LEVEL, level - min(behind, 2**62))
 
 
 def _after_marks(sequences: Sequences, epoch: Ints, panes: Panes) -> Ints:
@@ -461,10 +364,40 @@ class EventTimeKind(WindowKind):
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:  # noqa: ARG002
         return PaneTimes(bounds=make_intervals(clock, self.spec).type)
 
-    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
-        assert signals.watermarks is not None
+    def _bound(self, sequences: Sequences, context: WindowContext) -> tuple[Intervals, Measures]:
+        """Return the panes on the event time of some rows, and its values."""
         assert context.event_time is not None
-        return interval_panes(self.spec, sequences, signals.watermarks, context.event_time), signals.marks
+        column = combined(sequences.rows.column(context.event_time))
+        return make_intervals(column.type, self.spec), clock_values(column, context.event_time)
+
+    def panes(self, sequences: Sequences, signals: Signals, context: WindowContext) -> tuple[Panes, Marks]:
+        """Return the outputs, including those that only the end of the data emits.
+
+        ``sequences``: rows in arrival order, or ordered by the event time; rows late beyond repair must be left out
+        before, and rows that no interval holds are in no pane. ``signals``: the advances, in order; they are all that
+        it knows of the rows of other tasks. The panes of a key are sorted by interval and ``index``, and numbered by
+        cause and interval.
+
+        Raises `DataError` where outputs or bounds do not fit, `ConfigError` where a row is in too many panes.
+        """
+        assert signals.watermarks is not None
+        intervals, values = self._bound(sequences, context)
+        epoch, levels = epochs(sequences, signals.marks), signals.watermarks.level
+        first, last = intervals.holding(values)
+        level = np.append(levels, NO_LEVEL)[epoch - 1]  # epoch 0 takes the last
+        rows = _Rows(first, np.minimum(np.maximum(level, first - 1), last), last, epoch)
+        shown = _outputs(sequences.bounds, rows, levels)
+        key = np.repeat(np.arange(len(shown.bounds) - 1), np.diff(shown.bounds))
+        number, index = ranks(shown.bounds, shown.pane)
+        # The rank among the outputs of the key is by advance, then pane. The order is stable, so the panes of one
+        # advance stay in order; without late rows nothing is sorted.
+        order = pair_order(key, shown.advance)
+        if order is not None:
+            number[order] = number.copy()
+        start, end = intervals.bounds(shown.pane)
+        cause, closed_by, timing = causes(shown.advance, shown.late, len(levels), len(sequences))
+        membership, outputs = _membership(sequences.bounds, rows, shown), Outputs(timing, index)
+        return Panes(key, number, membership, cause, closed_by, start, end, outputs=outputs), signals.marks
 
     def row_steps(
         self,
@@ -475,15 +408,45 @@ class EventTimeKind(WindowKind):
         parts: Lifetimes | None,  # noqa: ARG002
         context: WindowContext,
     ) -> RowSteps:
-        return interval_steps(self.spec, sequences, signals, panes, lives, context)
+        """Return when rows enter and leave: a row enters by itself, and leaves when its last interval is closed.
+
+        No further row can enter that interval then, so no pane will show the row again. It leaves after the pane that
+        this advance of the watermark triggers; where there is none, with the next step of its key. Neither depends on
+        rows to come, so incremental runs give the same steps as one run.
+        """
+        intervals, values = self._bound(sequences, context)
+        first, last = intervals.holding(values)
+        epoch = epochs(sequences, signals.marks)
+        order = np.lexsort([panes.number, panes.key])
+        place = _after_marks(sequences, epoch, panes)
+        closing = np.searchsorted(self._closed(signals, intervals.scale.per_second is None, context), last)
+        closing[(closing == len(signals)) | (first > last)] = NEVER
+        leaving = _after_last(panes, order, lives, closing, len(sequences))
+        is_new = first <= last
+        if context.restored is not None:
+            is_new &= context.restored.is_new(sequences.bounds)
+        rest = np.flatnonzero((closing != NEVER) & (leaving == NEVER))
+        outdated, driven = np.full(len(sequences), NEVER), np.full(len(sequences), NEVER)
+        outdated[rest], driven[rest] = _next_steps(sequences, epoch, panes, order, place, is_new, rest, closing[rest])
+        steps = steps_of_rows(place, len(sequences))
+        return replace(steps, stepping=first <= last, driven=driven, leaving=leaving, outdated=outdated)
+
+    def _closed(self, signals: Signals, is_float: bool, context: WindowContext) -> Ints:
+        """Return the last interval closed after each advance: the discard age in whole periods before the level."""
+        assert signals.watermarks is not None
+        level, age = signals.watermarks.level, self.spec.discard_age
+        if context.in_event_order or not age:
+            return level
+        # the bounds of a float clock are rounded, and so is what is late
+        behind = math.ceil(age / self.spec.period) + is_float
+        return np.where(level < NO_LEVEL + behind, NO_LEVEL, level - min(behind, 2**62))
 
     def lateness(self, dtype: pa.DataType, lag: Fraction, min_gap: Fraction) -> Lateness:
         return make_lateness(dtype, self.spec, lag, min_gap)
 
     def cells(self, sequences: Sequences, context: WindowContext) -> Ints:
-        name = str(context.event_time)
-        column = combined(sequences.rows.column(name))
-        return make_intervals(column.type, self.spec).grid.cells(clock_values(column, name))
+        intervals, values = self._bound(sequences, context)
+        return intervals.grid.cells(values)
 
     def retained_rows(
         self,
@@ -493,8 +456,9 @@ class EventTimeKind(WindowKind):
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
         last_closed: int,
     ) -> Mask:
-        assert context.event_time is not None
-        return interval_rest(self.spec, sequences, context.event_time, last_closed)
+        intervals, values = self._bound(sequences, context)
+        first, last = intervals.holding(values)
+        return (first <= last) & (last > last_closed)
 
     def last_closed(self, signals: Signals, context: WindowContext) -> int:
         if signals.watermarks is None or not len(signals):

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 
 from support import strategies as my
-from support.batched_panes import PLAIN, EmittedPane, by_kernel, sequences_of
+from support.batched_panes import PLAIN, EmittedPane, batched_panes, by_kernel, sequences_of
 from support.places import CASES
 from wincli.windowing.errors import DataError
-from wincli.windowing.kinds.batched import batched_panes
 from wincli.windowing.kinds.context import WindowContext
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import Batched

@@ -36,7 +36,8 @@ from wincli.windowing.clock.watermark import (
 )
 from wincli.windowing.columns.arrays import Ints, combined
 from wincli.windowing.errors import ConfigError, DataError
-from wincli.windowing.kinds.event_time import interval_panes
+from wincli.windowing.kinds.context import WindowContext, watermark_signals
+from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.language.spec import TimeInterval
 from wincli.windowing.rows.membership import Memberships, contiguous, gathered
@@ -117,10 +118,14 @@ def by_library(log: Log, cuts: Sequence[int] = ()) -> Outcome:
 
 
 def told(log: Log, sequences: Sequences, watermarks: Watermarks, late: Sequence[int]) -> Outcome:
-    panes = interval_panes(log.spec, sequences, watermarks, "et")
+    panes = panes_of(log.spec, sequences, watermarks)
     in_no_pane = np.sort(sequences.pos[is_in_no_pane(log.lateness, times(sequences.rows))])
     valid = [pos for pos in late if not log.key or log.table["k"][pos].is_valid]
     return sorted(panes_told(sequences, watermarks, panes), key=place), valid, in_no_pane.tolist()
+
+
+def panes_of(window: TimeInterval, sequences: Sequences, watermarks: Watermarks) -> Panes:
+    return kind_of(window).panes(sequences, watermark_signals(watermarks), WindowContext(event_time="et"))[0]
 
 
 def panes_told(sequences: Sequences, watermarks: Watermarks, panes: Panes) -> list[Pane]:
@@ -363,7 +368,7 @@ def test_a_row_on_time_is_in_one_run_of_panes_and_ordered_rows_give_ranges() -> 
     #   [20, 30)                       x       row i is in the panes i and i + 1
     log = log_of([1, 6, 11, 16, 21], TimeInterval(Fraction(10), Fraction(5)))
     watermarks, late = read(log, [])
-    panes = interval_panes(log.spec, kept(log, late), watermarks, "et")
+    panes = panes_of(log.spec, kept(log, late), watermarks)
     assert isinstance(panes.membership, Memberships)
     assert panes.membership.row.tolist() == [0, 1, 2, 3, 4]
     assert panes.membership.enter.tolist() == [0, 1, 2, 3, 4]
@@ -397,7 +402,7 @@ def test_bounds_have_a_type_that_holds_both_starts_and_ends(kind: pa.DataType, s
     wanted = pa.timestamp("us", "UTC") if bounds == "us" else bounds
     assert make_intervals(kind, spec).type == wanted
     log = log_of([0], spec, kind)
-    panes = interval_panes(spec, kept(log, []), read(log, [])[0], "et")
+    panes = panes_of(spec, kept(log, []), read(log, [])[0])
     assert panes.start is not None
     assert panes.end is not None
     assert panes.start.type == panes.end.type == wanted
