@@ -217,7 +217,7 @@ class _Window:
         # Finish where windows are flushed; else leave what the next run needs. ``first``: of the last window.
         context, outcome, table = self.run.context, self.run.outcome, self.scene.timetable
         outcome.first[self.key] = first
-        if not context.hold and not context.drop and self.life.exists:
+        if context.at_end == "flush" and self.life.exists:
             _finish(self.life.operator, self.lines.now, self.stop - 1, self.own, table.last_step(self.own))
         elif context.hold:
             if first < self.end:

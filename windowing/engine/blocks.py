@@ -27,7 +27,7 @@ from ..planning.plan import Plan
 from ..ports import ChunkAccount, Counts, Part
 from ..rows.marks import Marks
 from ..rows.sequence import Sequences, one_batch
-from ..scan.scan import ScanResult
+from ..scan.operator_scan import ScanResult
 from ..state.carry import Carry
 from ..state.state_tables import key_table, read_state, row_schema, row_table
 from ..state.window_state import WindowState, concatenate

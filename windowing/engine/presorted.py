@@ -22,7 +22,6 @@ from ..columns.arrays import combined
 from ..columns.sort_keys import sorts_before
 from ..errors import DataError
 from ..kinds.segment_summary import SegmentSummary, WindowPosition
-from ..kinds.tumbling.kind import entry_state
 from ..ports import Executor
 from ..rows.sequence import Sequences, one_batch, order_of
 from ..scan.segment_scan import sends_partials
@@ -228,7 +227,8 @@ def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_la
     if after is None:
         return None
     relay.pass_on(pickle.dumps(after))
-    entry = entry_state(before.position, relay.index, summary, after.position, is_last, work.plan.context)
+    kind, context = tumbling(work.plan), work.plan.context
+    entry = kind.entry_state(before.position, relay.index, summary, after.position, is_last, context)
     earlier = tuple((relay_segment(index), first) for index, first in entry.before)
     has_parts = sends_partials(work.plan, work.source.schema)
     task = SegmentTask(relay.index, relay_segment(relay.index), is_last, entry, before=earlier, has_parts=has_parts)
@@ -254,10 +254,10 @@ def _handoff_after(
             return None
         kind, through = tumbling(plan), None
         if kind.needs.run_through:
-            through = kind.pass_through(rows, before.position.value, plan.context)
+            through = kind.pass_through(rows, before.position.through.value, plan.context)
         position = kind.advance(before.position, index, summary, through, plan.context)
         after = Handoff(position, ends)
-    if after.position.open_at is not None and not after.position.closed:
+    if after.position.open_at is not None and not after.position.through.closed:
         segment, first = after.position.open_at
         kept = part_of(rows, first if segment == index else 0, len(rows))
         keep_open(work, relay_segment(index).name, kept, after.position.windows)

@@ -85,7 +85,7 @@ class SegmentTask:
     ``retained_of``: the segments before, from the first whose rows overlapping windows retain.
     ``windows``: number of panes of the key before it, where windows overlap.
     ``signals``: number of signals before the next segment; None: all signals.
-    ``clock``: as in `windowing.scan.scan.RunExtent`.
+    ``clock``: as in `windowing.scan.continue_scan.End`.
     """
 
     part: int

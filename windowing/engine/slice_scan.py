@@ -23,6 +23,7 @@ from ..rows.panes import ScanRejects
 from ..rows.sequence import Sequences, one_batch, order_of
 from ..scan.continue_scan import End, continue_scan, restore_rows
 from ..scan.lag_rows import with_lag_columns
+from ..scan.operator_scan import ScanResult
 from ..scan.row_validation import (
     assess,
     is_ordered_by_time,
@@ -30,7 +31,7 @@ from ..scan.row_validation import (
     merged_watermarks,
     no_watermarks,
 )
-from ..scan.scan import ScanResult, empty_mark_rows, falls_of
+from ..scan.scan import empty_mark_rows, falls_of
 from ..state.carry import Carry
 from ..state.window_state import WindowState
 from .blocks import ShuffleBlock, decode_state, is_state, load_window_state, part_of, read, snapshot_slice

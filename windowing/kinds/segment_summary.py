@@ -65,7 +65,7 @@ class EntryState:
     ``falls``: whether the watched attribute falls between the segment before and this one.
     ``emits``: whether any pane comes out in the segment, or rows of it are in no window.
     ``clock``: the clock, in measures; None: no row yet.
-    ``value``: as in `WindowPosition`.
+    ``value``: as in `Passage`, of the segment before.
     """
 
     windows: int
@@ -84,23 +84,19 @@ class WindowPosition:
     ``rows``: number of rows before.
     ``starts``: number of windows that have started.
     ``open_at``: the segment and the row in it where the last window started; None: none has.
-    ``closed``: whether a row before has closed that window.
-    ``value``: what the segment before leaves, as in `Passage`.
-    ``last``: the summary of the segment before; None: there is none.
-    ``skips``: whether rows of that segment are in no window.
+    ``through``: what the segment before has done to the window.
+    ``last``: the summary of that segment; None: there is none.
     """
 
     rows: int = 0
     starts: int = 0
     open_at: tuple[int, int] | None = None
-    closed: bool = False
-    value: Any = None
+    through: Passage = Passage(0, -1)
     last: SegmentSummary | None = None
-    skips: bool = False
 
     @property
     def windows(self) -> int:
-        return self.starts if self.open_at is None or self.closed else self.starts - 1
+        return self.starts if self.open_at is None or self.through.closed else self.starts - 1
 
 
 def clock_at_end(segment: Sequences) -> ClockValue:

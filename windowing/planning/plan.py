@@ -193,10 +193,8 @@ class Plan:
         options = self.options
         return WindowContext(
             **{each.name: getattr(options, each.name) for each in fields(options)},
-            hold=options.at_end == "hold",
             sort=self.sort,
             in_event_order=bool(self.order.columns),
-            watched=self.watches_falls,
         )
 
     @property

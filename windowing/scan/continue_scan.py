@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from ..clock.watermark import NO_LEVEL
 from ..columns.arrays import ClockValue, latest_clock
-from ..emit.result_columns import HiddenPanes
 from ..emit.result_tables import finishing_tables
 from ..kinds.context import Signals
 from ..planning.plan import Plan
@@ -23,9 +22,9 @@ from ..rows.sequence import Sequences
 from ..state.carry import Carry, Registers
 from ..state.window_state import RestoredState, WindowState, merge, restore
 from .lag_rows import OrderedRows, keep_lookback
-from .operator_scan import Emission, snapshot
+from .operator_scan import Emission, ScanResult, snapshot
 from .row_validation import last_closed, relevant_advances
-from .scan import RunExtent, ScanResult, latest, mark_only_rows, scan
+from .scan import latest, mark_only_rows, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,10 @@ class End:
 class Continuation:
     """A scan behind a cut.
 
-    ``plan``, ``signals``: as it was asked for.
+    ``plan``: as it was asked for.
     ``new``: the new rows as windows see them, and those of them that have no place.
     ``sequences``: the rows that were scanned: those of the carry, then new ones.
-    ``extent``: its extent in time.
+    ``registers``: the clock behind them, and the advances where another scan goes on.
     ``tables``: what comes out, an iterator that can be read once: rows of panes, the last rows of operators whose keys
         have no rows, mark-only rows.
     ``scanned``: the result of the scan; `settle` has what its operators decide.
@@ -62,10 +61,9 @@ class Continuation:
     """
 
     plan: Plan
-    signals: Signals
     new: OrderedRows
     sequences: Sequences
-    extent: RunExtent
+    registers: Registers
     tables: Iterator[pa.Table]
     scanned: ScanResult
     idle: WindowState | None
@@ -76,12 +74,10 @@ class Continuation:
         Of the registers it has the clock and, as the window state, the advances where ``is_continued`` says so.
         """
         scanned, idle = keep_lookback(self.plan, self.scanned.settled(), self.idle, self.new.lookback)
-        state, advances = scanned.state, None
+        state = scanned.state
         if state is not None and idle is not None:
             state = merge(state, idle)
-        if self.extent.is_continued and self.signals.watermarks is not None:
-            advances = relevant_advances(self.signals.watermarks, self.extent.last_closed)
-        return scanned, Carry(Registers(clock=self.extent.clock, advances=advances), state)
+        return scanned, Carry(self.registers, state)
 
 
 def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, end: End) -> Continuation:
@@ -97,12 +93,21 @@ def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, 
         # the cell of a rejected row would seem to have rows
         clock = latest_clock([latest(plan, new.sequences.rows), before.clock, end.given])
     closed = last_closed(plan, sequences, signals, end.watermark) if end.is_continued else NO_LEVEL
-    extent = RunExtent(clock, before.clock, closed, end.is_continued)
-    scanned = scan(plan, sequences, signals, extent, restored)
-    finishing, idle = finish_operators(plan, idle, scanned.hidden)
-    marks_only = mark_only_rows(plan, scanned, sequences, signals.marks, extent) if end.of_all_keys else ()
-    tables = chain(scanned.tables, finishing, marks_only)
-    return Continuation(plan, signals, new, sequences, extent, tables, scanned, idle)
+    context = replace(plan.context, clock=clock, since=before.clock, restored=restored)
+    scanned = scan(plan, sequences, signals, context, closed, end.is_continued)
+    finishing: Iterable[pa.Table] = ()
+    if idle is not None and plan.options.operator is not None and plan.options.at_end != "hold":
+        # windows do not go on: the last rows of operators whose keys have no rows, and these keys without
+        nothing = pa.nulls(len(idle.key_state.rows), pa.string())
+        if plan.options.at_end == "flush":
+            finishing = finishing_tables(plan, idle, scanned.hidden)
+        idle = replace(idle, key_state=replace(idle.key_state, operator=nothing))
+    marks_only = mark_only_rows(plan, scanned, sequences, signals.marks, context) if end.of_all_keys else ()
+    advances = None
+    if end.is_continued and signals.watermarks is not None:
+        advances = relevant_advances(signals.watermarks, closed)
+    registers = Registers(clock=clock, advances=advances)
+    return Continuation(plan, new, sequences, registers, chain(scanned.tables, finishing, marks_only), scanned, idle)
 
 
 def retain(plan: Plan, new: Sequences, signals: Signals, carry: Carry) -> Carry:
@@ -113,7 +118,7 @@ def retain(plan: Plan, new: Sequences, signals: Signals, carry: Carry) -> Carry:
     sequences, restored, _ = restore_rows(plan, new, signals, carry)
     before, rows = carry.registers, len(sequences)
     clock = latest_clock([latest(plan, sequences.rows), before.clock])
-    context = replace(plan.context, clock=clock, since=before.clock, hold=True, restored=restored)
+    context = replace(plan.context, clock=clock, since=before.clock, at_end="hold", restored=restored)
     nothing = np.zeros(rows, np.bool_)
     emission = Emission(nothing, nothing, np.zeros(1, np.int64), pa.nulls(1))
     closed = last_closed(plan, sequences, signals, None)
@@ -137,16 +142,4 @@ def restore_rows(
     before, earlier_signals = carry.registers, 0
     if signals.watermarks is not None and before.advances is not None:
         earlier_signals = int(np.count_nonzero(np.isin(signals.marks.pos, before.advances.marks.pos)))
-    restored = replace(restored, signals=earlier_signals, since=before.clock, continued=carry.continued)
-    return sequences, restored, idle
-
-
-def finish_operators(
-    plan: Plan, idle: WindowState | None, hidden: HiddenPanes
-) -> tuple[Iterable[pa.Table], WindowState | None]:
-    """Where windows do not go on, return the last rows of operators whose keys have no rows, and these keys without."""
-    if idle is None or plan.options.operator is None or plan.options.at_end == "hold":
-        return (), idle
-    nothing = pa.nulls(len(idle.key_state.rows), pa.string())
-    rest = replace(idle, key_state=replace(idle.key_state, operator=nothing))
-    return (finishing_tables(plan, idle, hidden) if plan.options.at_end == "flush" else ()), rest
+    return sequences, replace(restored, signals=earlier_signals, continued=carry.continued), idle

@@ -19,9 +19,9 @@ from ..rows.lag_columns import LagColumn, Shift, depth_of, inputs_of
 from ..rows.merge import append
 from ..rows.panes import NO_REJECTS, ScanRejects
 from ..rows.sequence import Sequences, take_rows
-from ..state.window_state import WindowState, with_keys, with_newest
-from .row_validation import FAILED, split_by_reason, validate_lag_columns
-from .scan import ScanResult
+from ..state.window_state import WindowState, only_rows, with_keys, with_newest
+from .operator_scan import ScanResult
+from .row_validation import FAILED, split_by_reason, validate_rows
 
 # Rows that are rejected because of a column with ``lag``: it fails for them, or the window cannot take its value.
 
@@ -58,7 +58,7 @@ class Failures:
 
 def rejected_rows(plan: Plan, new: Sequences, failures: Failures) -> ScanRejects:
     """Return the new rows that are rejected; a failure comes before any other reason: a value that lacks is no null."""
-    reasons = validate_lag_columns(plan, new.rows)
+    reasons = validate_rows(plan, new.rows, of_lag_columns=True)
     failed, details = failures.first_of_each_row()
     if reasons is None and not len(failed):
         return NO_REJECTS
@@ -78,12 +78,11 @@ def without(sequences: Sequences, rejects: ScanRejects) -> Sequences:
         return sequences
     is_kept = np.ones(len(sequences), np.bool_)
     is_kept[rejects.row] = False
-    picks = np.flatnonzero(is_kept)
-    bounds, keys = np.searchsorted(picks, sequences.bounds), sequences.keys
-    if keys is not None:
-        filled = np.flatnonzero(np.diff(bounds))
-        keys, bounds = keys.take(pa.array(filled)), np.append(bounds[filled], bounds[-1])
-    return Sequences(keys, bounds, take_rows(sequences.rows, picks), sequences.pos[picks], sequences.order)
+    kept = replace(only_rows(sequences, np.flatnonzero(is_kept)), rank=None)
+    if kept.keys is None:
+        return kept
+    filled = np.flatnonzero(np.diff(kept.bounds))
+    return replace(kept, keys=kept.keys.take(pa.array(filled)), bounds=np.append(kept.bounds[filled], len(kept)))
 
 
 NO_INPUT = ""

@@ -6,6 +6,7 @@ the account of rows, the open windows and the window state are those of the rows
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,13 +16,14 @@ import pyarrow.compute as pc
 from ..clock.interval_grid import instants_at
 from ..columns.arrays import Ints, Mask
 from ..emit.operator_scenes import OperatorOutcome
+from ..emit.result_columns import HiddenPanes
 from ..kinds.context import Signals, WindowContext
 from ..kinds.contract import WindowKind
 from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
 from ..rows.membership import Memberships, memberships_of, shown, sizes
-from ..rows.panes import AT_END, BY_TICK, MarkOnly, Panes, reason
-from ..rows.sequence import Sequences, take_rows
+from ..rows.panes import AT_END, BY_TICK, NO_REJECTS, Panes, ScanRejects, reason
+from ..rows.sequence import Sequences
 from ..state.window_state import (
     KeyState,
     RestoredState,
@@ -30,9 +32,47 @@ from ..state.window_state import (
     fresh,
     merge,
     no_row_state,
-    take_state_rows,
+    only_rows,
     with_row_counts,
+    without_rows,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """The result of a scan and the accounting of its rows.
+
+    ``tables``: the tables of the result, an iterator that can be read once.
+    ``windows``: number of panes that came out.
+    ``hidden``: how many of them have no row in the result, known when the tables have been read.
+    ``open``: number of windows that the end of the data would bring out, and the end of this run does not.
+    ``windowed``: rows that a pane shows, and that no pane of an earlier run showed.
+    ``dropped``: rows that only panes at the end would have shown, under ``--at-end drop``.
+    ``filtered``: rows in none of the other counts.
+    ``held``: rows in the state that no pane has shown yet.
+    ``by_mark``: int64, for each pane that a mark brought out, the number of that mark; empty if the window takes none.
+    ``state``: the window state for the next run; None where there is none.
+    ``rejects``: rows that the window has rejected, in none of the counts.
+    ``settle``: returns the result once the tables have been read, where an operator decides what it is.
+    """
+
+    tables: Iterator[pa.Table]
+    windows: int
+    hidden: HiddenPanes
+    open: int
+    windowed: int
+    dropped: int
+    filtered: int
+    held: int
+    by_mark: Ints
+    state: WindowState | None
+    rejects: ScanRejects = NO_REJECTS
+    settle: Callable[[], ScanResult] | None = None
+
+    def settled(self) -> ScanResult:
+        """Return the result with what its operators have decided: only after ``tables`` have been read."""
+        return self if self.settle is None else self.settle()
+
 
 # Panes of an incremental run: leave out those that an earlier run emitted, and number the others on from them.
 #
@@ -47,18 +87,8 @@ def already_emitted(kind: WindowKind, panes: Panes, context: WindowContext, sequ
     Those are panes caused by restored rows, by earlier signals, or by ticks up to the clock of that run. Empty tumbling
     windows come out with the next row of their key, so they are new.
     """
-    caused = _caused_before(kind, panes.cause, panes.at, context, sequences)
+    caused = caused_before(kind, panes.cause, panes.at, context, sequences)
     return caused if kind.needs.overlaps else caused & (sizes(panes.membership) > 0)
-
-
-def marks_already_emitted(kind: WindowKind, marks_only: MarkOnly, context: WindowContext, sequences: Sequences) -> Mask:
-    """Return which mark-only entries an earlier run emitted, bool, in the shape of ``marks_only.cause``."""
-    return _caused_before(kind, marks_only.cause, marks_only.at, context, sequences)
-
-
-def renumbered(panes: Panes, first: Ints) -> Panes:
-    """Return panes numbered on from ``first``, int64 (K,)."""
-    return replace(panes, number=panes.number + first[panes.key])
 
 
 def with_previous_pane(panes: Panes, last: Mask, sequences: Sequences) -> Panes:
@@ -124,19 +154,20 @@ def _with_rows(
     return row[ascending], enter[ascending], leave[ascending], first_entry
 
 
-def _caused_before(
+def caused_before(
     kind: WindowKind, cause: Ints, at: pa.Array | None, context: WindowContext, sequences: Sequences
 ) -> Mask:
+    """Return which causes an earlier run has seen, bool, in their shape. ``at``: the ticks among them."""
     restored = context.restored
     assert restored is not None
     rows = len(sequences)
     is_restored = np.append(~restored.is_new(sequences.bounds), False)
     out = is_restored[np.where((cause >= 0) & (cause < rows), cause, rows)]
     out |= (cause >= rows) & (cause < rows + restored.signals)
-    if at is None or restored.since is None:
+    if at is None or context.since is None:
         return out
     by_tick = cause == BY_TICK
-    clock_before = instants_at(restored.since, sequences, at.type)
+    clock_before = instants_at(context.since, sequences, at.type)
     # where rows at the instant of a tick enter at that tick, more of them may have come: that tick was not emitted
     compare = pc.less if kind.needs.waits or context.closed == "right" else pc.less_equal
     return out | (by_tick & compare(at, clock_before).fill_null(False).to_numpy(zero_copy_only=False))
@@ -204,7 +235,8 @@ def snapshot(
     key_state = _key_state(kind, sequences, context, restored, key_lifetimes)
     key_state = replace(key_state, windows=restored.key_state.windows + emission.windows, operator=emission.operator)
     row_state = RowState(restored.row_state.shown | emission.shown | settled, emission.last)
-    state = take_state_rows(WindowState(sequences, key_state, row_state), np.flatnonzero(is_retained))
+    picks = np.flatnonzero(is_retained)
+    state = WindowState(only_rows(sequences, picks), key_state, row_state.take(picks))
     # A tumbling window never looks back beyond its first row: equal windows give equal states, whatever came before.
     return state if kind.needs.overlaps else with_row_counts(state)
 
@@ -274,22 +306,8 @@ class OperatorScan:
     outcome: OperatorOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What a scan has come to: fields as in `windowing.scan.scan.ScanResult`."""
-
-    windows: int
-    open: int
-    windowed: int
-    dropped: int
-    filtered: int
-    held: int
-    by_mark: Ints
-    state: WindowState | None
-
-
-def settle(done: OperatorScan) -> Settled:
-    """Return what a scan has come to, once its tables have been read."""
+def settle(done: OperatorScan, undecided: ScanResult) -> ScanResult:
+    """Return what a scan has come to, once its tables have been read. ``undecided``: what was known before."""
     outcome, options = done.outcome, done.plan.options
     before = np.zeros(len(done.sequences), np.bool_)
     if done.context.restored is not None:
@@ -301,20 +319,26 @@ def settle(done: OperatorScan) -> Settled:
     held = 0 if state is None else int(np.count_nonzero(~state.row_state.shown))
     dropped = 0
     if options.at_end == "drop":
-        placed = _in_new_panes(now) & ~now.outcome.shown & ~(before if picks is None else before[picks])
-        dropped = int(np.count_nonzero(placed))
+        panes = now.panes
+        if done.context.restored is not None:
+            panes = panes.take(np.flatnonzero(~already_emitted(now.plan.kind, panes, now.context, now.sequences)))
+        placed = shown(panes.membership, len(now.sequences)) & ~now.outcome.shown
+        dropped = int(np.count_nonzero(placed & ~(before if picks is None else before[picks])))
     rejected = 0 if done.panes.rejects is None else len(done.panes.rejects)
     filtered = len(before) - int(np.count_nonzero(before)) - windowed - dropped - held - rejected
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
-    by_mark = np.array(sorted(outcome.signals), np.int64)
-    return Settled(int(outcome.panes.sum()), still_open, windowed, dropped, filtered, held, by_mark, state)
-
-
-def _in_new_panes(done: OperatorScan) -> Mask:
-    panes, restored = done.panes, done.context.restored
-    if restored is not None:
-        panes = panes.take(np.flatnonzero(~already_emitted(done.plan.kind, panes, done.context, done.sequences)))
-    return shown(panes.membership, len(done.sequences))
+    return replace(
+        undecided,
+        windows=int(outcome.panes.sum()),
+        open=still_open,
+        windowed=windowed,
+        dropped=dropped,
+        filtered=filtered,
+        held=held,
+        by_mark=np.array(sorted(outcome.signals), np.int64),
+        state=state,
+        settle=None,
+    )
 
 
 def _state(done: OperatorScan, emptied: WindowState | None) -> WindowState:
@@ -338,18 +362,12 @@ def _without_evicted(done: OperatorScan) -> tuple[OperatorScan, Ints, WindowStat
     picks = np.flatnonzero(np.arange(len(sequences)) >= np.repeat(outcome.first, counts))
     keys = np.flatnonzero(outcome.first < sequences.bounds[1:])
     empty = np.flatnonzero(outcome.first == sequences.bounds[1:])
-    bounds = np.searchsorted(picks, sequences.bounds)
-    rank = sequences.rank
-    if rank is None:
-        rank = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1], np.diff(sequences.bounds))
+    rest = only_rows(sequences, picks)
     named = None if sequences.keys is None else sequences.keys.take(pa.array(keys))
-    bounds = np.append(bounds[:-1][keys], bounds[-1])
-    rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
-    rest = Sequences(named, bounds, rows, pos, sequences.order, rank[picks])
-    restored_rows = restored.restored_rows[keys]
+    rest = replace(rest, keys=named, bounds=np.append(rest.bounds[:-1][keys], rest.bounds[-1]))
     restored = replace(
         restored,
-        restored_rows=restored_rows,
+        restored_rows=restored.restored_rows[keys],
         key_state=restored.key_state.take(keys),
         row_state=restored.row_state.take(picks),
     )
@@ -397,10 +415,5 @@ def _emptied(done: OperatorScan, empty: Ints) -> WindowState:
         pa.nulls(len(empty), state.baseline.type),
         pa.nulls(len(empty), pa.string()),
     )
-    nothing = np.empty(0, np.int64)
-    named = None if sequences.keys is None else sequences.keys.take(pa.array(empty))
-    rest = Sequences(
-        named, np.zeros(len(empty) + 1, np.int64), sequences.rows.slice(0, 0), nothing, sequences.order, nothing
-    )
-    window_state = WindowState(rest, key_state, RowState(*[no_row_state(0).shown] * 2))
+    window_state = without_rows(sequences, empty, key_state)
     return window_state if kind.needs.overlaps else with_row_counts(window_state)

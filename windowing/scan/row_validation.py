@@ -35,22 +35,21 @@ FAILED = "expression_error"
 """The reason of a row for which an expression fails."""
 
 
-def validate_rows(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
+def validate_rows(plan: Plan, rows: pa.RecordBatch, of_lag_columns: bool = False) -> Reasons | None:
     """Return the reject reason of each row (None: kept), or None where all rows are kept.
 
     The first reason that applies, of ``null_order``, ``null_key`` (null or NaN), ``null_attribute``, ``nan_attribute``,
     ``negative_amount`` and ``type_overflow``: a value beyond the 64 bit ticks in which distances and clocks are
-    computed, an infinite clock, or in windows with dates one beyond the years 1 to 9999. Columns with ``lag`` are not
-    there yet.
+    computed, an infinite clock, or in windows with dates one beyond the years 1 to 9999. ``of_lag_columns``: whether
+    columns with ``lag``, which come later, say so; else all others do.
     """
     late = {column.name for column in plan.lag_columns}
-    return _first_reasons(rows, _violations(plan, rows, lambda name: name not in late))
-
-
-def validate_lag_columns(plan: Plan, rows: pa.RecordBatch) -> Reasons | None:
-    """Return the reject reason of each row as far as columns with ``lag`` say, which `validate_rows` does not know."""
-    late = {column.name for column in plan.lag_columns}
-    return _first_reasons(rows, _violations(plan, rows, lambda name: name in late))
+    reasons: Reasons | None = None
+    for reason, mask in _violations(plan, rows, lambda name: (name in late) == of_lag_columns):
+        if reasons is None:
+            reasons = np.full(rows.num_rows, None, np.object_)
+        reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
+    return reasons
 
 
 def add_late(reasons: Reasons | None, late: Mask) -> Reasons | None:
@@ -68,57 +67,36 @@ def split_by_reason(reasons: npt.NDArray[np.object_]) -> tuple[Ints, Ints]:
     return np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
 
 
-def _first_reasons(rows: pa.RecordBatch, violations: Iterator[tuple[str, Mask]]) -> Reasons | None:
-    reasons: Reasons | None = None
-    for reason, mask in violations:
-        if reasons is None:
-            reasons = np.full(rows.num_rows, None, np.object_)
-        reasons[mask & (reasons == None)] = reason  # noqa: E711 - element by element
-    return reasons
-
-
 def _violations(plan: Plan, rows: pa.RecordBatch, asked: Callable[[str], bool]) -> Iterator[tuple[str, Mask]]:
-    event_time = (plan.options.event_time,) if plan.options.event_time else ()
-    named = tuple(dict.fromkeys([*plan.kind.needs.required, *event_time]))
-    clock = event_time or (plan.order.columns[:1] if plan.kind.needs.clock else ())
-    for reason, names in (("null_order", plan.order.columns), ("null_key", plan.key)):
+    needs, event_time = plan.kind.needs, (plan.options.event_time,) if plan.options.event_time else ()
+    named = dict.fromkeys([*needs.required, *event_time])
+    clock = event_time or (plan.order.columns[:1] if needs.clock else ())
+    for null, nan, names in (
+        ("null_order", "null_order", plan.order.columns),
+        ("null_key", "null_key", plan.key),
+        ("null_attribute", "nan_attribute", named),
+    ):
         for name in filter(asked, names):
             column = combined(rows.column(name))
-            yield from _null(reason, column)
-            yield from _nan(reason, column)
-    for name in filter(asked, named):
-        column = combined(rows.column(name))
-        yield from _null("null_attribute", column)
-        yield from _nan("nan_attribute", column)
-    for name in filter(asked, plan.kind.needs.amounts):
+            if column.null_count:
+                yield null, column.is_null().to_numpy(zero_copy_only=False)
+            if has_nan(column):
+                valid = column.is_valid().to_numpy(zero_copy_only=False)
+                yield nan, np.isnan(measures(column)) & valid
+    for name in filter(asked, needs.amounts):
         negative = is_negative(combined(rows.column(name)))
         if negative.any():
             yield "negative_amount", negative
-    for name in filter(asked, dict.fromkeys([*clock, *plan.kind.needs.measured])):
+    for name in filter(asked, dict.fromkeys([*clock, *needs.measured])):
         is_overflow = overflows(combined(rows.column(name)))
         if is_overflow is not None:
             yield "type_overflow", is_overflow
     for name in filter(asked, clock):
-        yield from _infinite(combined(rows.column(name)))
-        if plan.kind.needs.dated:
-            yield from _undated(combined(rows.column(name)))
-
-
-def _null(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
-    if column.null_count:
-        yield reason, column.is_null().to_numpy(zero_copy_only=False)
-
-
-def _nan(reason: str, column: pa.Array) -> Iterator[tuple[str, Mask]]:
-    if has_nan(column):
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        yield reason, np.isnan(measures(column)) & valid
-
-
-def _infinite(column: pa.Array) -> Iterator[tuple[str, Mask]]:
-    """Yield infinite clock values: they lie in no window of a grid."""
-    if pa.types.is_floating(column.type) and bool(np.isinf(measures(column)).any()):
-        yield "type_overflow", np.isinf(measures(column))
+        column = combined(rows.column(name))
+        if pa.types.is_floating(column.type) and bool(np.isinf(measures(column)).any()):  # in no window of a grid
+            yield "type_overflow", np.isinf(measures(column))
+        if needs.dated:
+            yield from _undated(column)
 
 
 def _undated(column: pa.Array) -> Iterator[tuple[str, Mask]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..clock.interval_grid import clock_values
-from ..clock.watermark import NO_LEVEL, highest
+from ..clock.watermark import highest
 from ..columns.arrays import ClockValue, Ints, Mask, combined, measures
 from ..emit.aggregate_rows import can_combine, combine
 from ..emit.operator_scenes import OperatorRun, no_outcome
@@ -21,16 +21,15 @@ from ..kinds.context import Signals, WindowContext
 from ..planning.plan import Plan
 from ..rows.marks import Marks, epochs, unoccupied
 from ..rows.membership import Membership, Ranges, ranges, shown, take
-from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, ScanRejects, reason
+from ..rows.panes import AT_END, NO_REJECTS, ContinuedWindow, MarkOnly, Panes, reason
 from ..rows.sequence import Sequences, change_starts
 from ..state.window_state import RestoredState, WindowState
 from .operator_scan import (
     OperatorScan,
-    Settled,
+    ScanResult,
     already_emitted,
+    caused_before,
     emission_of,
-    marks_already_emitted,
-    renumbered,
     settle,
     snapshot,
     with_previous_pane,
@@ -79,80 +78,18 @@ def row_weights(plan: Plan, sequences: Sequences, continued: ContinuedWindow | N
     return RowWeights(len(sequences), each)
 
 
-@dataclass(frozen=True, slots=True)
-class ScanResult:
-    """The result of a scan and the accounting of its rows.
-
-    ``tables``: the tables of the result, an iterator that can be read once.
-    ``windows``: number of panes that came out.
-    ``hidden``: how many of them have no row in the result, known when the tables have been read.
-    ``open``: number of windows that the end of the data would bring out, and the end of this run does not.
-    ``windowed``: rows that a pane shows, and that no pane of an earlier run showed.
-    ``dropped``: rows that only panes at the end would have shown, under ``--at-end drop``.
-    ``filtered``: rows in none of the other counts.
-    ``held``: rows in the state that no pane has shown yet.
-    ``by_mark``: int64, for each pane that a mark brought out, the number of that mark; empty if the window takes none.
-    ``state``: the window state for the next run; None where there is none.
-    ``rejects``: rows that the window has rejected, in none of the counts.
-    ``settle``: returns all of these but ``tables`` once the tables have been read, where an operator decides them.
-    """
-
-    tables: Iterator[pa.Table]
-    windows: int
-    hidden: HiddenPanes
-    open: int
-    windowed: int
-    dropped: int
-    filtered: int
-    held: int
-    by_mark: Ints
-    state: WindowState | None
-    rejects: ScanRejects = NO_REJECTS
-    settle: Callable[[], Settled] | None = None
-
-    def settled(self) -> ScanResult:
-        """Return the result with what its operators have decided: only after ``tables`` have been read."""
-        if self.settle is None:
-            return self
-        decided = self.settle()
-        return replace(self, settle=None, **{each.name: getattr(decided, each.name) for each in fields(decided)})
-
-
-@dataclass(frozen=True, slots=True)
-class RunExtent:
-    """The extent of a run in time, the same for all keys.
-
-    ``clock``: the clock at the end, in measures of the clock column; None: the largest value of the rows.
-    ``since``: the clock before the rows; None: no earlier run.
-    ``last_closed``: the last event-time pane that no row can enter any more.
-    ``is_continued``: whether another run restores the state of this one.
-    """
-
-    clock: ClockValue | None = None
-    since: ClockValue | None = None
-    last_closed: int = NO_LEVEL
-    is_continued: bool = False
-
-
-WHOLE_INPUT = RunExtent()
-"""The extent of a single run over all rows."""
-
-
 def scan(
-    plan: Plan,
-    sequences: Sequences,
-    signals: Signals,
-    extent: RunExtent = WHOLE_INPUT,
-    restored: RestoredState | None = None,
+    plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext, last_closed: int, is_continued: bool
 ) -> ScanResult:
     """Compute all panes of some sequences and the result rows of those that come out.
 
-    ``restored``: what earlier runs have kept of them; None: nothing. Mark-only rows of ``punct()`` and ``--empty mark``
-    are left to `empty_mark_rows` and `empty_tick_rows`: whether a mark or tick is empty depends on all keys.
+    ``last_closed``: the last event-time pane that no row can enter any more. ``is_continued``: whether another run
+    restores the state of this one. Mark-only rows of ``punct()`` and ``--empty mark`` are left to `mark_only_rows`:
+    whether a mark or tick is empty depends on all keys.
     """
-    options = plan.options
-    context = replace(plan.context, clock=extent.clock, since=extent.since, restored=restored)
-    signals = _with_evictions(plan, sequences, signals, context)
+    options, restored = plan.options, context.restored
+    if signals.evictions is None and plan.kind.needs.eviction is not None:  # else the global pass has decided them
+        signals = replace(signals, evictions=plan.kind.evictions(sequences, signals.marks, context))
     panes, marks = plan.kind.panes(sequences, signals, context)
     rows = len(sequences)
     is_new = (
@@ -166,20 +103,20 @@ def scan(
         marks_only=_emitted_marks(plan, sequences, panes.marks_only, context),
     )
     if options.operator:
-        context = replace(context, clock=_clock(plan, sequences, context))
+        if context.clock is None:
+            context = replace(context, clock=latest(plan, sequences.rows))
         outcome = no_outcome(sequences)
-        done = OperatorScan(plan, sequences, signals, context, panes, extent.last_closed, extent.is_continued, outcome)
-        columns = partial(_described, plan)
-        run = OperatorRun(signals, context, columns, extent.is_continued and context.hold, outcome)
+        done = OperatorScan(plan, sequences, signals, context, panes, last_closed, is_continued, outcome)
+        run = OperatorRun(signals, context, partial(_described, plan), is_continued and context.hold, outcome)
         tables = result_tables(plan, sequences, marks, emitted_here, hidden, run)
         nothing = np.empty(0, np.int64)
-        settling = cache(partial(settle, done))
-        return ScanResult(tables, 0, hidden, 0, 0, 0, 0, 0, nothing, None, panes.rejects or NO_REJECTS, settling)
+        undecided = ScanResult(tables, 0, hidden, 0, 0, 0, 0, 0, nothing, None, panes.rejects or NO_REJECTS)
+        return replace(undecided, settle=cache(partial(settle, done, undecided)))
     state = None
-    if extent.is_continued:
+    if is_continued:
         looks_back = compares_with_previous_pane(plan)
         emission = emission_of(looks_back, sequences, context, panes, emitted)
-        state = snapshot(plan.kind, sequences, signals, context, panes, emission, extent.last_closed)
+        state = snapshot(plan.kind, sequences, signals, context, panes, emission, last_closed)
     emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
     windowed, dropped, filtered, held = _row_account(
         plan, sequences, panes.membership, is_new, emitted_membership, restored, state
@@ -199,10 +136,6 @@ def scan(
     return ScanResult(tables, windows, hidden, still_open, *row_account, by_mark, state, rejects)
 
 
-def _clock(plan: Plan, sequences: Sequences, context: WindowContext) -> ClockValue | None:
-    return latest(plan, sequences.rows) if context.clock is None else context.clock
-
-
 def latest(plan: Plan, rows: pa.RecordBatch) -> ClockValue | None:
     """Return the largest value of the clock among rows; None where there are none, or the window uses no clock."""
     if not plan.kind.needs.clock or not rows.num_rows:
@@ -217,13 +150,6 @@ def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> 
     return panes, pane_columns(plan, sequences, marks, panes)
 
 
-def _with_evictions(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext) -> Signals:
-    """Add the partition evictions to the signals, unless the global pass has decided them."""
-    if signals.evictions is not None or plan.kind.needs.eviction is None:
-        return signals
-    return replace(signals, evictions=plan.kind.evictions(sequences, signals.marks, context))
-
-
 def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, restored: RestoredState | None) -> Panes:
     if restored is None:
         return emitted_panes(plan, sequences, panes if len(emitted) == len(panes) else panes.take(emitted))
@@ -232,8 +158,8 @@ def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, rest
     )
     ends = np.bincount(panes.key[panes.closed_by == reason("end")], minlength=len(restored.restored_rows))
     before -= ends if plan.options.at_end != "flush" else 0
-    panes = replace(panes, continued=restored.continued)
-    panes = renumbered(panes.take(emitted), restored.key_state.windows - before)
+    panes = replace(panes, continued=restored.continued).take(emitted)
+    panes = replace(panes, number=panes.number + (restored.key_state.windows - before)[panes.key])
     if compares_with_previous_pane(plan):
         panes = with_previous_pane(panes, restored.row_state.last, sequences)
     return emitted_panes(plan, sequences, panes)
@@ -257,7 +183,7 @@ def _emitted_marks(
         return None
     emitted = np.ones(len(marks_only.cause), np.bool_)
     if context.restored is not None:
-        emitted &= ~marks_already_emitted(plan.kind, marks_only, context, sequences)
+        emitted &= ~caused_before(plan.kind, marks_only.cause, marks_only.at, context, sequences)
     if plan.options.at_end != "flush":
         emitted &= marks_only.cause != AT_END
     picks = np.flatnonzero(emitted)
@@ -295,26 +221,23 @@ def _row_account(
 
 
 def mark_only_rows(
-    plan: Plan, scanned: ScanResult, sequences: Sequences, marks: Marks, extent: RunExtent
+    plan: Plan, scanned: ScanResult, sequences: Sequences, marks: Marks, context: WindowContext
 ) -> Iterator[pa.Table]:
-    """Yield the mark-only rows of a scan of all keys, which needs no other scan to know them; after its tables."""
+    """Yield the mark-only rows of a scan of all keys: for marks and ticks that found no key with rows.
+
+    It needs no other scan to know them; after its tables.
+    """
     if plan.options.plain:
         return
     if plan.takes_marks:
         yield empty_mark_rows(plan, marks, scanned.settled().by_mark)
     elif plan.options.empty == "mark":
-        yield empty_tick_rows(plan, sequences, extent)
+        yield tick_rows(plan, plan.kind.empty_ticks(sequences, context))
 
 
 def empty_mark_rows(plan: Plan, marks: Marks, by_mark: Ints) -> pa.Table:
     """Return mark-only rows for marks that found no key with rows (``punct()``)."""
     return mark_rows(plan, marks, unoccupied(by_mark, len(marks)))
-
-
-def empty_tick_rows(plan: Plan, sequences: Sequences, extent: RunExtent = WHOLE_INPUT) -> pa.Table:
-    """Return mark-only rows for ticks that found no key with rows (``--empty mark``)."""
-    context = replace(plan.context, clock=extent.clock, since=extent.since)
-    return tick_rows(plan, plan.kind.empty_ticks(sequences, context))
 
 
 def falls_of(plan: Plan, sequences: Sequences) -> int:

@@ -21,7 +21,8 @@ from ..state.carry import Carry, Registers
 from ..state.window_state import WindowState, fresh, no_row_state
 from .continue_scan import End, continue_scan
 from .lag_rows import OrderedRows
-from .scan import ScanResult, compares_with_previous_pane
+from .operator_scan import ScanResult
+from .scan import compares_with_previous_pane
 
 
 def can_be_cut(plan: Plan) -> bool:

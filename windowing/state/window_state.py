@@ -92,7 +92,6 @@ class RestoredState:
     ``key_state``: of the K keys, at the end of the previous run.
     ``row_state``: of the n rows; false for new rows.
     ``signals``: how many of the signals, in their order, the previous run has processed.
-    ``since``: value of the clock at the end of the previous run; None if it had none.
     ``continued``: the window that the one restored row stands for; None: restored rows stand for themselves.
     """
 
@@ -100,7 +99,6 @@ class RestoredState:
     key_state: KeyState
     row_state: RowState
     signals: int = 0
-    since: int | float | None = None
     continued: ContinuedWindow | None = None
 
     def is_new(self, bounds: Ints) -> Mask:
@@ -176,12 +174,16 @@ def with_keys(
     missing = np.logical_and.reduce([places_among(each, keys) < 0 for each in known])
     if not missing.any():
         return state
-    picks, nothing = np.flatnonzero(missing), np.empty(0, np.int64)
-    rows = state.sequences.rows.slice(0, 0)
-    empty = Sequences(
-        keys.take(pa.array(picks)), np.zeros(len(picks) + 1, np.int64), rows, nothing, sequences.order, nothing
-    )
-    return merge(state, WindowState(empty, fresh(baseline, rows, len(picks)), no_row_state(0)))
+    picks, rows = np.flatnonzero(missing), state.sequences.rows
+    return merge(state, without_rows(replace(sequences, rows=rows), picks, fresh(baseline, rows, len(picks))))
+
+
+def without_rows(sequences: Sequences, picks: Ints, key_state: KeyState) -> WindowState:
+    """Return a state of the keys of some sequences at ``picks``, without rows."""
+    keys = None if sequences.keys is None else sequences.keys.take(pa.array(picks))
+    bounds, nothing = np.zeros(len(picks) + 1, np.int64), np.empty(0, np.int64)
+    empty = Sequences(keys, bounds, sequences.rows.slice(0, 0), nothing, sequences.order, nothing)
+    return WindowState(empty, key_state, no_row_state(0))
 
 
 def with_newest(state: WindowState, sequences: Sequences, newest: pa.Array) -> WindowState:
@@ -246,17 +248,15 @@ def take_keys(state: WindowState, picks: Ints) -> WindowState:
     return WindowState(kept, state.key_state.take(picks), state.row_state.take(rows))
 
 
-def take_state_rows(state: WindowState, picks: Ints) -> WindowState:
-    """Return a state with only the rows at ``picks``, which must ascend. If rows have no rank, places become ranks."""
-    sequences = state.sequences
+def only_rows(sequences: Sequences, picks: Ints) -> Sequences:
+    """Return sequences with only the rows at ``picks``, which must ascend. Without ranks, places become ranks."""
     if sequences.rank is None:
         rank = picks - sequences.bounds[np.searchsorted(sequences.bounds, picks, side="right") - 1]
     else:
         rank = sequences.rank[picks]
     bounds = np.searchsorted(picks, sequences.bounds)
     rows, pos = take_rows(sequences.rows, picks), sequences.pos[picks]
-    kept = Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank)
-    return WindowState(kept, state.key_state, state.row_state.take(picks))
+    return Sequences(sequences.keys, bounds, rows, pos, sequences.order, rank)
 
 
 def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:

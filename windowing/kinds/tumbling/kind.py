@@ -60,36 +60,6 @@ def clock_policies() -> list[str]:
     return [value.__name__.lower() for value in CLOCK_POLICIES]
 
 
-# Segments under a tumbling window: which window is open between two of them.
-
-
-def entry_state(
-    position: WindowPosition,
-    index: int,
-    segment: SegmentSummary,
-    after: WindowPosition,
-    is_end: bool,
-    context: WindowContext,
-) -> EntryState:
-    """Return the entry state of segment ``index``.
-
-    ``after``: the position after it. ``is_end``: whether the window that is open after it comes out there, because no
-    segment follows or a mark does.
-    """
-    last = position.last
-    is_closed = position.closed or (last is not None and _has_mark_between(last, segment))
-    windows = position.starts if is_closed else position.windows
-    emits = is_end or after.windows > windows or after.skips
-    open_at = position.open_at if emits and not is_closed else None
-    before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
-    falls = False
-    if context.watched is not None and last is not None and last.edges is not None and segment.edges is not None:
-        old, new = last.edges.column(context.watched), segment.edges.column(context.watched)
-        falls = bool(measures(combined(new))[0] < measures(combined(old))[1])
-    clock = None if last is None else last.clock
-    return EntryState(windows, position.rows, before, falls, emits, clock=clock, value=position.value)
-
-
 def _has_mark_between(before: SegmentSummary, segment: SegmentSummary) -> bool:
     return segment.epochs[0] > before.epochs[1]
 
@@ -347,9 +317,36 @@ class TumblingKind(WindowKind):
         for i, segment in enumerate(segments):
             after = self.advance(position, i, segment, passages[i] if passages else None, context)
             ends_later = i + 1 < len(segments) and not _has_mark_between(segment, segments[i + 1])
-            entries.append(entry_state(position, i, segment, after, not ends_later, context))
+            entries.append(self.entry_state(position, i, segment, after, not ends_later, context))
             position = after
         return entries
+
+    def entry_state(
+        self,
+        position: WindowPosition,
+        index: int,
+        segment: SegmentSummary,
+        after: WindowPosition,
+        is_end: bool,
+        context: WindowContext,
+    ) -> EntryState:
+        """Return the entry state of segment ``index``, before which the window is at ``position``.
+
+        ``after``: the position after it. ``is_end``: whether the window that is open after it comes out there, because
+        no segment follows or a mark does.
+        """
+        last, watched = position.last, None if context.in_event_order else self.needs.watched
+        is_closed = position.through.closed or (last is not None and _has_mark_between(last, segment))
+        windows = position.starts if is_closed else position.windows
+        emits = is_end or after.windows > windows or after.through.skips
+        open_at = position.open_at if emits and not is_closed else None
+        before = () if open_at is None else (open_at, *((j, 0) for j in range(open_at[0] + 1, index)))
+        falls = False
+        if watched is not None and last is not None and last.edges is not None and segment.edges is not None:
+            old, new = last.edges.column(watched), segment.edges.column(watched)
+            falls = bool(measures(combined(new))[0] < measures(combined(old))[1])
+        clock = None if last is None else last.clock
+        return EntryState(windows, position.rows, before, falls, emits, clock, position.through.value)
 
     def advance(
         self,
@@ -369,10 +366,8 @@ class TumblingKind(WindowKind):
             position.rows + segment.rows,
             position.starts + through.starts,
             (index, through.last) if through.last >= 0 else position.open_at,
-            through.closed,
-            through.value,
+            through,
             segment,
-            through.skips,
         )
 
     def _entered(self, before: SegmentSummary | None, segment: SegmentSummary, context: WindowContext) -> Passage:
