@@ -30,8 +30,7 @@ from ..rows.sequence import Sequences, one_batch
 from ..scan.operator_scan import ScanResult
 from ..state.carry import Carry
 from ..state.state_tables import key_table, read_state, row_schema, row_table
-from ..state.window_state import WindowState, concatenate
-from ..state.window_state import part_of as state_part_of
+from ..state.window_state import WindowState, concatenate, take_keys
 from .range_cuts import SliceBounds, slice_bounds, slices_of
 from .snapshot import EMPTY_SNAPSHOT, StatePart, TaskSnapshot
 from .task import TaskContext
@@ -272,7 +271,7 @@ def state_blocks(work: TaskContext, cuts: SliceBounds | None, part: StatePart) -
         bounds = slice_bounds(keys, cuts.keys).tolist()
     for i in range(slices_of(cuts)):
         if bounds[i] < bounds[i + 1]:
-            yield i, partial(_write_state, part.index, state_part_of(state, bounds[i], bounds[i + 1]))
+            yield i, partial(_write_state, part.index, take_keys(state, np.arange(bounds[i], bounds[i + 1])))
 
 
 def is_state(data: pa.Buffer) -> bool:

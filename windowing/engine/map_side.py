@@ -19,13 +19,16 @@ from ..ports import Batch, ChunkAccount, Counts, Split
 from ..rows.marks import NO_FILE, Marks, all_marks, no_marks, with_place
 from ..rows.merge import merge
 from ..rows.sequence import Sequences, build, concatenate, one_batch
-from ..scan.chunk_rows import RowSelection, judge_rows, marks_behind, select_rows
 from ..scan.row_validation import (
     LatenessResult,
     Reasons,
+    RowSelection,
     assess,
     highest_reading,
+    judge_rows,
+    marks_behind,
     no_watermarks,
+    select_rows,
     split_by_reason,
 )
 from ..scan.scan import cell_boundaries, latest, preaggregate

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..columns.arrays import Ints, Mask, combined
 from ..expressions.binding import Evaluation
 from ..planning.plan import Plan
-from ..rows.lag_columns import LagColumn, Shift, depth_of, inputs_of
+from ..rows.lag_columns import LagColumn, depth_of, inputs_of
 from ..rows.merge import append
 from ..rows.panes import NO_REJECTS, ScanRejects
 from ..rows.sequence import Sequences, take_rows
@@ -49,26 +49,22 @@ class Failures:
             self.details.append(details.take(pa.array(among)))
         return combined(found.values)
 
-    def first_of_each_row(self) -> tuple[Ints, pa.Array]:
-        """Return the rows that fail, int64 (r,), ascending, and for each why the first expression fails."""
-        rows = np.concatenate([np.empty(0, np.int64), *self.rows])
-        rows, first = np.unique(rows, return_index=True)
-        return rows, combined(pa.chunked_array(self.details, pa.string())).take(pa.array(first))
-
 
 def rejected_rows(plan: Plan, new: Sequences, failures: Failures) -> ScanRejects:
     """Return the new rows that are rejected; a failure comes before any other reason: a value that lacks is no null."""
     reasons = validate_rows(plan, new.rows, of_lag_columns=True)
-    failed, details = failures.first_of_each_row()
+    # the rows that fail, ascending, and for each why the first expression fails
+    failed, first = np.unique(np.concatenate([np.empty(0, np.int64), *failures.rows]), return_index=True)
+    details = combined(pa.chunked_array(failures.details, pa.string())).take(pa.array(first))
     if reasons is None and not len(failed):
         return NO_REJECTS
     reasons = np.full(len(new), None, np.object_) if reasons is None else reasons
     reasons[failed] = FAILED
     _, rows = split_by_reason(reasons)
-    at = np.searchsorted(failed, rows)
-    has_failed = np.isin(rows, failed)
-    why = details.take(pa.array(np.minimum(at, len(failed) - 1), mask=~has_failed)) if len(failed) else None
-    why = pa.nulls(len(rows), pa.string()) if why is None else why
+    why = pa.nulls(len(rows), pa.string())
+    if len(failed):
+        at = np.minimum(np.searchsorted(failed, rows), len(failed) - 1)
+        why = details.take(pa.array(at, mask=~np.isin(rows, failed)))
     return ScanRejects(new.pos[rows], pa.array(reasons[rows].tolist(), pa.string()), why, rows)
 
 
@@ -123,7 +119,10 @@ def with_lag_columns(plan: Plan, new: Sequences, state: WindowState | None = Non
     late = plan.lag_columns
     if not late:
         return OrderedRows(new)
-    both, is_new = _with_earlier(_inputs(plan, new), state)
+    schema = plan.projection.schema
+    inputs = {name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in inputs_of(late)}
+    given = pa.RecordBatch.from_pydict(inputs or {NO_INPUT: np.zeros(len(new), np.bool_)})
+    both, is_new = _with_earlier(replace(new, rows=given), state)
     rows, failures = both.rows, Failures(is_new)
     for column in late:
         rows = rows.append_column(column.name, _values(column, rows, both.bounds, failures))
@@ -150,14 +149,6 @@ def keep_lookback(
     return replace(scanned, state=with_newest(state, rows, newest)), idle
 
 
-def _inputs(plan: Plan, new: Sequences) -> Sequences:
-    schema = plan.projection.schema
-    columns = {
-        name: combined(new.rows.column(name)).cast(schema.field(name).type) for name in inputs_of(plan.lag_columns)
-    }
-    return replace(new, rows=pa.RecordBatch.from_pydict(columns or {NO_INPUT: np.zeros(len(new), np.bool_)}))
-
-
 def _with_earlier(new: Sequences, state: WindowState | None) -> tuple[Sequences, Mask]:
     """Put the last rows of earlier runs before new rows; also return which rows are new, bool (n,)."""
     newest = None if state is None else state.key_state.newest
@@ -175,21 +166,14 @@ def _with_earlier(new: Sequences, state: WindowState | None) -> tuple[Sequences,
 
 def _values(column: LagColumn, rows: pa.RecordBatch, bounds: Ints, failures: Failures) -> pa.Array:
     for shift in column.shifts:
-        values = _argument(shift, column.label, rows, failures)
-        rows = rows.append_column(shift.name, values.take(_rows_before(bounds, shift.n)))
+        if isinstance(shift.argument, str):
+            values = combined(rows.column(shift.argument))
+        else:
+            values = failures.add(column.label, shift.argument.evaluate(rows))
+        before = np.arange(bounds[-1]) - shift.n  # of its key; null where there is no such row
+        picks = pa.array(before, mask=before < np.repeat(bounds[:-1], np.diff(bounds)))
+        rows = rows.append_column(shift.name, values.take(picks))
     return failures.add(column.label, column.value.evaluate(rows))
-
-
-def _argument(shift: Shift, label: str, rows: pa.RecordBatch, failures: Failures) -> pa.Array:
-    if isinstance(shift.argument, str):
-        return combined(rows.column(shift.argument))
-    return failures.add(label, shift.argument.evaluate(rows))
-
-
-def _rows_before(bounds: Ints, n: int) -> pa.Array:
-    """Return for each row the n-th row before it of its key; null where there is none."""
-    rows = np.arange(bounds[-1]) - n
-    return pa.array(rows, mask=rows < np.repeat(bounds[:-1], np.diff(bounds)))
 
 
 def _newest(sequences: Sequences, depth: int) -> pa.Array:

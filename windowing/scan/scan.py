@@ -127,7 +127,8 @@ def scan(
     windows = len(panes) if restored is None else int(np.count_nonzero(panes.number >= 0))
     tables = result_tables(plan, sequences, marks, panes, hidden)
     if windows < len(panes):
-        tables = _without_previous_pane(tables)
+        # without the pane before them
+        tables = (table.filter(pc.greater_equal(table.column("window"), 0).fill_null(True)) for table in tables)
     by_mark = np.empty(0, np.int64)
     if plan.takes_marks:
         by_mark = panes.cause[panes.cause >= rows] - rows
@@ -169,11 +170,6 @@ def compares_with_previous_pane(plan: Plan) -> bool:
     """Whether the result of a pane depends on what the pane before it of its key showed."""
     changes = plan.kind.needs.changes_of_groups and bool(plan.options.group_by)
     return changes or plan.options.emit in {"entered", "left"}
-
-
-def _without_previous_pane(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    for table in tables:
-        yield table.filter(pc.greater_equal(table.column("window"), 0).fill_null(True))
 
 
 def _emitted_marks(

@@ -76,19 +76,15 @@ def count_segment(plan: Plan, carry: Carry, segment: Sequences, signals: Signals
     return scanned.windows, scanned.state.sequences.pos[scanned.state.row_state.shown]
 
 
-def concatenate(earlier: Sequence[Sequences]) -> Sequences:
-    """Concatenate rows of one key into one sequence."""
+def open_before(earlier: Sequence[Sequences], segment: Sequences) -> Sequences:
+    """Return the rows of the tumbling window that is open where a segment begins; ``earlier``: of those before it."""
+    nothing = _empty_like(segment)
     filled = [part for part in earlier if len(part)]
     if len(filled) < 2:
-        return (filled or earlier)[-1]
-    rows = one_batch(pa.Table.from_batches([part.rows for part in earlier]))
-    pos = np.concatenate([part.pos for part in earlier])
-    return replace(earlier[-1], bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
-
-
-def open_before(earlier: Sequence[Sequences], segment: Sequences) -> Sequences:
-    """Return the rows of the tumbling window that is open where a segment begins."""
-    return concatenate([*earlier, _empty_like(segment)])
+        return (filled or [nothing])[0]
+    rows = one_batch(pa.Table.from_batches([part.rows for part in filled]))
+    pos = np.concatenate([part.pos for part in filled])
+    return replace(nothing, bounds=np.array([0, len(pos)]), rows=rows, pos=pos)
 
 
 def _empty_like(segment: Sequences) -> Sequences:

@@ -180,17 +180,12 @@ def keys_and_rows(table: pa.Table, key: Sequence[str]) -> StateRows:
     fields = zip((field.name for field in told.type), told.flatten(), strict=True)
     columns |= {HIDDEN + name: values for name, values in fields if name not in (PARTS, NEXT)}
     keys = pa.table({BASELINE: pa.nulls(len(firsts)), **columns})
-    return StateRows(keys, _held_rows(table, key), pc.struct_field(told, NEXT))
-
-
-def _held_rows(table: pa.Table, key: Sequence[str]) -> pa.Table:
     lists = combined(table.column(ROWS))
-    counts = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
-    of_part = pa.array(np.repeat(np.arange(len(counts)), counts))
-    held = lists.flatten()
-    columns = {name: combined(table.column(name)).take(of_part) for name in key}
-    columns |= {field.name: values for field, values in zip(held.type, held.flatten(), strict=True)}
-    return pa.table(columns)
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    of_part, held = pa.array(np.repeat(np.arange(len(lengths)), lengths)), lists.flatten()
+    rows = {name: combined(table.column(name)).take(of_part) for name in key}
+    rows |= {field.name: values for field, values in zip(held.type, held.flatten(), strict=True)}
+    return StateRows(keys, pa.table(rows), pc.struct_field(told, NEXT))
 
 
 def registers_of(table: pa.Table) -> Registers:
@@ -206,11 +201,12 @@ def registers_of(table: pa.Table) -> Registers:
         raise no_registers()
     told = dict(zip((field.name for field in found.type), found.flatten(), strict=True))
     lists = told["advances"].drop_null() if "advances" in told else pa.array([], pa.list_(pa.null()))
+    positions = told["position"].drop_null() if "position" in told else ()
     return Registers(
         pc.sum(told["rows"]).as_py() or 0,
         pc.max(told["clock"]).as_py(),
         pc.max(told["watermark"]).as_py(),
-        _last(told.get("position")),
+        last_in_order(pa.Table.from_struct_array(positions)) if len(positions) else None,
         advances_of(pa.table(pa.RecordBatch.from_struct_array(lists.flatten()))) if len(lists) else None,
     )
 
@@ -218,8 +214,3 @@ def registers_of(table: pa.Table) -> Registers:
 def no_registers() -> ConfigError:
     """Return the error for a table that says nothing of all keys."""
     return ConfigError(f"the state has no registers (a row whose {PART} is {NO_KEY})", _GIVE_ALL)
-
-
-def _last(positions: pa.StructArray | None) -> pa.Table | None:
-    positions = None if positions is None else positions.drop_null()
-    return last_in_order(pa.Table.from_struct_array(positions)) if positions is not None and len(positions) else None

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, Mask, combined
+from ..columns.arrays import combined
 from ..rows.sequence import Sequences, group_codes, one_batch
 from .window_state import KeyState, RowState, WindowState
 
@@ -128,9 +128,14 @@ class DecidingNumbers:
         numbers |= {ROWS: rows} if self.ranks else {}
         numbers |= {WINDOWS: combined(keys.column(WINDOWS)).to_numpy()} if self.windows else {}
         told = keys.drop_columns([ROWS, BEGIN, WINDOWS])
+        is_known = combined(told.column(FULL)).to_numpy(zero_copy_only=False).copy()
+        for name in (BASELINE, OPERATOR, NEWEST):
+            if name in told.column_names:
+                is_known |= combined(told.column(name)).is_valid().to_numpy(zero_copy_only=False)
         for name, column in numbers.items():
             told = told.append_column(name, pa.array(column))
-        return told.filter(pa.array(_is_known(told, numbers)))
+            is_known |= column != 0
+        return told.filter(pa.array(is_known))
 
 
 def window_numbers(keys: pa.Table) -> pa.Table:
@@ -138,13 +143,3 @@ def window_numbers(keys: pa.Table) -> pa.Table:
     left_out = {ROWS, BEGIN, FULL, BASELINE, OPERATOR, NEWEST}
     told = keys.select([name for name in keys.column_names if name not in left_out])
     return told.filter(pc.greater(told.column(WINDOWS), 0))
-
-
-def _is_known(keys: pa.Table, numbers: dict[str, Ints]) -> Mask:
-    known = combined(keys.column(FULL)).to_numpy(zero_copy_only=False).copy()
-    for name in (BASELINE, OPERATOR, NEWEST):
-        if name in keys.column_names:
-            known |= combined(keys.column(name)).is_valid().to_numpy(zero_copy_only=False)
-    for column in numbers.values():
-        known |= column != 0
-    return np.asarray(known, np.bool_)

@@ -192,11 +192,6 @@ def with_newest(state: WindowState, sequences: Sequences, newest: pa.Array) -> W
     return replace(state, key_state=replace(state.key_state, newest=newest.take(pa.array(places, mask=places < 0))))
 
 
-def part_of(state: WindowState, first: int, stop: int) -> WindowState:
-    """Return the state of the keys ``[first, stop)``."""
-    return take_keys(state, np.arange(first, stop))
-
-
 def concatenate(states: Sequence[WindowState]) -> WindowState:
     """Return states of different keys as one. All keys of a state sort before those of the next one."""
     if len(states) == 1:
@@ -268,22 +263,12 @@ def _places_in(keys: pa.Table | None, sequences: Sequences) -> Ints:
 
 def _joined(states: Sequence[KeyState]) -> KeyState:
     numbers = [np.concatenate([getattr(one, f.name) for one in states]) for f in fields(KeyState)[:-3]]
-    texts = [pa.concat_arrays([one.baseline for one in states]), _one_type([one.operator for one in states])]
-    columns: list[Any] = [*numbers, *texts, _newest(states)]
+    # saved texts of keys that have no operator yet are of type null; keys that nothing looked back at have no last rows
+    has_none = all(pa.types.is_null(one.operator.type) for one in states)
+    operator = pa.concat_arrays([one.operator.cast(pa.null() if has_none else pa.string()) for one in states])
+    newest, known = None, [one.newest.type for one in states if one.newest is not None]
+    if known:
+        parts = (pa.nulls(len(one.rows), known[0]) if one.newest is None else one.newest for one in states)
+        newest = pa.concat_arrays([*parts])
+    columns: list[Any] = [*numbers, pa.concat_arrays([one.baseline for one in states]), operator, newest]
     return KeyState(*columns)
-
-
-def _newest(states: Sequence[KeyState]) -> pa.Array | None:
-    """The last rows of keys as one array; keys that nothing looked back at have none."""
-    known = [one.newest for one in states if one.newest is not None]
-    if not known:
-        return None
-    every = [pa.nulls(len(one.rows), known[0].type) if one.newest is None else one.newest for one in states]
-    return pa.concat_arrays(every)
-
-
-def _one_type(texts: Sequence[pa.Array]) -> pa.Array:
-    """Arrays of saved texts as one; those of keys that have no operator yet are of type null."""
-    if all(pa.types.is_null(part.type) for part in texts):
-        return pa.nulls(sum(map(len, texts)))
-    return pa.concat_arrays([part.cast(pa.string()) for part in texts])

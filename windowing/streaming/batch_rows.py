@@ -23,14 +23,17 @@ from ..ports import Batch, Failures
 from ..rows.marks import NO_FILE, Marks, in_order, no_marks, with_place
 from ..rows.projection import ARRIVAL, project
 from ..rows.sequence import Sequences, build, one_batch, order_of, take_rows
-from ..scan.chunk_rows import RowSelection, judge_rows, marks_behind, select_rows
 from ..scan.row_validation import (
     FAILED,
     LatenessResult,
     Reasons,
+    RowSelection,
     assess,
     event_times,
+    judge_rows,
+    marks_behind,
     merged_watermarks,
+    select_rows,
     split_by_reason,
 )
 from ..scan.scan import latest
