@@ -27,7 +27,7 @@ from ..rows.sequence import Sequences, one_batch, order_of
 from ..scan.segment_scan import sends_partials
 from .blocks import part_of
 from .map_side import no_signals, read_chunk
-from .prefix_scan import SegmentRows, keep_open, scan_from_entry
+from .prefix_scan import keep_open, scan_from_entry
 from .range_cuts import PLACE, Samples
 from .segments import FIRST, Segment, SegmentTask, read_rows, tumbling
 from .slice_scan import TaskReport, with_rejects
@@ -178,25 +178,6 @@ def scan_in_one_pass(
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkInHand:
-    """A chunk that its task has read, as a segment; what is kept of the open window of earlier chunks is in files.
-
-    ``work``: the context of the tasks.
-    ``segment_rows``: its rows.
-    """
-
-    work: TaskContext
-    segment_rows: SegmentRows
-
-    def rows(self, _: SegmentTask) -> SegmentRows:
-        return self.segment_rows
-
-    def earlier_rows(self, segment: Segment, _: int) -> Sequences:
-        """Return what an earlier turn has stored: the rows of the window that was open at its end."""
-        return read_rows(self.work, segment.name)
-
-
-@dataclass(frozen=True, slots=True)
 class Handoff:
     """What a turn of a relay hands on to the next.
 
@@ -208,17 +189,18 @@ class Handoff:
     ends: pa.Table | None = None
 
 
-def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_last: bool) -> TaskReport | None:
-    """Compose the entry state of one segment from the turn before, hand the position on, and scan the segment.
+def scan_in_turn(work: TaskContext, chunk: Chunk, relay: RelayTurn, is_last: bool) -> TaskReport | None:
+    """Compose the entry state of one chunk from the turn before, hand the position on, and scan the chunk.
 
-    None where the rows of the segments are not in order, or a turn before gave up.
+    None where the rows of the chunks are not in order, or a turn before gave up.
     """
-    rows = source.segment_rows.rows
+    read, signals = read_chunk(work, chunk), no_signals(work)
+    rows, context = read.sequences, work.plan.context
     if not rows.arrived_in_order:
         return None
     summary = SegmentSummary(0, None)
     if len(rows):
-        summary = tumbling(work.plan).summarise(rows, no_signals(work), work.plan.context)
+        summary = tumbling(work.plan).summarise(rows, signals, context)
     message = relay.receive()
     if message is None:
         return None
@@ -227,12 +209,13 @@ def scan_in_turn(work: TaskContext, source: ChunkInHand, relay: RelayTurn, is_la
     if after is None:
         return None
     relay.pass_on(pickle.dumps(after))
-    kind, context = tumbling(work.plan), work.plan.context
+    kind = tumbling(work.plan)
     entry = kind.entry_state(before.position, relay.index, summary, after.position, is_last, context)
     earlier = tuple((relay_segment(index), first) for index, first in entry.before)
     has_parts = sends_partials(work.plan, work.source.schema)
-    task = SegmentTask(relay.index, relay_segment(relay.index), is_last, entry, before=earlier, has_parts=has_parts)
-    return scan_from_entry(work, source, task)
+    task = SegmentTask(relay.index, relay_segment(relay.index), is_last, entry, earlier, has_parts)
+    # an earlier turn has stored the rows of the window that was open at its end, and no others
+    return scan_from_entry(work, task, rows, signals, lambda one, _: read_rows(work, one.name), read.account)
 
 
 def relay_segment(index: int) -> Segment:
@@ -280,8 +263,6 @@ def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskR
         with take_turn(folder) as turn:
             if turn is None or turn.index >= len(chunks):  # the chunk of a task that runs again is lost
                 return None
-            read = read_chunk(work, chunks[turn.index])
-            rows = SegmentRows(read.sequences, no_signals(work), read.account)
-            return scan_in_turn(work, ChunkInHand(work, rows), turn, turn.index == len(chunks) - 1)
+            return scan_in_turn(work, chunks[turn.index], turn, turn.index == len(chunks) - 1)
     except DataError:
         return None

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..clock.watermark import Watermarks
 from ..columns.arrays import ClockValue, Ints
 from ..kinds.context import Signals, watermark_signals, window_marks
-from ..kinds.segment_summary import EntryState, Passage, SegmentSummary
+from ..kinds.segment_summary import EntryState, SegmentSummary
 from ..kinds.tumbling.kind import TumblingKind
 from ..planning.plan import Plan
 from ..rows.marks import Marks
@@ -56,18 +56,20 @@ overlap: they go on with the rows that they retain."""
 
 @dataclass(frozen=True, slots=True)
 class ChainLink:
-    """What is known of a segment when the rows of its key have been gone through up to it.
+    """Where a segment begins under windows that overlap, when the rows of its key have been gone through up to it.
 
     ``is_first``: whether no segment of the key comes before it.
     ``signals``: number of signals before its first row.
-    ``first``: the first segment whose rows are retained where it begins; its own number where none are.
+    ``before``: as in `EntryState`, the earlier segments whose rows are retained there.
     ``clock``: the clock there, in measures; None: no row before, or no clock.
+    ``windows``: number of panes that came out before, once the segments before have been counted.
     """
 
     is_first: bool
     signals: int
-    first: int
+    before: tuple[tuple[int, int], ...]
     clock: ClockValue | None
+    windows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,9 @@ class SegmentTask:
     ``part``: number of its part of the result.
     ``segment``: the segment.
     ``is_last``: whether it is the last segment of its key.
-    ``entry``: its entry state under a tumbling window; None where windows overlap.
-    ``link``: what is known of it where they do.
-    ``before``: earlier segments whose rows a tumbling window may show here, each with the first of these rows, as in
-        `windowing.kinds.segment_summary.EntryState.before`.
-    ``has_parts``: whether the segments of ``before`` have stored their parts of the window that is open.
-    ``retained_of``: the segments before, from the first whose rows overlapping windows retain.
-    ``windows``: number of panes of the key before it, where windows overlap.
+    ``entry``: what the segments before leave to it.
+    ``before``: earlier segments whose rows windows may show here, each with the first of these rows.
+    ``has_parts``: whether the segments of ``before`` have stored their parts of the tumbling window that is open.
     ``signals``: number of signals before the next segment; None: all signals.
     ``clock``: as in `windowing.scan.continue_scan.End`.
     """
@@ -91,12 +89,9 @@ class SegmentTask:
     part: int
     segment: Segment
     is_last: bool
-    entry: EntryState | None = None
-    link: ChainLink | None = None
+    entry: EntryState | ChainLink
     before: tuple[tuple[Segment, int], ...] = ()
     has_parts: bool = False
-    retained_of: tuple[Segment, ...] = ()
-    windows: int = 0
     signals: int | None = None
     clock: ClockValue | None = None
 
@@ -136,37 +131,29 @@ def segments_by_key(cuts: SliceBounds, segments: Sequence[SummarisedSegment]) ->
     return [segments for segments in by_key if segments]
 
 
-def plan_segments(
-    plan: Plan,
+def tasks_of(
     cuts: SliceBounds,
-    summarised: Sequence[SummarisedSegment],
-    passages: Sequence[Passage],
+    segments: Sequence[Segment],
+    entries: Sequence[EntryState | ChainLink],
+    signals: Sequence[int],
     clock: ClockValue | None,
 ) -> list[SegmentTask]:
-    """Return the tasks that scan the segments of one key under a tumbling window, in order.
-
-    ``passages``: as in `TumblingKind.entry_states`. ``clock``: the clock at the end of the input.
-    """
-    segments = [segment for segment, _ in summarised]
-    summaries = [summary for _, summary in summarised if summary is not None]
-    entries = tumbling(plan).entry_states(summaries, passages, plan.context)
-    tasks = tasks_of(cuts, segments, [summary.epochs[0] for summary in summaries], clock)
-    return [
-        replace(task, entry=entry, before=tuple((segments[j], first) for j, first in entry.before))
-        for task, entry in zip(tasks, entries, strict=True)
-    ]
-
-
-def tasks_of(
-    cuts: SliceBounds, segments: Sequence[Segment], signals: Sequence[int], clock: ClockValue | None
-) -> list[SegmentTask]:
-    """Return the tasks of the segments of one key, in order, without what the segments before one leave to it.
+    """Return the tasks that scan the segments of one key, in order.
 
     ``signals``: number of signals before the first row of each. ``clock``: the clock at the end of the input.
     """
-    *others, last = [SegmentTask(part_number(cuts, each.index, each.side), each, is_last=False) for each in segments]
-    tasks = [replace(task, signals=count) for task, count in zip(others, signals[1:], strict=True)]
-    return [*tasks, replace(last, is_last=True, clock=clock)]
+    tasks = [
+        SegmentTask(
+            part_number(cuts, segment.index, segment.side),
+            segment,
+            is_last=False,
+            entry=entry,
+            before=tuple((segments[j], first) for j, first in entry.before),
+            signals=behind,
+        )
+        for segment, entry, behind in zip(segments, entries, [*signals[1:], None], strict=True)
+    ]
+    return [*tasks[:-1], replace(tasks[-1], is_last=True, clock=clock)]
 
 
 def tumbling(plan: Plan) -> TumblingKind:
