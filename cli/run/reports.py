@@ -41,7 +41,9 @@ def report_outcome(
         strategy = outcome.strategy
         messages.detail(f"{which}{strategy.name}: {strategy.reason}", strategy=strategy.name)
         phases = ", ".join(f"{phase} {spent:.1f} s" for phase, spent in outcome.seconds.items())
-        messages.detail(f"{which}{outcome.chunks} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds)
+        messages.detail(
+            f"{which}{len(strategy.sample.chunks)} chunks, {outcome.slices} slices; {phases}", phases=outcome.seconds
+        )
         if outcome.falls:
             messages.note(
                 f"{which}the window's attribute goes down {count_of(outcome.falls, 'time')} in arrival order; "

@@ -20,64 +20,8 @@ from .presorted import scan_in_one_pass
 from .range_cuts import SliceBounds, slices_of
 from .slice_scan import TaskReport, empty_marks_of, run_global_pass, scan_directly, scan_slice, with_rejects
 from .snapshot import RunSnapshot, StatePart, write_snapshot
-from .strategy import (
-    Direct,
-    Exchange,
-    LargestWindow,
-    Presorted,
-    Sample,
-    Strategy,
-    choose_strategy,
-    largest_window,
-    take_sample,
-    without_order,
-)
-from .task import Chunk, Sizes, TaskContext, with_projection
-
-# Running a strategy: one task, presorted chunks as they are, or an exchange of blocks between map and scan tasks.
-
-
-@dataclass(frozen=True, slots=True)
-class StrategyRun:
-    """A strategy that has run.
-
-    ``strategy``: the strategy.
-    ``work``: the context of its scan tasks, with what was decided for all keys together.
-    ``reports``: the reports of all scan tasks.
-    ``slices``: number of slices, the inputs of scan tasks.
-    """
-
-    strategy: Strategy
-    work: TaskContext
-    reports: Sequence[TaskReport]
-    slices: int
-
-
-def run_strategy(
-    work: TaskContext, strategy: Strategy, executor: Executor, folders: Sequence[str]
-) -> StrategyRun | None:
-    """Run a strategy; None where chunks are not presorted: then nothing is left of what was written.
-
-    ``folders``: as `Executor.shared_folders` gives them, without files.
-    """
-    match strategy:
-        case Direct():
-            reports = executor.map("scan", partial(scan_directly, work), [strategy.chunks])
-            return StrategyRun(strategy, work, reports, 1)
-        case Presorted():
-            found = scan_in_one_pass(work, strategy.chunks, executor, folders[0])
-            return None if found is None else StrategyRun(strategy, work, found, len(strategy.chunks))
-        case Exchange():
-            return _run_exchange(work, strategy, executor, folders)
-
-
-def _run_exchange(work: TaskContext, strategy: Exchange, executor: Executor, folders: Sequence[str]) -> StrategyRun:
-    work, chunks = run_global_pass(work, strategy.chunks, executor)
-    work = replace(work, scan_plan=strategy.scan_plan)
-    tasks = executor.parallelism
-    cuts = strategy.bounds(work.plan, tasks)
-    groups = strategy.groups(chunks, slices_of(cuts), tasks)
-    return StrategyRun(strategy, work, exchange_and_scan(work, groups, cuts, executor, folders), slices_of(cuts))
+from .strategy import LargestWindow, Sample, Strategy, choose_strategy, largest_window, take_sample, without_order
+from .task import Chunk, Sizes, TaskContext, group, with_projection
 
 
 def exchange_and_scan(
@@ -129,7 +73,7 @@ class Outcome:
     ``counts``: the row accounting of the whole run.
     ``windows``: number of panes that came out.
     ``falls``: how often the watched attribute is smaller than in the row before.
-    ``strategy``: what was chosen and run, with its chunks, the inputs of map tasks.
+    ``strategy``: what was chosen and run.
     ``slices``: number of slices, the inputs of scan tasks.
     ``seconds``: wall-clock seconds by phase.
     ``snapshot``: the state for the next run; None without a state.
@@ -149,10 +93,6 @@ class Outcome:
     span: tuple[float, float] | None = None
     checks: tuple[RowCheck, ...] = ()
 
-    @property
-    def chunks(self) -> int:
-        return len(self.strategy.chunks)
-
 
 def run_window(
     work: TaskContext, executor: Executor, sizes: Sizes, announce: Callable[[LargestWindow], None] | None = None
@@ -167,13 +107,25 @@ def run_window(
     work, sample, strategy = prepare_window(work, executor, sizes)
     if announce is not None and (largest := largest_window(work, sample)) is not None:
         announce(largest)
-    if isinstance(strategy, Direct):
-        run = run_strategy(work, strategy, executor, ())
-    else:
-        stopwatch.lap("sample")
-        run = _run_in_tasks(work, sample, strategy, executor, stopwatch)
-    assert run is not None
-    return outcome_of(run, stopwatch.lap("scan"))
+    if strategy.name == "one task":
+        reports = executor.map("scan", partial(scan_directly, work), [sample.chunks])
+        return outcome_of(work, strategy, reports, 1, stopwatch.lap("scan"))
+    stopwatch.lap("sample")
+    with executor.shared_folders() as folders:  # waits until tasks can run
+        stopwatch.lap("Spark")
+        if strategy.name == "presorted":
+            in_order = scan_in_one_pass(work, sample.chunks, executor, folders[0])
+            if in_order is not None:
+                return outcome_of(work, strategy, in_order, len(sample.chunks), stopwatch.lap("scan"))
+            strategy = choose_strategy(work, without_order(work, executor, sample))
+        work, chunks = run_global_pass(work, sample.chunks, executor)
+        work = replace(work, scan_plan=strategy.scan_plan)
+        tasks = executor.parallelism
+        cuts = strategy.bounds(work.plan, tasks)
+        slices = slices_of(cuts)
+        groups = group(chunks, strategy.nbytes, slices, tasks, sizes)
+        reports = exchange_and_scan(work, groups, cuts, executor, folders)
+    return outcome_of(work, strategy, reports, slices, stopwatch.lap("scan"))
 
 
 def prepare_window(work: TaskContext, executor: Executor, sizes: Sizes) -> tuple[TaskContext, Sample, Strategy]:
@@ -202,21 +154,14 @@ class _Stopwatch:
         return dict(self._laps)
 
 
-def _run_in_tasks(
-    work: TaskContext, sample: Sample, strategy: Strategy, executor: Executor, stopwatch: _Stopwatch
-) -> StrategyRun | None:
-    with executor.shared_folders() as folders:  # waits until tasks can run
-        stopwatch.lap("Spark")
-        run = run_strategy(work, strategy, executor, folders)
-        if run is not None:
-            return run
-        exchange = choose_strategy(work, without_order(work, executor, sample))
-        return run_strategy(work, exchange, executor, folders)
+def outcome_of(
+    work: TaskContext, strategy: Strategy, reports: Sequence[TaskReport], slices: int, seconds: dict[str, float]
+) -> Outcome:
+    """Sum up the reports of all scan tasks, and write what concerns all of them.
 
-
-def outcome_of(run: StrategyRun, seconds: dict[str, float]) -> Outcome:
-    """Sum up the reports of all tasks, and write what concerns all of them. Raises where rows are not accounted for."""
-    work, reports, slices = run.work, run.reports, run.slices
+    ``work``: the context of these tasks, with what was decided for all keys together. Raises where rows are not
+    accounted for.
+    """
     parts = sorted((part for report in reports for part in report.parts), key=lambda part: part.rank)
     if slices > 1 and work.plan.takes_marks and not work.plan.options.plain:
         rows = empty_marks_of(work, reports)
@@ -227,31 +172,22 @@ def outcome_of(run: StrategyRun, seconds: dict[str, float]) -> Outcome:
     counts = sum((report.counts for report in reports), Counts())
     if not counts.balanced:
         raise InputError(f"the row accounting does not balance: {counts}", "report this: nothing was written")
-    windows, falls = sum(report.windows for report in reports), sum(report.falls for report in reports)
-    rejects = tuple(sorted((part for report in reports for part in report.rejects), key=lambda part: part.name))
+    snapshot = None
+    if work.state_files is not None:
+        watermark = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
+        written = [report.snapshot for report in reports]
+        snapshot = write_snapshot(work.state_files, work.restore_point, written, watermark)
+    checked = [part.checks for part in parts if isinstance(part, CheckedPart)]  # mark-only rows alone have none
     return Outcome(
         tuple(parts),
-        rejects,
+        tuple(sorted((part for report in reports for part in report.rejects), key=lambda part: part.name)),
         counts,
-        windows,
-        falls,
-        run.strategy,
+        sum(report.windows for report in reports),
+        sum(report.falls for report in reports),
+        strategy,
         slices,
         seconds,
-        _snapshot(work, reports),
+        snapshot,
         joined_span([report.span for report in reports if report.span is not None]),
-        _checks(work, parts),
+        tuple(sum((checks[at] for checks in checked), RowCheck()) for at in range(len(work.conditions))),
     )
-
-
-def _checks(work: TaskContext, parts: Sequence[Part]) -> tuple[RowCheck, ...]:
-    """Sum up what conditions have come to in all parts; one with mark-only rows alone has none."""
-    found = [part.checks for part in parts if isinstance(part, CheckedPart)]
-    return tuple(sum((checks[at] for checks in found), RowCheck()) for at in range(len(work.conditions)))
-
-
-def _snapshot(work: TaskContext, reports: Sequence[TaskReport]) -> RunSnapshot | None:
-    if work.state_files is None:
-        return None
-    watermark = next((report.watermark for report in reports if report.watermark is not None), work.watermark)
-    return write_snapshot(work.state_files, work.restore_point, [report.snapshot for report in reports], watermark)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from .map_side import rows_per_cell, sample_rows
 from .presorted import KEYED, OUT_OF_ORDER, obstacle_of
 from .range_cuts import PLACE, Samples, SliceBounds, choose_bounds, no_samples
 from .segments import tumbling
-from .task import Chunk, Sizes, TaskContext, group, pack, result_size, row_width, slice_count
+from .task import Chunk, Sizes, TaskContext, pack, result_size, row_width, slice_count
 
 # Samples of a few rows, to choose slice bounds and whether partial aggregation pays. They change no result.
 
@@ -141,67 +141,38 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Direct:
-    """One task reads, sorts and scans the whole input.
+class Strategy:
+    """How a window is run.
 
+    ``name``: "one task" reads, sorts and scans the whole input. "presorted" scans each chunk as it is, from the state
+        that the chunks before it leave; it may find rows out of order. By an "exchange" map tasks sort chunks and cut
+        them into blocks; each slice of the total order is scanned by a task of its own.
     ``reason``: why it was chosen, in words.
-    ``chunks``: the input.
+    ``sample``: what it was chosen by.
+    ``scan_plan``: of an exchange, the plan of the scan tasks where map tasks aggregate partially; None: they do not.
     """
 
-    name: ClassVar[str] = "one task"
+    name: Literal["one task", "presorted", "exchange"]
     reason: str
-    chunks: tuple[Chunk, ...]
+    sample: Sample
+    scan_plan: Plan | None = None
 
+    @property
+    def factor(self) -> float:
+        """How many rows of the input are one row that scan tasks get."""
+        return 1.0 if self.scan_plan is None else self.sample.reduction
 
-@dataclass(frozen=True, slots=True)
-class Presorted:
-    """Each chunk is scanned as it is, from the state that the chunks before it leave; it may find rows out of order.
-
-    ``reason``: why it was chosen, in words.
-    ``chunks``: the input.
-    """
-
-    name: ClassVar[str] = "presorted"
-    reason: str
-    chunks: tuple[Chunk, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """Map tasks sort chunks and cut them into blocks; each slice of the total order is scanned by a task of its own.
-
-    ``reason``: why it was chosen, in words.
-    ``chunks``: the input.
-    ``keys``: a sample of the rows and of the restored keys.
-    ``may_cut_keys``: whether a heavy key may be cut into segments.
-    ``scan_plan``: the plan of the scan tasks where map tasks aggregate partially; None: they do not.
-    ``nbytes``: estimate of the bytes that scan tasks get.
-    ``rows``: estimate of the rows that they get.
-    ``sizes``: bounds on the input of a task.
-    """
-
-    name: ClassVar[str] = "exchange"
-    reason: str
-    chunks: tuple[Chunk, ...]
-    keys: Samples
-    may_cut_keys: bool
-    scan_plan: Plan | None
-    nbytes: int
-    rows: int
-    sizes: Sizes
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes scan tasks get."""
+        return int(self.sample.nbytes / self.factor)
 
     def bounds(self, plan: Plan, parallelism: int) -> SliceBounds | None:
-        """Choose slices for ``parallelism`` tasks at a time; None: one slice."""
-        result = result_size(self.scan_plan or plan, self.rows)
-        count = slice_count(self.nbytes + result, self.sizes.slice, parallelism)
-        return choose_bounds(self.keys, plan.key, count, self.may_cut_keys)
-
-    def groups(self, chunks: Sequence[Chunk], slices: int, parallelism: int) -> list[tuple[Chunk, ...]]:
-        """Choose which chunks a map task merges; ``chunks``: those of the strategy, with what was decided of them."""
-        return group(chunks, self.nbytes, slices, parallelism, self.sizes)
-
-
-Strategy: TypeAlias = Direct | Presorted | Exchange
+        """Choose slices of an exchange for ``parallelism`` tasks at a time; None: one slice."""
+        sample = self.sample
+        result = result_size(self.scan_plan or plan, int(sample.rows / self.factor))
+        count = slice_count(self.nbytes + result, sample.sizes.slice, parallelism)
+        return choose_bounds(sample.keys, plan.key, count, sample.may_cut_keys)
 
 
 def take_sample(work: TaskContext, executor: Executor, sizes: Sizes) -> Sample:
@@ -236,23 +207,15 @@ def choose_strategy(work: TaskContext, sample: Sample) -> Strategy:
     """Choose the cheapest strategy. Reads nothing."""
     if sample.is_small:
         size, most = sample.nbytes / _MIB, sample.sizes.small / _MIB
-        return Direct(f"the columns it reads take about {size:.1f} MiB, no more than {most:g} MiB", sample.chunks)
+        return Strategy(
+            "one task", f"the columns it reads take about {size:.1f} MiB, no more than {most:g} MiB", sample
+        )
     if sample.obstacle is None:
-        return Presorted("there is no key, and the sampled rows are in order", sample.chunks)
-    reason, scan_plan, factor = sample.obstacle, None, 1.0
-    if sample.reduction >= _MIN_REDUCTION:
-        factor, scan_plan = sample.reduction, merging_plan(work.plan)
-        reason += f"; map tasks aggregate about {factor:,.0f} rows into one"
-    return Exchange(
-        reason,
-        sample.chunks,
-        sample.keys,
-        sample.may_cut_keys,
-        scan_plan,
-        int(sample.nbytes / factor),
-        int(sample.rows / factor),
-        sample.sizes,
-    )
+        return Strategy("presorted", "there is no key, and the sampled rows are in order", sample)
+    if sample.reduction < _MIN_REDUCTION:
+        return Strategy("exchange", sample.obstacle, sample)
+    reason = f"{sample.obstacle}; map tasks aggregate about {sample.reduction:,.0f} rows into one"
+    return Strategy("exchange", reason, sample, merging_plan(work.plan))
 
 
 def _with_reduction(work: TaskContext, executor: Executor, sample: Sample) -> Sample:

@@ -16,7 +16,7 @@ from ....windowing.drawings.text import picture_text
 from ....windowing.engine.enrich import SMALL_TABLE, load_tables
 from ....windowing.engine.range_cuts import slices_of
 from ....windowing.engine.run import prepare_window
-from ....windowing.engine.strategy import Exchange, largest_window
+from ....windowing.engine.strategy import largest_window
 from ....windowing.engine.task import FILES, STREAM
 from ....windowing.enrichment.step import enrichments_of
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
@@ -67,13 +67,13 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
         work = mode.restore(stage, work, ParquetStateFiles(folder, f"{mode.state.shown}/{mode.unit.label}"))
     work, sample, strategy = prepare_window(work, driver, sizes_of(options))
     slices: int | None = None
-    if isinstance(strategy, Exchange) and driver.is_known:
+    if strategy.name == "exchange" and driver.is_known:
         slices = slices_of(strategy.bounds(work.plan, driver.parallelism))
     largest = largest_window(work, sample)
     return source, {
         "name": strategy.name,  # as -v has it
         "why": strategy.reason,
-        "chunks": len(strategy.chunks),  # the inputs of map tasks
+        "chunks": len(sample.chunks),  # the inputs of map tasks
         "slices": slices,  # of an exchange, about how many inputs of scan tasks; None where only the cluster knows
         "memory": None if largest is None else window_words(largest),  # of the largest window, where it is large
     }
