@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ..windowing.clock.tick_grid import DIGITS, ENOUGH, EpochUnit, epoch_unit
 from ..windowing.errors import SpecError
-from ..windowing.expressions.printing import name_text
+from ..windowing.expressions.nodes import name_text
 from ..windowing.ports import Source
 from .options import SchemaTypes, parse_schema
 from .values.casts import convert

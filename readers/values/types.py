@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...windowing.errors import InputError
-from ...windowing.expressions.printing import name_text
+from ...windowing.expressions.nodes import name_text
 from ...windowing.support.column_types import common_type, how_to_keep, schema_entry
 from .time_formats import UNIX, has_zone
 

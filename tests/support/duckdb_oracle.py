@@ -12,7 +12,7 @@ import pyarrow.types as t
 
 from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binding import bind
-from wincli.windowing.expressions.printing import canonical
+from wincli.windowing.expressions.nodes import canonical
 from wincli.windowing.expressions.syntax import parse_expression
 
 FAILED = object()

@@ -14,9 +14,8 @@ import pyarrow.types as t
 from ..errors import did_you_mean
 from . import logic, numbers, operators, texts, times
 from .casts import cast, is_castable
-from .nodes import Node
+from .nodes import Node, canonical
 from .operators import coalesce, extreme, nullif
-from .printing import canonical
 from .scope import Scope, Value
 from .steps import Failures
 from .times import shift

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
 from ..errors import Span, SpecError
-from .nodes import Kind, Node
-from .tokens import KEYWORDS, MOST_LEVELS, TOKEN_AMOUNT, UNITS, Token, interval_parts, read_tokens
+from .nodes import ANY, COMPARISON, NOT, POWERS, SIGN, ZONE, Kind, Node
+from .tokens import KEYWORDS, MOST_LEVELS, TOKEN_AMOUNT, UNITS, Token, read_tokens
 
-_ANY, _OR, _AND, _NOT, _COMPARISON, _CONCAT, _SUM, _PRODUCT, _ZONE, _SIGN = range(10)
-"""The powers of operators, the loosest first."""
-_CHAINS: Final[dict[str, tuple[Kind, int]]] = {
-    "or": ("or", _OR), "and": ("and", _AND), "||": ("concat", _CONCAT), "+": ("sum", _SUM), "-": ("sum", _SUM),
-    "*": ("product", _PRODUCT), "/": ("product", _PRODUCT), "%": ("product", _PRODUCT),
+_CHAINS: Final[dict[str, Kind]] = {
+    "or": "or", "and": "and", "||": "concat", "+": "sum", "-": "sum", "*": "product", "/": "product", "%": "product",
 }  # fmt: skip
 _COMPARES: Final = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TESTS: Final = frozenset({"is", "in", "between", "like", "ilike"})
@@ -61,43 +60,43 @@ class _Parser:
         self.opened: list[Token] = []
 
     def whole(self) -> Node:
-        node = self.expression(_ANY)
+        node = self.expression(ANY)
         if self.at < len(self.tokens):
             raise self.misplaced()
         return node
 
     def expression(self, power: int) -> Node:
         """Read an operand, and the operators behind it that bind more tightly than ``power``."""
-        left, bound = self.operand(power), _SIGN
+        left, bound = self.operand(power), SIGN
         while power < (ahead := self.infix()) <= bound:  # behind x IN (1) no operator binds more tightly than IN
-            if ahead == _COMPARISON:
+            if ahead == COMPARISON:
                 if ahead == bound or self.is_compared:
                     do = "put one of the two comparisons in brackets"
                     raise self.error("a second comparison follows a first one", self.tokens[self.at].span, do)
                 left = self.comparison(left)
-            elif ahead == _ZONE:
+            elif ahead == ZONE:
                 self.at += len(_TIME_ZONE)
-                left = _node("call", ("timezone",), [self.expression(_ZONE), left])
+                left = _node("call", ("timezone",), [self.expression(ZONE), left])
             else:
-                left = self.chain(left, *_CHAINS[self.sign()])
+                left = self.chain(left, _CHAINS[self.sign()])
             bound = ahead
         return left
 
     def infix(self) -> int:
-        """Return the power of the operator ahead; `_ANY` where none is."""
+        """Return the power of the operator ahead; `ANY` where none is."""
         sign = self.sign()
         if sign in _CHAINS:
-            return _CHAINS[sign][1]
-        if sign in _COMPARES or sign in _TESTS or (self.word() == "not" and self.word(1) in _TESTS - {"is"}):
-            return _COMPARISON
-        return _ZONE if [self.word(ahead) for ahead in range(3)] == _TIME_ZONE else _ANY
+            return POWERS[_CHAINS[sign]]
+        if sign in _COMPARES or sign in _TESTS or (sign == "not" and self.sign(1) in _TESTS - {"is"}):
+            return COMPARISON
+        return ZONE if [self.sign(ahead) for ahead in range(3)] == _TIME_ZONE else ANY
 
-    def chain(self, first: Node, kind: Kind, power: int) -> Node:
+    def chain(self, first: Node, kind: Kind) -> Node:
         operands, signs = [first], []
-        while _CHAINS.get(sign := self.sign()) == (kind, power):
+        while _CHAINS.get(sign := self.sign()) == kind:
             self.at += 1
             signs.append(sign)
-            operands.append(self.expression(power))
+            operands.append(self.expression(POWERS[kind]))
         return _node(kind, tuple(signs) if kind in {"sum", "product"} else (), operands)
 
     def comparison(self, left: Node) -> Node:
@@ -127,7 +126,7 @@ class _Parser:
 
     def compared(self) -> Node:
         before, self.is_compared = self.is_compared, True
-        node = self.expression(_COMPARISON)
+        node = self.expression(COMPARISON)
         self.is_compared = before
         return node
 
@@ -136,11 +135,11 @@ class _Parser:
         if sign not in {"-", "+", "not"}:
             return self.behind(self.leaf())
         token = self.tokens[self.at]
-        if sign == "not" and power > _COMPARISON:
+        if sign == "not" and power > COMPARISON:
             raise self.error("NOT cannot stand here", token.span, "put it and what it negates in brackets")
         self.at += 1
         with self.deeper(token):
-            operand = self.expression(_NOT if sign == "not" else _SIGN)
+            operand = self.expression(NOT if sign == "not" else SIGN)
         if sign == "+":
             return operand
         if sign == "not":
@@ -165,7 +164,7 @@ class _Parser:
                 node = _node("field", (name.value,), [node], name.span)
             elif sign == "[":
                 with self.within(token, "]"):
-                    node = _node("item", (), [node, self.expression(_ANY)])
+                    node = _node("item", (), [node, self.expression(ANY)])
             else:
                 node = _node("cast", ("cast", *self.type_until(self.type_end())), [node], self.last)
         return node
@@ -175,27 +174,27 @@ class _Parser:
         if token.kind == "word":
             return self.word_leaf(token, token.value.lower())
         if token.kind == "number":
-            return self.amount(token) or Node("number", (token.text,), (), token.span)
+            return self.amount(token)
         if token.kind != "symbol":
             return Node("column" if token.kind == "quoted" else "text", (token.value,), (), token.span)
         if token.value != "(":
             raise self.misplaced_at(token)
         with self.within(token, ")"):
-            return self.expression(_ANY)
+            return self.expression(ANY)
 
-    def amount(self, token: Token) -> Node | None:
-        """Return the interval that a number with a unit is, such as ``5m``; None where it has none."""
+    def amount(self, token: Token) -> Node:
+        """Return what a number is: an interval where it has a unit, such as ``5m``."""
         found = TOKEN_AMOUNT.fullmatch(token.text)
         assert found is not None
         if not found[2]:
-            return None
+            return Node("number", (token.text,), (), token.span)
         if found[2].lower() not in UNITS:
             do = "the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes"
             raise self.error(f"unknown unit {found[2]!r}", token.span, do)
-        parts = interval_parts(found[1], found[2])
-        if parts is None:
+        node = _interval(found[1], found[2], token.span)
+        if node is None:
             raise self.error("an interval is a whole number of nanoseconds or months, below 2**63", token.span)
-        return Node("interval", tuple(map(str, parts)), (), token.span)
+        return node
 
     def word_leaf(self, token: Token, word: str) -> Node:
         if word == "case":
@@ -227,44 +226,45 @@ class _Parser:
         if word != "interval" or following.kind not in {"text", "number"}:
             return None
         self.at += 1
-        if following.kind == "number" and (node := self.amount(following)) is not None:
-            return Node(node.kind, node.value, (), Span(token.span.start, following.span.stop))
+        if following.kind == "number" and (amount := self.amount(following)).kind == "interval":
+            return replace(amount, span=Span(token.span.start, following.span.stop))
         found = TOKEN_AMOUNT.fullmatch(following.value)
         unit = (found[2] or "") if found else ""
         if not unit and self.at < len(self.tokens) and self.tokens[self.at].kind == "word":
             unit = self.take().value
         span = Span(token.span.start, self.last.stop)
-        parts = interval_parts(found[1], unit) if found and unit.lower() in UNITS else None
-        if parts is None:
+        node = _interval(found[1], unit, span) if found and unit.lower() in UNITS else None
+        if node is None:
             raise self.error("this interval cannot be read", span, "write it like INTERVAL '5' MINUTE or 5m")
-        return Node("interval", tuple(map(str, parts)), (), span)
+        return node
 
     def call(self, word: str, token: Token) -> Node:
-        if word == "extract" and self.word(1) and self.sign(2) in {"from", ","}:
+        if word == "extract" and self.sign(2) in {"from", ","}:
             part = self.tokens[self.at + 1]  # extract(hour from ts): the part is a text, and FROM a comma
-            self.tokens[self.at + 1] = Token("text", f"'{part.text.lower()}'", part.span)
+            if part.kind == "word":
+                self.tokens[self.at + 1] = Token("text", f"'{part.text.lower()}'", part.span)
         operands = self.listed("from" if word == "extract" else ",")
         return Node("call", (word,), tuple(operands), Span(token.span.start, self.last.stop))
 
     def listed(self, comma: str = ",") -> list[Node]:
         """Read expressions in brackets, perhaps none; ``comma``: what may stand between them beside a comma."""
         with self.within(self.take(), ")"):
-            found = [] if self.sign() == ")" else [self.expression(_ANY)]
+            found = [] if self.sign() == ")" else [self.expression(ANY)]
             while found and (self.skip(",") or self.skip(comma)):
-                found.append(self.expression(_ANY))
+                found.append(self.expression(ANY))
         return found
 
     def case(self, token: Token) -> Node:
         before, self.is_compared = self.is_compared, False
         with self.deeper(token):
-            of = [] if self.word() == "when" else [self.expression(_ANY)]
+            of = [] if self.sign() == "when" else [self.expression(ANY)]
             operands = list(of)
             while self.skip("when"):
-                operands.append(self.expression(_ANY))
+                operands.append(self.expression(ANY))
                 if not self.skip("then"):
                     raise self.misplaced("a condition of CASE is followed by THEN")
-                operands.append(self.expression(_ANY))
-            default = [self.expression(_ANY)] if self.skip("else") else []
+                operands.append(self.expression(ANY))
+            default = [self.expression(ANY)] if self.skip("else") else []
             if len(operands) == len(of) or not self.skip("end"):
                 raise self.misplaced("write CASE WHEN a THEN b ELSE c END")
         self.is_compared = before
@@ -273,7 +273,7 @@ class _Parser:
     def cast(self, word: str) -> Node:
         opened = self.take()
         with self.within(opened, ")"):
-            operand = self.expression(_ANY)
+            operand = self.expression(ANY)
             if not self.skip("as"):
                 raise self.misplaced("write CAST(x AS type)")
             ahead = depth = 0
@@ -306,11 +306,6 @@ class _Parser:
     @property
     def last(self) -> Span:
         return self.tokens[self.at - 1].span
-
-    def word(self, ahead: int = 0) -> str:
-        """Return the word at the token ``ahead`` in lower case; empty where there is none."""
-        token = self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else None
-        return token.value.lower() if token is not None and token.kind == "word" else ""
 
     def sign(self, ahead: int = 0) -> str:
         """Return the symbol or the word at the token ``ahead``; empty where there is none."""
@@ -381,3 +376,14 @@ class _Parser:
 def _node(kind: Kind, value: tuple[str, ...], operands: Sequence[Node], also: Span | None = None) -> Node:
     spans = [each.span for each in operands] + ([also] if also else [])
     return Node(kind, value, tuple(operands), Span(min(s.start for s in spans), max(s.stop for s in spans)))
+
+
+def _interval(amount: str, unit: str, span: Span) -> Node | None:
+    """Return an amount of a unit as months and nanoseconds; None where it is no whole number of them, or too large."""
+    if len(amount) > 400 or len(amount.lower().partition("e")[2]) > 3:  # 1e999999999 would not fit into memory
+        return None
+    months, nanoseconds = UNITS[unit.lower()]
+    exact = Fraction(amount) * (months or nanoseconds)
+    if exact.denominator != 1 or abs(exact) >= 2**63:
+        return None
+    return Node("interval", (str(exact), "0") if months else ("0", str(exact)), (), span)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..errors import Span, SpecError
-from .nodes import Node, walk
+from .nodes import Node, canonical, walk
 from .parser import read_tree
-from .printing import canonical
 from .tokens import WORD
 
 _NAME: Final = re.compile(rf'\s*(?:({WORD})|"((?:[^"]|"")+)")\s*')

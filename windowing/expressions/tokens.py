@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from ..errors import Span, SpecError
@@ -110,14 +109,3 @@ def read_tokens(source: str) -> list[Token]:
         what = f"an expression has {len(found):,} names, literals and operators, and may have {MOST_TOKENS:,}"
         raise SpecError(what, source, found[MOST_TOKENS].span, "give a part of it a name of its own")
     return found
-
-
-def interval_parts(amount: str, unit: str) -> tuple[int, int] | None:
-    """Return the months and nanoseconds of an amount of a unit; None where it is no whole number of them."""
-    if len(amount) > 400 or len(amount.lower().partition("e")[2]) > 3:
-        return None
-    months, nanoseconds = UNITS[unit.lower()]
-    exact = Fraction(amount) * (months or nanoseconds)
-    if exact.denominator != 1 or abs(exact) >= 2**63:
-        return None
-    return (int(exact), 0) if months else (0, int(exact))
