@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from .steps import Failures, as_array, as_mask, blank
-from .types import TEXT, decimal_of, type_text
+from .types import TEXT, decimal_of, integer_range, type_text
 
 _CHECKED: dict[str, Callable[..., Any]] = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
 _PLAIN: dict[str, Callable[..., Any]] = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}
@@ -33,6 +33,14 @@ def integers(failures: Failures, left: Any, right: Any, sign: str, kind: pa.Data
         bad = as_mask(outside(exact, kind))
         failures.add(bad, _detail(failures, left, sign, right, kind))
         return _CHECKED[sign](blank(as_array(left, failures.n), bad), right)
+
+
+def times(failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
+    """Compute ``left sign right`` over the whole numbers that times and intervals of one unit are, as times of a type.
+
+    A row out of range fails.
+    """
+    return integers(failures, left.cast(pa.int64()), right.cast(pa.int64()), sign, pa.int64()).cast(kind)
 
 
 def floats(_failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
@@ -121,7 +129,9 @@ def as_float(values: Any, kind: pa.DataType) -> Any:
     """Return numbers as floats of a type, the nearest ones."""
     if values.type == kind:
         return values
-    return values.cast(kind, safe=False) if isinstance(values, pa.Array) else pa.scalar(_float(values), kind)
+    if isinstance(values, pa.Array):
+        return values.cast(kind, safe=False)
+    return pa.scalar(float(values.as_py()) if values.is_valid else None, kind)
 
 
 def as_wide(values: Any, scale: int, digits: int = 75) -> Any:
@@ -139,12 +149,6 @@ def outside(exact: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return which wide decimals are not in the range of an integer type: bool (n,)."""
     low, high = (pa.scalar(Decimal(each), exact.type) for each in integer_range(kind))
     return pc.or_(pc.less(exact, low), pc.greater(exact, high))
-
-
-def integer_range(kind: pa.DataType) -> tuple[int, int]:
-    """Return the least and the largest value of an integer type."""
-    bits = kind.bit_width
-    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if t.is_signed_integer(kind) else (0, 2**bits - 1)
 
 
 def _narrow(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
@@ -165,7 +169,3 @@ def _wide(left: Any, right: Any, sign: str, scale: int) -> tuple[Any, Any]:
 def _detail(failures: Failures, left: Any, sign: str, right: Any, kind: pa.DataType) -> pa.Array:
     one, other = number_text(left, failures.n), number_text(right, failures.n)
     return pc.binary_join_element_wise(one, sign, other, f"is no {type_text(kind)}", " ")
-
-
-def _float(value: pa.Scalar) -> float | None:
-    return None if not value.is_valid else float(value.as_py())

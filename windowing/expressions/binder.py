@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from ..errors import did_you_mean
-from . import logic, numbers, operators, texts, times
+from . import arithmetic, logic, numbers, operators, texts, times
 from .casts import cast, is_castable
 from .nodes import Node, canonical
 from .operators import coalesce, extreme, nullif
 from .scope import Scope, Value
 from .steps import Failures
-from .times import shift
 from .types import (
     BOOL,
     DOUBLE,
@@ -39,12 +38,11 @@ from .types import (
 
 # The types of dates, timestamps and intervals: literals and arithmetic.
 
-
 MONTHS: Final = pa.month_day_nano_interval()
 """The type of an interval of months or years, which has no length of its own."""
 
 
-def literal(scope: Scope, node: Node) -> Value:
+def _moment(scope: Scope, node: Node) -> Value:
     """Bind ``TIMESTAMP '..'`` or ``DATE '..'``. Raises `SpecError` where the text is no such time."""
     kind = pa.date32()
     if node.kind == "timestamp":
@@ -59,7 +57,7 @@ def literal(scope: Scope, node: Node) -> Value:
     return scope.constant(found[0], kind, node)
 
 
-def interval(scope: Scope, node: Node) -> Value:
+def _interval(scope: Scope, node: Node) -> Value:
     """Bind an interval: a span of time, or a number of months."""
     months, nanoseconds = map(int, node.value)
     if months:
@@ -69,7 +67,7 @@ def interval(scope: Scope, node: Node) -> Value:
     return scope.constant(pa.scalar(nanoseconds // size, pa.int64()).cast(kind), kind, node)
 
 
-def arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value | None:
+def _arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value | None:
     """Bind ``left sign right`` where one is a time or an interval; None where none is, or they do not go together."""
     if is_time(left.type) and is_time(right.type):
         return _difference(scope, node, left, right) if sign == "-" else None
@@ -80,11 +78,11 @@ def arithmetic_of(scope: Scope, node: Node, sign: str, left: Value, right: Value
     if is_interval(left.type) and is_interval(right.type) and sign in "+-" and MONTHS not in {left.type, right.type}:
         kind = pa.duration(unit_of(left.type, right.type))
         operands = [scope.cast(left, kind), scope.cast(right, kind)]
-        return scope.emit(node, kind, times.shift, operands, (sign, kind), "each")
+        return scope.emit(node, kind, arithmetic.times, operands, (sign, kind), "each")
     return _scale(scope, node, sign, left, right)
 
 
-def timestamp_of(scope: Scope, value: Value) -> Value:
+def _timestamp_of(scope: Scope, value: Value) -> Value:
     """Return a date or a timestamp as a timestamp of microseconds, or of nanoseconds where it has these."""
     kind = value.type
     return scope.cast(value, pa.timestamp(unit_of(kind), kind.tz if t.is_timestamp(kind) else None))
@@ -97,7 +95,7 @@ def _difference(scope: Scope, node: Node, left: Value, right: Value) -> Value:
     zones = [each.type.tz for each in (left, right) if t.is_timestamp(each.type) and each.type.tz]
     kind = pa.timestamp(unit, zones[0] if zones else None)
     operands = [scope.cast(left, kind), scope.cast(right, kind)]
-    return scope.emit(node, pa.duration(unit), times.difference, operands, (unit,), "each")
+    return scope.emit(node, pa.duration(unit), arithmetic.times, operands, ("-", pa.duration(unit)), "each")
 
 
 def _shift(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value | None:
@@ -105,7 +103,7 @@ def _shift(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Va
         return scope.emit(node, pa.date32(), times.shift_days, [left, scope.cast(right, pa.int64())], (sign,), "each")
     if not is_interval(right.type):
         return None
-    moment = timestamp_of(scope, left)
+    moment = _timestamp_of(scope, left)
     if right.type == MONTHS:
         assert right.constant is not None
         months = right.constant.as_py().months * (1 if sign == "+" else -1)
@@ -113,7 +111,7 @@ def _shift(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Va
     unit = unit_of(moment.type, right.type)
     kind = pa.timestamp(unit, moment.type.tz)
     operands = [scope.cast(moment, kind), scope.cast(right, pa.duration(unit))]
-    return scope.emit(node, kind, times.shift, operands, (sign, kind), "each")
+    return scope.emit(node, kind, arithmetic.times, operands, (sign, kind), "each")
 
 
 def _scale(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value | None:
@@ -129,7 +127,6 @@ def _scale(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Va
 _WHERE_LAG: Final = "it goes into conditions, amounts, and the arguments and filters of aggregates"
 _AGGREGATES = frozenset({"avg", "count", "first", "last", "max", "mean", "median", "min", "stddev", "sum", "var"})
 _WHERE_AGGREGATES = "give it a name with --agg; the condition of a result, --having, may use the name"
-Bind = Callable[[Scope, Node], Value]
 BindCall = Callable[[Scope, Node, Sequence[Value]], Value]
 
 
@@ -137,21 +134,18 @@ BindCall = Callable[[Scope, Node, Sequence[Value]], Value]
 class Function:
     """A function.
 
-    ``form``: how it is called, for messages and docs.
+    ``form``: how it is called, for messages.
     ``least``, ``most``: how many arguments it takes.
-    ``bind``: gives its value for bound arguments.
-    ``doc``: what it returns, one line.
+    ``bind``: gives its value for bound arguments; None: it is `coalesce`, which binds each by itself.
     """
 
     form: str
     least: int
     most: int
-    bind: BindCall
-    doc: str
+    bind: BindCall | None
 
 
-def call(scope: Scope, node: Node, bind: Bind) -> Value:
-    """Bind the call of a function. Raises `SpecError` for an unknown one, and for arguments that it does not take."""
+def _call(scope: Scope, node: Node) -> Value:
     name = node.value[0]
     function = FUNCTIONS.get(name)
     if function is None:
@@ -162,9 +156,7 @@ def call(scope: Scope, node: Node, bind: Bind) -> Value:
         raise scope.error(f"unknown function {name!r}", node, did_you_mean(name, FUNCTIONS))
     if not function.least <= len(node.operands) <= function.most:
         raise scope.error(f"{name} is given {len(node.operands)} values", node, f"write it like {function.form}")
-    if name == "coalesce":
-        return coalesce(scope, node, bind)
-    return function.bind(scope, node, [bind(scope, each) for each in node.operands])
+    return coalesce(scope, node, bind_node) if function.bind is None else function.bind(scope, node, _all(scope, node))
 
 
 def _text(scope: Scope, node: Node, value: Value) -> Value:
@@ -174,7 +166,7 @@ def _text(scope: Scope, node: Node, value: Value) -> Value:
     return scope.cast(value, TEXT)
 
 
-def any_text(scope: Scope, value: Value) -> Value:
+def _any_text(scope: Scope, value: Value) -> Value:
     """Return a value as a text, whatever its type. Raises `SpecError` for one that has no text."""
     if not is_castable(value.type, TEXT):
         raise scope.error(f"{value.shown} cannot become a text", value.node)
@@ -188,7 +180,7 @@ def _number(scope: Scope, node: Node, value: Value) -> Value:
     return value
 
 
-def _literal(scope: Scope, node: Node, value: Value, wanted: str) -> Any:
+def _same_for_all(scope: Scope, node: Node, value: Value, wanted: str) -> Any:
     """The value of an argument that is the same for all rows. ``wanted``: ``text`` or ``whole number``."""
     fits = is_text(value.type) if wanted == "text" else t.is_integer(value.type)
     if value.constant is None or not value.constant.is_valid or not fits:
@@ -205,15 +197,15 @@ def _of_text(compute: Callable[..., pa.Array], kind: pa.DataType) -> BindCall:
 
 def _trim(sides: str) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-        characters = " " if len(values) == 1 else _literal(scope, node, values[1], "text")
+        characters = " " if len(values) == 1 else _same_for_all(scope, node, values[1], "text")
         return scope.emit(node, TEXT, texts.trim, [_text(scope, node, values[0])], (characters, sides), "each")
 
     return bind
 
 
 def _substr(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    start = _literal(scope, node, values[1], "whole number")
-    count = None if len(values) == 2 else _literal(scope, node, values[2], "whole number")
+    start = _same_for_all(scope, node, values[1], "whole number")
+    count = None if len(values) == 2 else _same_for_all(scope, node, values[2], "whole number")
     text = _text(scope, node, values[0])
     return scope.emit(node, TEXT, texts.substring, [text], _slice(start, count), "each")
 
@@ -232,25 +224,25 @@ def _slice(start: int, count: int | None) -> tuple[int, int | None]:
 
 
 def _replace(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    old, new = (_literal(scope, node, each, "text") for each in values[1:])
+    old, new = (_same_for_all(scope, node, each, "text") for each in values[1:])
     return scope.emit(node, TEXT, texts.replace, [_text(scope, node, values[0])], (old, new), "each")
 
 
 def _split_part(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    separator = _literal(scope, node, values[1], "text")
+    separator = _same_for_all(scope, node, values[1], "text")
     if not separator:
         raise scope.error("split_part takes a separator that is not empty", values[1].node)
-    index = _literal(scope, node, values[2], "whole number")
+    index = _same_for_all(scope, node, values[2], "whole number")
     return scope.emit(node, TEXT, texts.split_part, [_text(scope, node, values[0])], (separator, index), "each")
 
 
 def _concat(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    kept = [any_text(scope, each) for each in values if not each.is_null]
+    kept = [_any_text(scope, each) for each in values if not each.is_null]
     return scope.emit(node, TEXT, texts.concat, kept) if kept else scope.constant("", TEXT, node)
 
 
 def _regex(scope: Scope, node: Node, value: Value) -> str:
-    pattern: str = _literal(scope, node, value, "text")
+    pattern: str = _same_for_all(scope, node, value, "text")
     try:
         texts.regexp_matches(Failures(1), pa.array([""]), pattern, False)
     except pa.ArrowInvalid as error:
@@ -261,7 +253,7 @@ def _regex(scope: Scope, node: Node, value: Value) -> str:
 
 def _regexp_matches(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     pattern = _regex(scope, node, values[1])
-    letters = "" if len(values) == 2 else _literal(scope, node, values[2], "text")
+    letters = "" if len(values) == 2 else _same_for_all(scope, node, values[2], "text")
     if letters not in {"", "i", "c"}:
         raise scope.error("the options of regexp_matches are 'i', which ignores case, and 'c'", values[2].node)
     options = (pattern, letters == "i")
@@ -270,7 +262,7 @@ def _regexp_matches(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 def _regexp_extract(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     pattern = _regex(scope, node, values[1])
-    group = 0 if len(values) == 2 else _literal(scope, node, values[2], "whole number")
+    group = 0 if len(values) == 2 else _same_for_all(scope, node, values[2], "whole number")
     one = texts.one_group(pattern, group) if group >= 0 else None
     if one is None:
         raise scope.error(f"the regular expression has no group {group}", values[-1].node)
@@ -314,7 +306,7 @@ def _whole(name: str) -> BindCall:
 
 def _round(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     value = _number(scope, node, values[0])
-    places = 0 if len(values) == 1 else _literal(scope, node, values[1], "whole number")
+    places = 0 if len(values) == 1 else _same_for_all(scope, node, values[1], "whole number")
     if not -38 <= places <= 38:
         raise scope.error("round takes from -38 to 38 places", values[1].node)
     if t.is_unsigned_integer(value.type):
@@ -328,7 +320,7 @@ def _round(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 
 def _unit(scope: Scope, node: Node, value: Value, known: Sequence[str]) -> str:
-    word = str(_literal(scope, node, value, "text")).lower()
+    word = str(_same_for_all(scope, node, value, "text")).lower()
     name = next((each for each in (word, word.removesuffix("s")) if each in known), None)
     if name is None:
         raise scope.error(f"{node.value[0]} has no {word!r}", value.node, did_you_mean(word, known))
@@ -341,7 +333,7 @@ def _time(scope: Scope, node: Node, value: Value) -> Value:
     if not is_time(value.type):
         do = "convert it with CAST(.. AS TIMESTAMP) or strptime" if is_text(value.type) else None
         raise scope.error(f"{node.value[0]} takes a date or a timestamp, and this is {value.shown}", value.node, do)
-    return timestamp_of(scope, value)
+    return _timestamp_of(scope, value)
 
 
 def _date_trunc(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
@@ -379,7 +371,7 @@ def _to_timestamp(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 
 def _zone(scope: Scope, node: Node, value: Value) -> str:
-    name = str(_literal(scope, node, value, "text"))
+    name = str(_same_for_all(scope, node, value, "text"))
     try:
         return zoneinfo.ZoneInfo(name).key
     except (KeyError, ValueError, OSError):
@@ -419,7 +411,7 @@ def _epoch(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 
 def _strptime(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    layout = times.layout_of(_literal(scope, node, values[1], "text"))
+    layout = times.layout_of(_same_for_all(scope, node, values[1], "text"))
     if layout is None:
         letters = " ".join(f"%{letter}" for letter in times.LETTERS)
         raise scope.error("this is no layout of a time", values[1].node, f"it may have, once each: {letters}")
@@ -427,68 +419,48 @@ def _strptime(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     return scope.emit(node, kind, times.strptime, [_text(scope, node, values[0])], (layout, kind), "each")
 
 
-def _never(scope: Scope, node: Node, _values: Sequence[Value]) -> Value:
-    raise scope.error(f"{node.value[0]} is bound elsewhere", node)
-
-
 _ANY: Final = 1000
-_SHORT: Final = (
-    "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond", "isodow",
-    "isoyear", "decade", "century", "millennium", "yearweek",
-)  # fmt: skip
-_ALIASES: Final = {"dayofmonth": "day", "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week"}
+_SHORT: Final = {name: name for name in times.PARTS if name not in {"dow", "doy"}} | {
+    "dayofmonth": "day", "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week",
+}  # fmt: skip
+"""Functions of one part of a time, by name."""
 _ROWS: Final = [
-    ("lower(text)", 1, 1, _of_text(texts.lower, TEXT), "the text in lower case"),
-    ("upper(text)", 1, 1, _of_text(texts.upper, TEXT), "the text in upper case"),
-    ("trim(text [, characters])", 1, 2, _trim("both"), "the text without blanks, or these characters, at both ends"),
-    ("ltrim(text [, characters])", 1, 2, _trim("left"), "the same at the beginning"),
-    ("rtrim(text [, characters])", 1, 2, _trim("right"), "the same at the end"),
-    ("length(text)", 1, 1, _of_text(texts.length, pa.int64()), "the number of characters (code points)"),
-    ("substr(text, start [, count])", 2, 3, _substr, "the characters from start, 1 the first, -1 the last"),
-    ("replace(text, old, new)", 3, 3, _replace, "the text with each occurrence of old replaced"),
-    ("split_part(text, separator, n)", 3, 3, _split_part, "the n-th part, -1 the last; empty where there is none"),
-    ("concat(value, ..)", 1, _ANY, _concat, "the values as one text, nulls left out"),
-    ("regexp_matches(text, pattern [, 'i'])", 2, 3, _regexp_matches, "whether the pattern (RE2) is found anywhere"),
-    (
-        "regexp_extract(text, pattern [, group])",
-        2,
-        3,
-        _regexp_extract,
-        "what the pattern or its group took, else empty",
-    ),
-    ("abs(x)", 1, 1, _abs, "the number without its sign"),
-    ("round(x [, places])", 1, 2, _round, "rounded half away from zero"),
-    ("floor(x)", 1, 1, _whole("floor"), "the next whole number at or below"),
-    ("ceil(x)", 1, 1, _whole("ceil"), "the next whole number at or above"),
-    ("sqrt(x)", 1, 1, _double("sqrt"), "the square root; NaN below 0"),
-    ("ln(x)", 1, 1, _double("ln"), "the natural logarithm; -infinity for 0, NaN below"),
-    ("exp(x)", 1, 1, _double("exp"), "e to the power of x"),
-    ("power(x, y)", 2, 2, _power, "x to the power of y"),
-    ("date_trunc(unit, time)", 2, 2, _date_trunc, "the beginning of the unit that the time is in"),
-    ("extract(part from time)", 2, 2, _extract, "a part of the time, a whole number"),
-    ("strptime(text, layout)", 2, 2, _strptime, "the timestamp that a text in this layout is"),
-    ("epoch(time)", 1, 1, _epoch, "seconds since 1970, or the seconds of an interval"),
-    ("date_part(part, time)", 2, 2, _extract, "the same"),
-    *(
-        (f"{name}(time)", 1, 1, _part(part), f"the same as extract({part} from time)")
-        for name, part in (*((each, each) for each in _SHORT), *_ALIASES.items())
-    ),
-    ("date_diff(unit, time, time)", 3, 3, _date_diff, "how many units begin between two times"),
-    ("to_timestamp(seconds)", 1, 1, _to_timestamp, "the instant that is so many seconds after 1970 began"),
-    ("timezone(zone, time)", 2, 2, _timezone, "a local time as an instant, or an instant as local time"),
-    (
-        "local_timestamp(time, zone)",
-        2,
-        2,
-        _local_timestamp,
-        "what the clocks of a zone show; no zone of its own is UTC",
-    ),
-    ("local_date(time, zone)", 2, 2, _local_date, "the date there"),
-    ("greatest(x, ..)", 1, _ANY, extreme, "the largest value that is not null"),
-    ("least(x, ..)", 1, _ANY, extreme, "the smallest value that is not null"),
-    ("hash(x, ..)", 1, _ANY, _hash, "64 bits that depend on the values, the same in every version"),
-    ("coalesce(x, ..)", 1, _ANY, _never, "the first value that is not null"),
-    ("nullif(x, y)", 2, 2, lambda scope, node, values: nullif(scope, node, *values), "x, or null where it equals y"),
+    ("lower(text)", 1, 1, _of_text(texts.lower, TEXT)),
+    ("upper(text)", 1, 1, _of_text(texts.upper, TEXT)),
+    ("trim(text [, characters])", 1, 2, _trim("both")),
+    ("ltrim(text [, characters])", 1, 2, _trim("left")),
+    ("rtrim(text [, characters])", 1, 2, _trim("right")),
+    ("length(text)", 1, 1, _of_text(texts.length, pa.int64())),
+    ("substr(text, start [, count])", 2, 3, _substr),
+    ("replace(text, old, new)", 3, 3, _replace),
+    ("split_part(text, separator, n)", 3, 3, _split_part),
+    ("concat(value, ..)", 1, _ANY, _concat),
+    ("regexp_matches(text, pattern [, 'i'])", 2, 3, _regexp_matches),
+    ("regexp_extract(text, pattern [, group])", 2, 3, _regexp_extract),
+    ("abs(x)", 1, 1, _abs),
+    ("round(x [, places])", 1, 2, _round),
+    ("floor(x)", 1, 1, _whole("floor")),
+    ("ceil(x)", 1, 1, _whole("ceil")),
+    ("sqrt(x)", 1, 1, _double("sqrt")),
+    ("ln(x)", 1, 1, _double("ln")),
+    ("exp(x)", 1, 1, _double("exp")),
+    ("power(x, y)", 2, 2, _power),
+    ("date_trunc(unit, time)", 2, 2, _date_trunc),
+    ("extract(part from time)", 2, 2, _extract),
+    ("strptime(text, layout)", 2, 2, _strptime),
+    ("epoch(time)", 1, 1, _epoch),
+    ("date_part(part, time)", 2, 2, _extract),
+    *((f"{name}(time)", 1, 1, _part(part)) for name, part in _SHORT.items()),
+    ("date_diff(unit, time, time)", 3, 3, _date_diff),
+    ("to_timestamp(seconds)", 1, 1, _to_timestamp),
+    ("timezone(zone, time)", 2, 2, _timezone),
+    ("local_timestamp(time, zone)", 2, 2, _local_timestamp),
+    ("local_date(time, zone)", 2, 2, _local_date),
+    ("greatest(x, ..)", 1, _ANY, extreme),
+    ("least(x, ..)", 1, _ANY, extreme),
+    ("hash(x, ..)", 1, _ANY, _hash),
+    ("coalesce(x, ..)", 1, _ANY, None),
+    ("nullif(x, y)", 2, 2, lambda scope, node, values: nullif(scope, node, *values)),
 ]
 FUNCTIONS: Final[Mapping[str, Function]] = {row[0].partition("(")[0]: Function(*row) for row in _ROWS}
 """The functions by name."""
@@ -538,7 +510,7 @@ def _chain(scope: Scope, node: Node) -> Value:
     for sign, operand in zip(node.value, node.operands[1:], strict=True):
         right = bind_node(scope, operand)
         other = operators.without_type(scope, node, sign, found, right)
-        other = arithmetic_of(scope, node, sign, found, right) if other is None else other
+        other = _arithmetic_of(scope, node, sign, found, right) if other is None else other
         found = operators.arithmetic_of(scope, node, sign, found, right) if other is None else other
     return found
 
@@ -547,12 +519,12 @@ def _negative(scope: Scope, node: Node) -> Value:
     value = bind_node(scope, node.operands[0])
     if t.is_duration(value.type):
         zero = scope.constant(pa.scalar(0, pa.int64()).cast(value.type), value.type, node)
-        return scope.emit(node, value.type, shift, [zero, value], ("-", value.type), "each")
+        return scope.emit(node, value.type, arithmetic.times, [zero, value], ("-", value.type), "each")
     return operators.negative(scope, node, value)
 
 
 def _joined(scope: Scope, node: Node) -> Value:
-    found = [any_text(scope, value) for value in _all(scope, node)]
+    found = [_any_text(scope, value) for value in _all(scope, node)]
     if any(each.is_null for each in found):
         return scope.nothing(node, TEXT, found)
     return scope.emit(node, TEXT, texts.join, found)
@@ -625,11 +597,6 @@ def _item(scope: Scope, node: Node) -> Value:
     return scope.emit(node, kind, texts.list_items, [of, index], (kind,))
 
 
-def _compare(scope: Scope, node: Node) -> Value:
-    left, right = _all(scope, node)
-    return operators.compare(scope, node, node.value[0], left, right)
-
-
 def _conditions(scope: Scope, node: Node) -> Value:
     values = [operators.condition(scope, each) for each in _all(scope, node)]
     return scope.emit(node, BOOL, logic.both if node.kind == "and" else logic.either, values)
@@ -638,10 +605,6 @@ def _conditions(scope: Scope, node: Node) -> Value:
 def _not(scope: Scope, node: Node) -> Value:
     value = operators.condition(scope, bind_node(scope, node.operands[0]))
     return scope.emit(node, BOOL, logic.opposite, [value], (), "each")
-
-
-def _is_null(scope: Scope, node: Node) -> Value:
-    return scope.emit(node, BOOL, logic.is_null, _all(scope, node), (bool(node.value[0]),))
 
 
 _BINDERS: Final[dict[str, Callable[[Scope, Node], Value]]] = {
@@ -657,16 +620,16 @@ _BINDERS: Final[dict[str, Callable[[Scope, Node], Value]]] = {
     "cast": _cast,
     "field": _field,
     "item": _item,
-    "timestamp": literal,
-    "date": literal,
-    "interval": interval,
+    "timestamp": _moment,
+    "date": _moment,
+    "interval": _interval,
     "in": lambda scope, node: operators.is_in(scope, node, _all(scope, node)),
     "between": lambda scope, node: operators.between(scope, node, *_all(scope, node)),
     "case": lambda scope, node: operators.case(scope, node, bind_node),
-    "call": lambda scope, node: call(scope, node, bind_node),
-    "compare": _compare,
+    "call": _call,
+    "compare": lambda scope, node: operators.compare(scope, node, node.value[0], *_all(scope, node)),
     "and": _conditions,
     "or": _conditions,
     "not": _not,
-    "is null": _is_null,
+    "is null": lambda scope, node: scope.emit(node, BOOL, logic.is_null, _all(scope, node), (bool(node.value[0]),)),
 }

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from ..support.column_types import PER_SECOND
-from .arithmetic import as_float, as_wide, fit, integer_range, outside
+from .arithmetic import as_float, as_wide, fit, outside
 from .steps import Failures, as_mask, blank
-from .types import BOOL, DOUBLE, TEXT, decimal_of, is_number, is_text, is_time, type_text
+from .types import BOOL, DOUBLE, TEXT, decimal_of, integer_range, is_number, is_text, is_time, type_text
 
 # From texts to other types and back, over whole columns.
 
@@ -41,8 +41,7 @@ def from_text(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Arr
         return _boolean_of_text(failures, values)
     if t.is_decimal(kind):
         exact = _exact(failures, values, kind, kind.scale)
-        quoted = pc.binary_join_element_wise("'", values, f"' is no {type_text(kind)}", "")
-        return fit(failures, exact, kind, lambda: quoted)
+        return fit(failures, exact, kind, lambda: _no(values, kind))
     try:
         return values.cast(kind)
     except pa.ArrowInvalid:
@@ -86,41 +85,30 @@ def to_text(values: pa.Array) -> pa.Array:
         written = values.filter(pa.array(rows)).to_numpy(zero_copy_only=False).astype(str)  # as Python writes them
         return pc.replace_with_mask(text, pa.array(rows), pa.array(written, TEXT))
     if t.is_timestamp(values.type):
-        return _time_text(values)
+        text = values.cast(pa.timestamp(values.type.unit)).cast(TEXT)
+        text = pc.replace_substring_regex(text, r"(\.[0-9]*?)0+$", r"\1")
+        text = pc.replace_substring_regex(text, r"\.$", "")
+        return pc.binary_join_element_wise(text, "+00", "") if values.type.tz else text
     return values.cast(TEXT)
-
-
-def fail_texts(failures: Failures, values: pa.Array, bad: Any, kind: pa.DataType) -> Any:
-    """Put down the texts that are none of a type, and return which they are: bool (n,)."""
-    mask = as_mask(bad)
-    if mask.any():
-        failures.add(mask, lambda: pc.binary_join_element_wise("'", values, f"' is no {type_text(kind)}", ""))
-    return mask
 
 
 def _boolean_of_text(failures: Failures, values: pa.Array) -> pa.Array:
     lower = pc.ascii_lower(values)
     found = pc.is_in(lower, value_set=_TRUE)
     bad = pc.and_(values.is_valid(), pc.invert(pc.or_(found, pc.is_in(lower, value_set=_FALSE))))
-    return blank(pc.if_else(values.is_valid(), found, pa.scalar(None, BOOL)), fail_texts(failures, values, bad, BOOL))
-
-
-def _number_parts(failures: Failures, values: pa.Array, kind: pa.DataType) -> dict[str, pa.Array]:
-    """The parts of the texts of numbers: sign, whole, part and power. Other texts fail."""
-    trimmed = pc.ascii_trim(values, characters=_BLANKS)
-    is_number = pc.match_substring_regex(trimmed, _IS_NUMBER)
-    bad = fail_texts(failures, values, pc.invert(is_number), kind)
-    parts = pc.extract_regex(blank(trimmed, bad), _NUMBER)
-    return {name: pc.struct_field(parts, name) for name in ("sign", "whole", "part", "power")}
+    return blank(pc.if_else(values.is_valid(), found, pa.scalar(None, BOOL)), _fail(failures, values, bad, BOOL))
 
 
 def _exact(failures: Failures, values: pa.Array, kind: pa.DataType, scale: int) -> pa.Array:
     """The texts of numbers as wide decimals, cut to one digit more than ``scale``; 39 and more whole digits fail."""
-    parts = _number_parts(failures, values, kind)
-    whole, power = pc.ascii_ltrim(parts["whole"], characters="0"), parts["power"]
-    long = fail_texts(failures, values, pc.greater(pc.binary_length(whole), 38), kind)
-    digits = pc.utf8_slice_codeunits(parts["part"], 0, scale + 1)
-    text = pc.binary_join_element_wise(parts["sign"], "0", whole, ".", digits, "0", "")
+    trimmed = pc.ascii_trim(values, characters=_BLANKS)
+    bad = _fail(failures, values, pc.invert(pc.match_substring_regex(trimmed, _IS_NUMBER)), kind)
+    found = pc.extract_regex(blank(trimmed, bad), _NUMBER)
+    sign, whole, part, power = (pc.struct_field(found, name) for name in ("sign", "whole", "part", "power"))
+    whole = pc.ascii_ltrim(whole, characters="0")
+    long = _fail(failures, values, pc.greater(pc.binary_length(whole), 38), kind)
+    digits = pc.utf8_slice_codeunits(part, 0, scale + 1)
+    text = pc.binary_join_element_wise(sign, "0", whole, ".", digits, "0", "")
     exact = blank(text, long).cast(pa.decimal256(76, scale + 2))
     has_power = as_mask(pc.greater(pc.binary_length(power), 0))
     return _with_power(failures, values, exact, has_power, kind) if has_power.any() else exact
@@ -129,7 +117,7 @@ def _exact(failures: Failures, values: pa.Array, kind: pa.DataType, scale: int) 
 def _with_power(failures: Failures, values: pa.Array, exact: pa.Array, rows: Any, kind: pa.DataType) -> pa.Array:
     floats = pc.if_else(pa.array(rows), pc.ascii_trim(values, characters=_BLANKS), pa.scalar(None, TEXT))
     numbers = _read_float(floats)
-    bad = fail_texts(failures, values, pc.invert(pc.less(pc.abs(numbers), 1e38)), kind)
+    bad = _fail(failures, values, pc.invert(pc.less(pc.abs(numbers), 1e38)), kind)
     scale = exact.type.scale
     with np.errstate(all="ignore"):
         moved = blank(numbers, bad).fill_null(0).to_numpy(zero_copy_only=False)
@@ -147,14 +135,14 @@ def _with_power(failures: Failures, values: pa.Array, exact: pa.Array, rows: Any
 
 def _integer(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     whole = pc.round(_exact(failures, values, kind, 0), ndigits=0, round_mode="half_towards_infinity")
-    bad = fail_texts(failures, values, outside(whole, kind), kind)
+    bad = _fail(failures, values, outside(whole, kind), kind)
     return blank(whole, bad).cast(pa.decimal128(38, whole.type.scale), safe=False).cast(kind, safe=False)
 
 
 def _float(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     trimmed = pc.ascii_trim(values, characters=_BLANKS)
     is_number = pc.match_substring_regex(trimmed, _IS_NUMBER)
-    bad = fail_texts(failures, values, pc.invert(pc.or_(is_number, pc.match_substring_regex(trimmed, _WORDS))), kind)
+    bad = _fail(failures, values, pc.invert(pc.or_(is_number, pc.match_substring_regex(trimmed, _WORDS))), kind)
     return _read_float(blank(trimmed, bad)).cast(kind, safe=False)
 
 
@@ -164,23 +152,19 @@ def _read_float(texts: pa.Array) -> pa.Array:
 
 def _time_of_text(failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
     trimmed = pc.ascii_trim(values, characters=_BLANKS)
-    bad = fail_texts(failures, values, pc.invert(pc.match_substring_regex(trimmed, _TIME)), kind)
+    bad = _fail(failures, values, pc.invert(pc.match_substring_regex(trimmed, _TIME)), kind)
     parts = pc.extract_regex(blank(trimmed, bad), _TIME)
     numbers = {
         name: whole_numbers(pc.struct_field(parts, name))
         for name in ("year", "month", "day", "hour", "minute", "second")
     }
-    days, is_day = days_of(numbers)
-    clock = pc.and_(
-        pc.less(numbers["hour"], 24), pc.and_(pc.less(numbers["minute"], 60), pc.less(numbers["second"], 60))
-    )
-    bad = fail_texts(failures, values, pc.invert(pc.and_(is_day, clock)), kind)
+    days, seconds, is_time_of_day = moment_of(numbers)
+    bad = _fail(failures, values, pc.invert(is_time_of_day), kind)
     if t.is_date(kind):
         return blank(days, bad).cast(pa.int32()).cast(kind)
-    seconds = pc.add(pc.multiply(numbers["hour"], 3600), pc.add(pc.multiply(numbers["minute"], 60), numbers["second"]))
-    seconds = pc.subtract(
-        pc.add(pc.multiply(days, 86400), seconds), zone_seconds(pc.struct_field(parts, "zone")) if kind.tz else 0
-    )
+    seconds = pc.add(pc.multiply(days, 86400), seconds)
+    if kind.tz:
+        seconds = pc.subtract(seconds, zone_seconds(pc.struct_field(parts, "zone")))
     scale = {"s": 0, "ms": 3, "us": 6, "ns": 9}[kind.unit]
     fraction = (
         whole_numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.struct_field(parts, "part"), 9, "0"), 0, scale))
@@ -203,10 +187,10 @@ def zone_seconds(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.starts_with(texts, "-"), pc.negate(ahead), ahead)
 
 
-def days_of(numbers: dict[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
-    """Return the days since 1970 of years, months and days, and whether each is a day of the calendar.
+def moment_of(numbers: dict[str, pa.Array]) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return the days since 1970, the seconds of the day, and whether there are such a day and such a time.
 
-    A ``day_of_year`` counts instead of month and day.
+    ``numbers``: year, month, day, hour, minute and second; a ``day_of_year`` counts instead of month and day.
     """
     year, month, day = (numbers[name].fill_null(1).to_numpy(zero_copy_only=False) for name in ("year", "month", "day"))
     first = (np.clip(month, 1, 12) - 1 + (year - 1970) * 12).astype("datetime64[M]")
@@ -220,14 +204,10 @@ def days_of(numbers: dict[str, pa.Array]) -> tuple[pa.Array, pa.Array]:
         )
         is_day, days = (of_year >= 1) & (of_year <= end - start), start + of_year - 1
     absent = as_mask(numbers["year"].is_null())
-    return pa.array(days, mask=absent), pa.array(is_day, mask=absent)
-
-
-def _time_text(values: pa.Array) -> pa.Array:
-    text = values.cast(pa.timestamp(values.type.unit)).cast(TEXT)
-    text = pc.replace_substring_regex(text, r"(\.[0-9]*?)0+$", r"\1")
-    text = pc.replace_substring_regex(text, r"\.$", "")
-    return pc.binary_join_element_wise(text, "+00", "") if values.type.tz else text
+    hour, minute, second = (numbers[name] for name in ("hour", "minute", "second"))
+    is_time_of_day = pc.and_(pc.less(hour, 24), pc.and_(pc.less(minute, 60), pc.less(second, 60)))
+    seconds = pc.add(pc.multiply(hour, 3600), pc.add(pc.multiply(minute, 60), second))
+    return pa.array(days, mask=absent), seconds, pc.and_(pa.array(is_day, mask=absent), is_time_of_day)
 
 
 def is_castable(kind: pa.DataType, wanted: pa.DataType) -> bool:
@@ -277,6 +257,7 @@ def _family(kind: pa.DataType) -> str:
 
 
 def _fail(failures: Failures, values: pa.Array, bad: Any, kind: pa.DataType) -> Any:
+    """Put down the rows whose values are none of a type, and return which they are: bool (n,)."""
     mask = as_mask(bad)
     if mask.any():
         failures.add(mask, lambda: _no(values, kind))
@@ -343,6 +324,8 @@ def _float_to_decimal(failures: Failures, values: pa.Array, kind: pa.DataType) -
 
 
 def _no(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if is_text(values.type):
+        return pc.binary_join_element_wise("'", values, f"' is no {type_text(kind)}", "")
     text = values.cast(pa.int64()).cast(pa.string()) if t.is_duration(values.type) else to_text(values)
     return pc.binary_join_element_wise(text, f"is no {type_text(kind)}", " ")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ _COMPARE: dict[str, Callable[..., Any]] = {
     "=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_MIRROR = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The signs of comparisons, with those that say the same of the sides exchanged."""
 
 
 def compare(_failures: Failures, left: Any, right: Any, sign: str) -> pa.Array:
@@ -37,12 +39,12 @@ def is_distinct(failures: Failures, left: Any, right: Any, negated: bool) -> pa.
 
 def both(_failures: Failures, *conditions: Any) -> Any:
     """AND: false where one is false, else null where one is null."""
-    return _fold(pc.and_kleene, conditions)
+    return reduce(pc.and_kleene, conditions)
 
 
 def either(_failures: Failures, *conditions: Any) -> Any:
     """OR: true where one is true, else null where one is null."""
-    return _fold(pc.or_kleene, conditions)
+    return reduce(pc.or_kleene, conditions)
 
 
 def opposite(_failures: Failures, condition: pa.Array) -> pa.Array:
@@ -109,29 +111,17 @@ def coalesce(frame: Frame, values: tuple[Program, ...]) -> pa.Array:
     return found
 
 
-def least(failures: Failures, *values: Any) -> pa.Array:
-    """Return the smallest of values of one type that are not null."""
-    return _extreme(failures, values, ">")
+def extreme(failures: Failures, *values: Any) -> pa.Array:
+    """Return the largest of values of one type that are not null, or the smallest: the last of ``values`` says which.
 
-
-def greatest(failures: Failures, *values: Any) -> pa.Array:
-    """Return the largest of values of one type that are not null."""
-    return _extreme(failures, values, "<")
-
-
-def _extreme(failures: Failures, values: tuple[Any, ...], sign: str) -> pa.Array:
-    found = as_array(values[0], failures.n)
-    for value in values[1:]:
+    That is ``<`` or ``>``, the sign with which the one that is returned follows others.
+    """
+    first, *others, sign = values
+    found = as_array(first, failures.n)
+    for value in others:
         other = as_array(value, failures.n)
         is_better = pc.if_else(pc.is_null(found), True, pc.fill_null(compare(failures, found, other, sign), False))
         found = pc.if_else(is_better, other, found)
-    return found
-
-
-def _fold(function: Callable[..., Any], conditions: tuple[Any, ...]) -> Any:
-    found = conditions[0]
-    for condition in conditions[1:]:
-        found = function(found, condition)
     return found
 
 
@@ -147,7 +137,7 @@ def _fill(found: pa.Array, value: Program, frame: Frame, rows: Any) -> pa.Array:
 
 def _compare_floats(left: Any, right: Any, sign: str) -> pa.Array:
     if isinstance(left, pa.Scalar):
-        left, right, sign = right, left, _MIRROR[sign]
+        left, right, sign = right, left, MIRRORED[sign]
     if isinstance(right, pa.Scalar) and not (right.is_valid and right.as_py() != right.as_py()):
         # Arrow's comparisons with NaN are false: of > and >= the opposite of the opposite is true
         return pc.invert(_COMPARE[_OPPOSITE[sign]](left, right)) if sign in {">", ">="} else _COMPARE[sign](left, right)

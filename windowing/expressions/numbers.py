@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from .arithmetic import as_float, integer_range
+from .arithmetic import as_float
 from .casts import cast
 from .steps import Failures, as_array, as_mask, blank
-from .types import TEXT, type_text
+from .types import TEXT, integer_range, type_text
 
 _DOUBLES: Final = {"sqrt": pc.sqrt, "ln": pc.ln, "exp": pc.exp}
 

@@ -20,6 +20,7 @@ from .types import (
     common_number,
     common_type,
     decimal_of,
+    integer_range,
     is_interval,
     is_number,
     is_text,
@@ -27,32 +28,31 @@ from .types import (
     type_text,
 )
 
-_MIRRORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FLOORS = {"<": "<=", "<=": "<=", ">": ">", ">=": ">"}
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 _WORDS = {"+": "added", "-": "subtracted", "*": "multiplied", "/": "divided", "%": "divided"}
 
 
-def meeting_type(left: Value, right: Value) -> pa.DataType | None:
-    """Return the type in which two values meet: a literal takes the type of the other one, where it fits into it."""
+def _literal_types(left: Value, right: Value) -> tuple[pa.DataType, pa.DataType]:
+    """Return the types of two values, where an integer literal has that of the integer that it meets, if it fits."""
     for one, other in ((left, right), (right, left)):
-        if one.is_literal and t.is_integer(one.type) and t.is_integer(other.type) and not other.is_literal:
-            return other.type if fits(one, other.type) else common_type(one.type, other.type)
-    return common_type(left.type, right.type)
+        is_adaptive = one.is_literal and not other.is_literal and t.is_integer(one.type) and t.is_integer(other.type)
+        if is_adaptive and _fits(one, other.type):
+            return other.type, other.type
+    return left.type, right.type
 
 
-def fits(literal: Value, kind: pa.DataType) -> bool:
-    """Return whether an integer literal is in the range of an integer type."""
+def _fits(literal: Value, kind: pa.DataType) -> bool:
     assert literal.constant is not None
-    bits, number = kind.bit_width, literal.constant.as_py()
-    return -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) if t.is_signed_integer(kind) else 0 <= number < 2**bits
+    low, high = integer_range(kind)
+    return low <= literal.constant.as_py() <= high
 
 
 def compare(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> Value:
     """Bind ``left sign right``, with one of the signs of a comparison."""
     sign, left, right = _whole_sides(scope, sign, left, right)
-    kind = meeting_type(left, right)
-    if kind is None or t.is_nested(kind) or (sign in _ORDERS and mixes_text(left, right)):
+    kind = common_type(*_literal_types(left, right))
+    if kind is None or t.is_nested(kind) or (sign in _ORDERS and _mixes_text(left, right)):
         do = "convert one of them with CAST"
         raise scope.error(f"{left.shown} and {right.shown} cannot be compared", node, do)
     kind = pa.int32() if t.is_null(kind) else kind
@@ -66,8 +66,8 @@ def compare(scope: Scope, node: Node, sign: str, left: Value, right: Value) -> V
 
 def _whole_sides(scope: Scope, sign: str, left: Value, right: Value) -> tuple[str, Value, Value]:
     """Compare integers with an integer where a decimal literal allows it: ``i > 2.5`` is ``i > 2``, and far faster."""
-    if left.is_literal and t.is_decimal(left.type) and sign in _MIRRORS:
-        sign, left, right = _MIRRORS[sign], right, left
+    if left.is_literal and t.is_decimal(left.type) and sign in logic.MIRRORED:
+        sign, left, right = logic.MIRRORED[sign], right, left
     if not (right.is_literal and t.is_decimal(right.type) and t.is_integer(left.type) and right.constant is not None):
         return sign, left, right
     number = right.constant.as_py()
@@ -75,13 +75,13 @@ def _whole_sides(scope: Scope, sign: str, left: Value, right: Value) -> tuple[st
     is_whole = number == below
     whole_sign = sign if is_whole else _FLOORS.get(sign)
     whole = Value(0, left.type, right.node, pa.scalar(Decimal(below), pa.decimal128(38, 0)))
-    if whole_sign is None or not fits(whole, left.type):
+    if whole_sign is None or not _fits(whole, left.type):
         return sign, left, right
     return whole_sign, left, scope.constant(below, left.type, right.node)
 
 
-def mixes_text(left: Value, right: Value) -> bool:
-    """Return whether one is a text and no literal, and the other is none: only = and <> convert such a text."""
+def _mixes_text(left: Value, right: Value) -> bool:
+    """Whether one is a text and no literal, and the other is none: only = and <> convert such a text."""
     for one, other in ((left, right), (right, left)):
         if is_text(one.type) and not is_text(other.type) and not t.is_null(other.type):
             return not one.is_literal
@@ -155,14 +155,6 @@ def _number_type(scope: Scope, node: Node, sign: str, left: Value, right: Value)
     return _decimal_type(scope, node, sign, decimal_of(one), decimal_of(other))
 
 
-def _literal_types(left: Value, right: Value) -> tuple[pa.DataType, pa.DataType]:
-    for one, other in ((left, right), (right, left)):
-        is_adaptive = one.is_literal and not other.is_literal and t.is_integer(one.type) and t.is_integer(other.type)
-        if is_adaptive and fits(one, other.type):
-            return other.type, other.type
-    return left.type, right.type
-
-
 def _integer_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if t.is_signed_integer(one) == t.is_signed_integer(other):
         return one if one.bit_width >= other.bit_width else other
@@ -234,7 +226,7 @@ def extreme(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     if t.is_nested(kind) or t.is_interval(kind):
         raise scope.error(f"{type_text(kind)} has no order", node)
     same = [scope.cast(value, kind) for value in values]
-    return scope.emit(node, kind, logic.greatest if name == "greatest" else logic.least, same)
+    return scope.emit(node, kind, logic.extreme, same, ("<" if name == "greatest" else ">",))
 
 
 def is_in(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
@@ -243,7 +235,7 @@ def is_in(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
     literal = values[0].is_literal
     for value in values[1:]:
         both = [Value(0, kind, values[0].node, values[0].constant if literal else None, literal), value]
-        found = meeting_type(*both)
+        found = common_type(*_literal_types(*both))
         if found is None:
             raise scope.error(
                 f"{type_text(kind)} and {value.shown} cannot be compared", value.node, "convert one with CAST"
@@ -285,8 +277,8 @@ def _branch_type(scope: Scope, values: Sequence[Value], what: str) -> pa.DataTyp
     kept = values[0]
     kind = kept.type
     for value in values[1:]:
-        found = meeting_type(kept, value)
-        if found is None or mixes_text(kept, value):
+        found = common_type(*_literal_types(kept, value))
+        if found is None or _mixes_text(kept, value):
             what = f"{what} are {type_text(kind)} and {value.shown}"
             raise scope.error(what, value.node, "convert one of them with CAST")
         literal = kept.is_literal and value.is_literal

@@ -124,7 +124,7 @@ def _in_zone(operand: Bounds | Outcomes, step: Step) -> Bounds | None:
         return None
     ends = pa.concat_arrays([as_array(each, 1) for each in (operand.low, operand.high)])
     failures, day = Failures(2), pa.array([-86400, 86400]).cast(pa.duration("s"))
-    wide = times.shift(failures, ends, day.cast(pa.duration(step.type.unit)), "+", step.type)
+    wide = arithmetic.times(failures, ends, day.cast(pa.duration(step.type.unit)), "+", step.type)
     return None if failures.mask is not None else Bounds(wide[0], wide[1], operand.may_be_null, operand.may_be_value)
 
 
@@ -240,6 +240,6 @@ _TOTAL: Final = frozenset({
     logic.is_distinct, logic.null_where, arithmetic.floats, texts.lower, texts.upper, texts.trim, texts.length,
     texts.substring, texts.replace, texts.split_part, texts.concat, texts.join, texts.like, texts.regexp_matches,
     texts.regexp_extract, texts.list_items, texts.member, numbers.double_function, numbers.power, times.part,
-    times.epoch, times.truncate, times.days_between, logic.greatest, logic.least, texts.hash_values,
+    times.epoch, times.truncate, times.days_between, logic.extreme, texts.hash_values,
 })  # fmt: skip
 """Steps that no row fails, of whose values nothing is known here."""

@@ -13,7 +13,7 @@ from ..errors import SpecError, did_you_mean, nearest
 from .casts import cast, is_castable
 from .logic import nulls
 from .nodes import Node
-from .steps import CONSTANT, Failures, Program, Step, as_array, program_of
+from .steps import Failures, Program, Step, as_array, program_of
 from .syntax import Expression
 from .types import is_text, plain_type, type_text
 
@@ -92,7 +92,7 @@ class Scope:
     def constant(self, value: Any, kind: pa.DataType, node: Node, is_literal: bool = False) -> Value:
         """Return a value that is the same for all rows. ``value``: of Python, or a scalar of Arrow of this type."""
         scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value, kind)
-        return Value(self._add(Step(kind, CONSTANT, (), (scalar,))), kind, node, scalar, is_literal)
+        return Value(self._add(Step(kind, "constant", (), (scalar,))), kind, node, scalar, is_literal)
 
     def emit(
         self,

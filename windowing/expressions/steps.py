@@ -208,40 +208,30 @@ def blank(value: pa.Array | pa.Scalar, rows: Mask) -> pa.Array:
 
 
 def _result(step: Step, operands: list[Any], frame: Frame) -> Any:
-    if step.compute == "column":
-        return _plain(frame.column(step.options[0]), step.type)
+    if step.compute == "column":  # texts may be of any of Arrow's text types
+        column = frame.column(step.options[0])
+        if not isinstance(column, pa.DictionaryArray):
+            return column if column.type == step.type else column.cast(step.type)
+        is_same = column.type.value_type == step.type
+        return column if is_same else column.cast(pa.dictionary(column.type.index_type, step.type))
     if step.compute == "constant":
         return step.options[0]
     compute: Any = step.compute
     if step.form == "lazy":
         return compute(frame, *step.options)
-    if operands and all(isinstance(each, pa.Scalar) for each in operands):
+    arrays = [each for each in operands if not isinstance(each, pa.Scalar)]
+    if operands and not arrays:
         operands[0] = as_array(operands[0], frame.failures.n)
-    if step.form == "each" and _is_dictionary(operands):
-        found = _of_dictionary(step, operands)
+    if step.form == "each" and len(arrays) == 1 and isinstance(arrays[0], pa.DictionaryArray):
+        found = _of_dictionary(step, operands, arrays[0])
         if found is not None:
             return found
     values = [as_array(each, 0) if isinstance(each, pa.DictionaryArray) else each for each in operands]
     return compute(frame.failures, *values, *step.options)
 
 
-def _plain(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """A column as the program takes it: texts may be of any of Arrow's text types."""
-    if isinstance(values, pa.DictionaryArray):
-        return (
-            values if values.type.value_type == wanted else values.cast(pa.dictionary(values.type.index_type, wanted))
-        )
-    return values if values.type == wanted else values.cast(wanted)
-
-
-def _is_dictionary(operands: list[Any]) -> bool:
-    arrays = [each for each in operands if not isinstance(each, pa.Scalar)]
-    return len(arrays) == 1 and isinstance(arrays[0], pa.DictionaryArray)
-
-
-def _of_dictionary(step: Step, operands: list[Any]) -> pa.Array | None:
+def _of_dictionary(step: Step, operands: list[Any], coded: pa.DictionaryArray) -> pa.Array | None:
     """The result by way of the few values of a dictionary; None where one of them fails, or they are not few."""
-    coded = next(each for each in operands if isinstance(each, pa.DictionaryArray))
     if len(coded.dictionary) > len(coded):
         return None
     failures = Failures(len(coded.dictionary))
@@ -252,7 +242,3 @@ def _of_dictionary(step: Step, operands: list[Any]) -> pa.Array | None:
     if pa.types.is_string(values.type) and values.nbytes * len(coded) > _MOST:  # else no row can make it too large
         check_size(pc.sum(pc.binary_length(values).take(coded.indices).cast(pa.int64())).as_py() or 0, len(coded))
     return values.take(coded.indices)
-
-
-COLUMN: Final = "column"
-CONSTANT: Final = "constant"

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from ..support.column_types import PER_SECOND
-from .arithmetic import as_float, integers
-from .casts import days_of, floor_divide, whole_numbers, zone_seconds
+from .arithmetic import as_float, integers, times
+from .casts import floor_divide, moment_of, whole_numbers, zone_seconds
 from .steps import Failures, as_array, as_mask, blank
 from .types import TEXT
 
@@ -121,21 +121,6 @@ def from_epoch(failures: Failures, seconds: pa.Array) -> pa.Array:
     return whole.cast(pa.int64()).cast(pa.timestamp("us", "UTC"))
 
 
-def difference(failures: Failures, left: Any, right: Any, unit: str) -> pa.Array:
-    """Return the time from ``right`` to ``left``, timestamps of one unit: duration (n,)."""
-    return whole_steps(failures, left, right, "-", pa.duration(unit))
-
-
-def shift(failures: Failures, values: Any, spans: Any, sign: str, kind: pa.DataType) -> pa.Array:
-    """Return timestamps or intervals of a type, moved by intervals of its unit. A row out of range fails."""
-    return whole_steps(failures, values, spans, sign, kind)
-
-
-def whole_steps(failures: Failures, left: Any, right: Any, sign: str, kind: pa.DataType) -> pa.Array:
-    """Compute over the whole numbers that are times, and return times of a type."""
-    return integers(failures, left.cast(pa.int64()), right.cast(pa.int64()), sign, pa.int64()).cast(kind)
-
-
 def shift_months(failures: Failures, values: pa.Array, months: int) -> pa.Array:
     """Return timestamps moved by months: the same day, or the last one of a shorter month. A zone counts as UTC."""
     size = _DAY * PER_SECOND[values.type.unit]
@@ -167,19 +152,17 @@ def days_between(_failures: Failures, left: Any, right: Any) -> pa.Array:
 def scale(failures: Failures, spans: Any, factor: Any, sign: str, kind: pa.DataType) -> pa.Array:
     """Return intervals of a type times or by numbers, to the nearest unit below; a division by zero is null."""
     if sign == "*" and t.is_integer(factor.type):
-        return whole_steps(failures, spans, factor, "*", kind)
-    size, by = (_as_double(each, failures.n) for each in (spans, factor))
+        return times(failures, spans, factor, "*", kind)
+    size, by = (
+        as_float(whole.cast(pa.int64()) if t.is_duration(whole.type) else whole, pa.float64())
+        for whole in (as_array(each, failures.n) for each in (spans, factor))
+    )
     found = as_array(pc.multiply(size, by) if sign == "*" else pc.divide(size, by), failures.n)
     is_null = pc.and_(pc.equal(by, 0.0), sign == "/")
     found = pc.if_else(is_null, pa.scalar(None, pa.float64()), found)
     bad = as_mask(pc.invert(pc.less(pc.abs(found), 2.0**63)))
     failures.add(bad, "an interval out of range")
     return pc.trunc(blank(found, bad)).cast(pa.int64()).cast(kind)
-
-
-def _as_double(values: Any, n: int) -> pa.Array:
-    whole = as_array(values, n)
-    return as_float(whole.cast(pa.int64()) if t.is_duration(whole.type) else whole, pa.float64())
 
 
 def _age(values: pa.Array, years: int) -> pa.Array:
@@ -335,12 +318,9 @@ def strptime(failures: Failures, values: pa.Array, layout: Layout, kind: pa.Data
     parts = {name: pc.struct_field(found, name) for name in layout.parts} if found is not None else {}
     kept = pc.is_valid(blank(values, bad))
     numbers = _numbers(parts, kept)
-    days, is_day = days_of(numbers)
-    clock = [pc.less(numbers[name], most) for name, most in (("hour", 24), ("minute", 60), ("second", 60))]
-    is_time = pc.and_(pc.and_(is_day, clock[0]), pc.and_(clock[1], clock[2]))
+    days, seconds, is_time = moment_of(numbers)
     bad = bad | _fail(failures, values, pc.invert(is_time), layout)
-    seconds = pc.add(pc.multiply(days, 86400), pc.multiply(numbers["hour"], 3600))
-    seconds = pc.add(seconds, pc.add(pc.multiply(numbers["minute"], 60), numbers["second"]))
+    seconds = pc.add(pc.multiply(days, _DAY), seconds)
     if "zone" in parts:
         seconds = pc.subtract(seconds, zone_seconds(parts["zone"]))
     return blank(pc.add(pc.multiply(seconds, 10**6), numbers["part"]), bad).cast(kind)

@@ -137,7 +137,12 @@ def common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         if t.is_float32(one):
             return DOUBLE if t.is_float64(other) else pa.float32()
     if t.is_integer(left) and t.is_integer(right):
-        return _common_integer(left, right)
+        signed = t.is_signed_integer(left)
+        if signed == t.is_signed_integer(right):
+            return left if left.bit_width >= right.bit_width else right
+        plain, other = (left, right) if signed else (right, left)
+        wanted = max(plain.bit_width, other.bit_width * 2)
+        return HUGE if wanted > 64 else next(kind for kind in _INTEGERS if kind.bit_width == wanted)
     one, other = decimal_of(left), decimal_of(right)
     scale = max(one.scale, other.scale)
     return pa.decimal128(min(38, max(one.precision - one.scale, other.precision - other.scale) + scale), scale)
@@ -148,12 +153,7 @@ def unit_of(*kinds: pa.DataType) -> str:
     return "ns" if any(getattr(kind, "unit", "us") == "ns" for kind in kinds) else "us"
 
 
-def _common_integer(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    signed = t.is_signed_integer(left)
-    if signed == t.is_signed_integer(right):
-        return left if left.bit_width >= right.bit_width else right
-    plain, other = (left, right) if signed else (right, left)
-    if other.bit_width == 64:
-        return HUGE
-    wanted = max(plain.bit_width, other.bit_width * 2)
-    return next(kind for kind in _INTEGERS if kind.bit_width == wanted)
+def integer_range(kind: pa.DataType) -> tuple[int, int]:
+    """Return the least and the largest value of an integer type."""
+    bits = kind.bit_width
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if t.is_signed_integer(kind) else (0, 2**bits - 1)
