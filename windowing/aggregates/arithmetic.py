@@ -227,10 +227,22 @@ def variance(root: bool, sample: bool) -> Callable[[Inputs], pa.Array]:
 def products(inputs: Inputs) -> pa.Array:
     """Product: exact for integers, in floats for all other types."""
     present = dense(inputs)
-    column = present.columns[0]
+    column, membership = present.columns[0], present.membership
     if not pa.types.is_integer(column.type):
-        return masked(_float_products(floats(column), present), present.empty, inputs.type)
-    result, over = _exact_products(integers(column), is_unsigned(column.type), present)
+        factors = floats(column)
+        if is_disjoint(membership):
+            found = loops.float_products(factors, membership.lo, membership.hi)
+        else:
+            found = rounded(fold(PRODUCT, *halves(factors), present.ranked))
+        return masked(found, present.empty, inputs.type)
+    values, unsigned = integers(column), is_unsigned(column.type)
+    if is_disjoint(membership):
+        result, over = loops.exact_products(values, unsigned, membership.lo, membership.hi)
+    else:  # zeros are counted apart: a product beyond 64 bit fits if there is one
+        zero = values == 0
+        result, over = from_halves(*fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), present.ranked))
+        none = sizes(filtered(membership, zero)) == 0
+        result, over = np.where(none, result, 0), over & none
     inputs.refuse_overflow(over)
     return masked(result, present.empty, inputs.type)
 
@@ -241,7 +253,12 @@ def value_ranges(inputs: Inputs) -> pa.Array:
     column = present.columns[0]
     largest, smallest = (extreme_entries(inputs, present, large) for large in (True, False))
     if pa.types.is_decimal(column.type):
-        return _decimal_distances(inputs, take_or_null(column, largest), take_or_null(column, smallest))
+        ends = [take_or_null(column, entries) for entries in (largest, smallest)]
+        none = ends[0].is_null().to_numpy(zero_copy_only=False)
+        limbs = [a - b for a, b in zip(*(split(decimal_words(end)) for end in ends), strict=True)]
+        result, over = as_decimal(propagate_carries(limbs), column.type.scale, none)
+        inputs.refuse_overflow(over & ~none)
+        return result
     if not len(column):
         return pa.nulls(len(largest), inputs.type)
     keys = order_keys(column)
@@ -256,64 +273,20 @@ def value_ranges(inputs: Inputs) -> pa.Array:
 
 
 def quantiles(inputs: Inputs) -> pa.Array:
-    """Quantile q by linear interpolation on floats, NaN sorted last."""
-    return _quantiles(inputs, inputs.literals[0])
-
-
-def medians(inputs: Inputs) -> pa.Array:
-    """The quantile one half."""
-    return _quantiles(inputs, Fraction(1, 2))
-
-
-def _quantiles(inputs: Inputs, fraction: Fraction) -> pa.Array:
-    present = dense(inputs)
-    share, values = fraction.limit_denominator(_PLACES), floats(present.columns[0])
-    if is_disjoint(present.membership):
-        lo, hi = present.membership.lo, present.membership.hi
-        result = interpolated_quantiles(values, share.numerator, share.denominator, lo, hi)
-    else:
-        result = _ranked_quantiles(values, share, present)
-    return masked(result, present.empty, inputs.type)
-
-
-def _ranked_quantiles(values: Floats, share: Fraction, present: Dense) -> Floats:
-    """Quantiles of panes that overlap: `quantile_loops.quantiles` through a tree of ranks."""
+    """Quantile q, one half for a median, by linear interpolation on floats, NaN sorted last."""
+    present, fraction = dense(inputs), inputs.literals[0] if inputs.literals else Fraction(1, 2)
+    share, values, membership = fraction.limit_denominator(_PLACES), floats(present.columns[0]), present.membership
+    if is_disjoint(membership):
+        found = interpolated_quantiles(values, share.numerator, share.denominator, membership.lo, membership.hi)
+        return masked(found, present.empty, inputs.type)
+    # Of panes that overlap the same, through a tree of ranks.
     place = (present.sizes - 1) * share.numerator
     below, part = place // share.denominator, place % share.denominator / share.denominator
-    low, high = values_at(values, np.where(present.empty, -2, below), present.membership)
+    low, high = values_at(values, np.where(present.empty, -2, below), membership)
     with np.errstate(all="ignore"):  # infinities, and empty panes
         near, far = low + (high - low) * part, low * (1.0 - part) + high * part
-        return np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
-
-
-def _float_products(values: Floats, present: Dense) -> Floats:
-    membership = present.membership
-    if is_disjoint(membership):
-        products: Floats = loops.float_products(values, membership.lo, membership.hi)
-        return products
-    return rounded(fold(PRODUCT, *halves(values), present.ranked))
-
-
-def _exact_products(values: Ints, unsigned: bool, present: Dense) -> tuple[Ints, Mask]:
-    """Product of each pane's integers, and which products do not fit int64. Zeros are counted apart."""
-    membership = present.membership
-    if is_disjoint(membership):
-        products: tuple[Ints, Mask] = loops.exact_products(values, unsigned, membership.lo, membership.hi)
-        return products
-    zero = values == 0
-    high, low = fold(PRODUCT, *halves(np.where(zero, 1, values), unsigned), present.ranked)
-    numbers, over = from_halves(high, low)
-    none = sizes(filtered(membership, zero)) == 0
-    return np.where(none, numbers, 0), over & none
-
-
-def _decimal_distances(inputs: Inputs, largest: pa.Array, smallest: pa.Array) -> pa.Array:
-    none = largest.is_null().to_numpy(zero_copy_only=False)
-    ends = [split(decimal_words(column)) for column in (largest, smallest)]
-    limbs = propagate_carries([a - b for a, b in zip(*ends, strict=True)])
-    result, over = as_decimal(limbs, largest.type.scale, none)
-    inputs.refuse_overflow(over & ~none)
-    return result
+        found = np.where(part == 0, low, np.where(np.isfinite(high - low), near, far))
+    return masked(found, present.empty, inputs.type)
 
 
 # What is left of the rows of a part, and what it makes of that of several parts (`TwoPhase`).

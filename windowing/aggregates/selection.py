@@ -72,19 +72,24 @@ def arg_extremes(largest: bool) -> Callable[[Inputs], pa.Array]:
     return compute
 
 
-def firsts(inputs: Inputs) -> pa.Array:
-    """The first value that is not null."""
-    return _nth(inputs, 0)
+def nths(at: int | None) -> Callable[[Inputs], pa.Array]:
+    """Return the aggregate of the value at a place among those that are not null: from 0, or from the newest, -1.
 
+    ``at``: the place; None: the first literal of the call.
+    """
 
-def lasts(inputs: Inputs) -> pa.Array:
-    """The last value that is not null."""
-    return _nth(inputs, -1)
+    def compute(inputs: Inputs) -> pa.Array:
+        place = int(inputs.literals[0]) if at is None else at
+        present = dense(inputs)
+        there = present.sizes > (place if place >= 0 else -place - 1)
+        wanted = np.where(there, place if place >= 0 else present.sizes + place, -1)
+        column, membership = present.columns[0], present.membership
+        if isinstance(membership, Ranges):
+            return take_or_null(column, np.where(wanted < 0, -1, membership.lo + wanted))
+        deltas = pane_deltas.pane_deltas(membership)
+        return take_or_null(column, order_statistics.order_statistics(np.arange(len(column)), wanted, 1, deltas)[:, 0])
 
-
-def nths(inputs: Inputs) -> pa.Array:
-    """The i-th value from 0, or from the newest for a negative i (-1 is the newest)."""
-    return _nth(inputs, int(inputs.literals[0]))
+    return compute
 
 
 def modes(inputs: Inputs) -> pa.Array:
@@ -129,24 +134,6 @@ def _most_frequent(column: pa.Array, written: Ranges) -> Ints:
     lo, hi = frozen(written.lo), frozen(written.hi)
     first = first_equals(column.take(pa.array(written.row)), lo, hi)
     return np.append(written.row, -1)[loops.most_frequent(first, lo, hi)]
-
-
-def _nth(inputs: Inputs, place: int) -> pa.Array:
-    present = dense(inputs)
-    there = present.sizes > (place if place >= 0 else -place - 1)
-    wanted = np.where(there, place if place >= 0 else present.sizes + place, -1)
-    return take_or_null(present.columns[0], _entries_at(present, wanted))
-
-
-def _entries_at(present: Dense, place: Ints) -> Ints:
-    """Entry at a place of each pane, counted from 0; -1 stays -1."""
-    if isinstance(present.membership, Ranges):
-        return np.where(place < 0, -1, present.membership.lo + place)
-    entries = np.arange(len(present.columns[0]))
-    found: Ints = order_statistics.order_statistics(entries, place, 1, pane_deltas.pane_deltas(present.membership))[
-        :, 0
-    ]
-    return found
 
 
 # Aggregates that count, list or join the values of each pane (semantics section 9).
@@ -205,15 +192,13 @@ def items_of(lists: pa.Array, present: Dense) -> tuple[pa.Array, Membership]:
     """Return the items of lists, a value an entry of ``present``, and the panes over them."""
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     first = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    return lists.flatten(), entries_of(_of_items(present.membership, first))
-
-
-def _of_items(membership: Membership, first: Ints) -> Membership:
-    if isinstance(membership, Ranges):
-        return Ranges(first[membership.lo], first[membership.hi], first[membership.base], membership.disjoint)
-    repeats = np.diff(first)
-    enter, leave = np.repeat(membership.enter, repeats), np.repeat(membership.leave, repeats)
-    return Memberships(np.arange(first[-1]), enter, leave, first[membership.first_entry], membership.first_pane)
+    panes: Membership = present.membership
+    if isinstance(panes, Ranges):
+        panes = Ranges(first[panes.lo], first[panes.hi], first[panes.base], panes.disjoint)
+    else:
+        enter, leave = np.repeat(panes.enter, lengths), np.repeat(panes.leave, lengths)
+        panes = Memberships(np.arange(first[-1]), enter, leave, first[panes.first_entry], panes.first_pane)
+    return lists.flatten(), entries_of(panes)
 
 
 def over_items(compute: Callable[[Inputs], pa.Array]) -> Callable[[Inputs], pa.Array]:
@@ -273,7 +258,7 @@ def extreme_count_phases(is_largest: bool) -> TwoPhase:
 NTH_PHASES = TwoPhase(
     1,
     _split_nth,
-    over_items(nths),
+    over_items(nths(None)),
     in_order=True,
     fits=lambda _types, literals: abs(literals[0]) <= _MOST_VALUES,
 )

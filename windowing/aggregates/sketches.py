@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columns.arrays import Ints
-from ..columns.text_sort import offsets_and_bytes
+from ..columns.text_sort import is_text, offsets_and_bytes
 from ..errors import DataError
 from ..rows.membership import Ranges, sizes
 from .inputs import Dense, Inputs, TwoPhase, as_ranges, dense, filtered, floats, frozen, masked
@@ -93,7 +93,7 @@ def holds_bigints(kind: pa.DataType) -> bool:
 def is_hashable(kind: pa.DataType) -> bool:
     """Whether values of a type have one form that is hashed: no decimals, times of day, durations or nested values."""
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp)
-    return _is_text_or_bytes(kind) or any(test(kind) for test in tests)
+    return is_text(kind) or pa.types.is_fixed_size_binary(kind) or any(test(kind) for test in tests)
 
 
 def _hll(present: Dense, coupons: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint8], Ints]:
@@ -120,7 +120,7 @@ def _with_coupons_of_sketches(inputs: Inputs) -> Dense:
 def _coupons(column: pa.Array) -> npt.NDArray[np.uint32]:
     from . import sketch_loops  # noqa: PLC0415 - few jobs make sketches
 
-    if not _is_text_or_bytes(column.type):
+    if not (is_text(column.type) or pa.types.is_fixed_size_binary(column.type)):
         return sketch_loops.number_coupons(frozen(_bits(column)))
     offsets, content = offsets_and_bytes(column.cast(pa.large_binary()))
     return sketch_loops.bytes_coupons(frozen(offsets), frozen(content))
@@ -142,11 +142,6 @@ def _bits(column: pa.Array) -> npt.NDArray[np.uint64]:
         return np.asarray(column.to_numpy())
     whole = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return np.asarray(whole).view(np.uint64)
-
-
-def _is_text_or_bytes(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(test(kind) for test in (*tests, pa.types.is_fixed_size_binary))
 
 
 def _without_nan(inputs: Inputs) -> Dense:

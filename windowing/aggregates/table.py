@@ -109,24 +109,12 @@ _SHARE = Kind("a number from 0 to 1", lambda v: isinstance(v, Fraction) and 0 <=
 _SEPARATOR = Kind("a text in quotes", lambda v: isinstance(v, str), True)
 
 
-def _int64(*_: pa.DataType) -> pa.DataType:
-    return pa.int64()
-
-
-def _float64(*_: pa.DataType) -> pa.DataType:
-    return pa.float64()
-
-
-def _binary(*_: pa.DataType) -> pa.DataType:
-    return pa.binary()
+def _always(dtype: pa.DataType) -> Callable[..., pa.DataType]:
+    return lambda *_: dtype
 
 
 def _own(dtype: pa.DataType, *_: pa.DataType) -> pa.DataType:
     return dtype
-
-
-def _list_of(dtype: pa.DataType) -> pa.DataType:
-    return pa.list_(dtype)
 
 
 def _sum_type(dtype: pa.DataType) -> pa.DataType:
@@ -154,37 +142,39 @@ def _twice(compute: Callable[[Inputs], pa.Array], in_order: bool = False) -> Two
     return TwoPhase(1, lambda inputs: [compute(inputs)], compute, in_order)
 
 
+_INT64, _FLOAT64, _BINARY = _always(pa.int64()), _always(pa.float64()), _always(pa.binary())
 _SMALLEST, _LARGEST = selection.extremes(False), selection.extremes(True)
+_FIRST, _LAST = selection.nths(0), selection.nths(-1)
 _ROWS = (
-    Aggregate("count", {"x": _ANY_OR_NONE}, _int64, "rows; with a column, its values that are not null",
+    Aggregate("count", {"x": _ANY_OR_NONE}, _INT64, "rows; with a column, its values that are not null",
               selection.counts, arithmetic.COUNT_PHASES),
-    Aggregate("count_distinct", {"x": _SORTABLE}, _int64, "different values",
+    Aggregate("count_distinct", {"x": _SORTABLE}, _INT64, "different values",
               selection.distinct_counts),
     Aggregate("sum", {"x": _SUMMABLE}, _sum_type, "sum; exact for integers and decimals",
               arithmetic.sums, arithmetic.SUM_PHASES),
-    Aggregate("mean", {"x": _COUNTABLE}, _float64, "arithmetic mean",
+    Aggregate("mean", {"x": _COUNTABLE}, _FLOAT64, "arithmetic mean",
               arithmetic.means, arithmetic.MEAN_PHASES),
     Aggregate("min", {"x": _SORTABLE}, _own, "smallest value, NaN skipped",
               _SMALLEST, _twice(_SMALLEST)),
     Aggregate("max", {"x": _SORTABLE}, _own, "largest value, NaN skipped",
               _LARGEST, _twice(_LARGEST)),
     Aggregate("first", {"x": _ANY}, _own, "first value in order",
-              selection.firsts, _twice(selection.firsts, in_order=True)),
+              _FIRST, _twice(_FIRST, in_order=True)),
     Aggregate("last", {"x": _ANY}, _own, "last value in order",
-              selection.lasts, _twice(selection.lasts, in_order=True)),
+              _LAST, _twice(_LAST, in_order=True)),
     Aggregate("nth", {"x": _ANY, "i": _PLACE}, _own, "value number i from 0, or from the newest: -1",
-              selection.nths, selection.NTH_PHASES),
-    Aggregate("var", {"x": _NUMBER}, _float64, "sample variance, null for one value",
+              selection.nths(None), selection.NTH_PHASES),
+    Aggregate("var", {"x": _NUMBER}, _FLOAT64, "sample variance, null for one value",
               arithmetic.variance(False, True), arithmetic.spread_phases(False, True)),
-    Aggregate("stddev", {"x": _NUMBER}, _float64, "sample standard deviation",
+    Aggregate("stddev", {"x": _NUMBER}, _FLOAT64, "sample standard deviation",
               arithmetic.variance(True, True), arithmetic.spread_phases(True, True)),
-    Aggregate("var_pop", {"x": _NUMBER}, _float64, "population variance",
+    Aggregate("var_pop", {"x": _NUMBER}, _FLOAT64, "population variance",
               arithmetic.variance(False, False), arithmetic.spread_phases(False, False)),
-    Aggregate("stddev_pop", {"x": _NUMBER}, _float64, "population standard deviation",
+    Aggregate("stddev_pop", {"x": _NUMBER}, _FLOAT64, "population standard deviation",
               arithmetic.variance(True, False), arithmetic.spread_phases(True, False)),
-    Aggregate("median", {"x": _NUMBER}, _float64, "middle value, or half way between the middle two",
-              arithmetic.medians),
-    Aggregate("quantile", {"x": _NUMBER, "q": _SHARE}, _float64, "quantile q, linear between values",
+    Aggregate("median", {"x": _NUMBER}, _FLOAT64, "middle value, or half way between the middle two",
+              arithmetic.quantiles),
+    Aggregate("quantile", {"x": _NUMBER, "q": _SHARE}, _FLOAT64, "quantile q, linear between values",
               arithmetic.quantiles),
     Aggregate("mode", {"x": _SORTABLE}, _own, "most frequent value, the first to appear among equals",
               selection.modes),
@@ -192,11 +182,11 @@ _ROWS = (
               selection.arg_extremes(False), selection.arg_extreme_phases(False)),
     Aggregate("arg_max", {"y": _ANY, "x": _SORTABLE}, _own, "y of the first row with largest x",
               selection.arg_extremes(True), selection.arg_extreme_phases(True)),
-    Aggregate("collect", {"x": _ANY}, _list_of, "list of the values in order",
+    Aggregate("collect", {"x": _ANY}, pa.list_, "list of the values in order",
               selection.lists, is_long=True),
-    Aggregate("collect_distinct", {"x": _SORTABLE}, _list_of, "list of the different values",
+    Aggregate("collect_distinct", {"x": _SORTABLE}, pa.list_, "list of the different values",
               selection.distinct_lists, is_long=True),
-    Aggregate("wavg", {"x": _NUMBER, "w": _NUMBER}, _float64, "mean of x weighted by w",
+    Aggregate("wavg", {"x": _NUMBER, "w": _NUMBER}, _FLOAT64, "mean of x weighted by w",
               arithmetic.weighted_means),
     Aggregate("product", {"x": _NUMBER}, _product_type, "product; exact for integers",
               arithmetic.products),
@@ -208,18 +198,18 @@ _ROWS = (
               selection.joins, is_long=True),
     Aggregate("range", {"x": _DISTANT}, _range_type, "largest less smallest value",
               arithmetic.value_ranges, arithmetic.RANGE_PHASES),
-    Aggregate("min_count", {"x": _SORTABLE}, _int64, "how often the smallest value occurs",
+    Aggregate("min_count", {"x": _SORTABLE}, _INT64, "how often the smallest value occurs",
               selection.extreme_counts(False), selection.extreme_count_phases(False)),
-    Aggregate("max_count", {"x": _SORTABLE}, _int64, "how often the largest value occurs",
+    Aggregate("max_count", {"x": _SORTABLE}, _INT64, "how often the largest value occurs",
               selection.extreme_counts(True), selection.extreme_count_phases(True)),
-    Aggregate("approx_count_distinct", {"x": _HASHABLE}, _int64, "different values, estimated",
+    Aggregate("approx_count_distinct", {"x": _HASHABLE}, _INT64, "different values, estimated",
               sketches.approx_distinct_counts, sketches.sketch_phases(sketches.merged_distinct_counts), is_long=True,
               needs="datasketches"),
-    Aggregate("approx_quantile", {"x": _NUMBER, "q": _SHARE}, _float64, "a value near quantile q",
+    Aggregate("approx_quantile", {"x": _NUMBER, "q": _SHARE}, _FLOAT64, "a value near quantile q",
               sketches.approx_quantiles),
-    Aggregate("hll_sketch", {"x": _HASHABLE}, _binary, "sketch of the different values, for hll_union",
+    Aggregate("hll_sketch", {"x": _HASHABLE}, _BINARY, "sketch of the different values, for hll_union",
               sketches.hll_sketches, sketches.sketch_phases(sketches.merged_hll_sketches), is_long=True),
-    Aggregate("kll_sketch", {"x": _NUMBER}, _binary, "sketch of the distribution, for kll_sketch_merge",
+    Aggregate("kll_sketch", {"x": _NUMBER}, _BINARY, "sketch of the distribution, for kll_sketch_merge",
               sketches.kll_sketches, is_long=True),
 )  # fmt: skip
 

@@ -25,13 +25,10 @@ def is_sortable(dtype: pa.DataType) -> bool:
     types = pa.types
     return bool(
         is_measurable(dtype)
+        or is_text(dtype)
         or types.is_boolean(dtype)
         or types.is_decimal(dtype)
         or types.is_null(dtype)
-        or types.is_string(dtype)
-        or types.is_large_string(dtype)
-        or types.is_binary(dtype)
-        or types.is_large_binary(dtype)
         or types.is_fixed_size_binary(dtype)
     )
 
@@ -142,21 +139,17 @@ def sort_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
     Codes at nulls are arbitrary. Some values may occur in no row.
     """
-    rank, values = _ranked_values(encoded.dictionary)
-    indices = encoded.indices
+    indices, values = encoded.indices, encoded.dictionary
+    if is_text(values.type) and not values.null_count:
+        codes, picks = ranked(values)
+        rank, values = codes.astype(np.int64), take_column(values, picks)
+    else:
+        ascending = pc.sort_indices(values)
+        rank, values = np.empty(len(values), np.int64), values.take(ascending)
+        rank[ascending.to_numpy()] = np.arange(len(values))
     if indices.null_count:
         indices = indices.fill_null(len(rank))
     return np.append(rank, 0)[indices.to_numpy()], values
-
-
-def _ranked_values(values: pa.Array) -> tuple[Ints, pa.Array]:
-    if is_text(values.type) and not values.null_count:
-        codes, picks = ranked(values)
-        return codes.astype(np.int64), take_column(values, picks)
-    ascending = pc.sort_indices(values)
-    rank = np.empty(len(values), np.int64)
-    rank[ascending.to_numpy()] = np.arange(len(values))
-    return rank, values.take(ascending)
 
 
 def last_in_order(rows: pa.Table) -> pa.Table | None:
