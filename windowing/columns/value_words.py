@@ -77,20 +77,6 @@ def add_words(sums: Words, words: Words, salt: np.uint64) -> None:
 
 
 @kernel
-def add_two_words(sums: Words, one: Words, other: Words, salts: tuple[np.uint64, np.uint64]) -> None:
-    """Add the hashes of two columns at once, which reads and writes the sums half as often."""
-    for i in range(sums.size):
-        sums[i] += _salted(one[i], salts[0]) + _salted(other[i], salts[1])
-
-
-@kernel
-def add_two_floats(sums: Words, one: Words, other: Words, salts: tuple[np.uint64, np.uint64]) -> None:
-    """Add the hashes of two columns of floats at once, from their bits."""
-    for i in range(sums.size):
-        sums[i] += _salted(_float_word(one[i]), salts[0]) + _salted(_float_word(other[i]), salts[1])
-
-
-@kernel
 def add_valid_words(sums: Words, words: Words, valid: Flags, salt: np.uint64) -> None:
     """Add the hashes of words where ``valid``, uint8 (n,), is 1; a null adds the salt. Without a branch it is fast."""
     for i in range(sums.size):
@@ -196,22 +182,6 @@ def in_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return column if values is given else pa.DictionaryArray.from_arrays(column.indices, values)
     is_same = column.type == kind or pa.types.is_nested(kind) or (_is_text(column.type) and _is_text(kind))
     return column if is_same else column.cast(kind)
-
-
-def is_plain(kind: pa.DataType) -> bool:
-    """Whether the values of a type are words as they stand."""
-    return bool(not _is_other(kind) and kind.bit_width == 64)
-
-
-def _is_other(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_nested(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_null(kind)
-        or _is_text(kind)
-        or isinstance(kind, pa.BaseExtensionType)
-        or pa.types.is_decimal(kind)
-    )
 
 
 def valid_of(column: pa.Array) -> Flags | None:
