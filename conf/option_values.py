@@ -146,8 +146,7 @@ def _closing(text: str, begin: int) -> int:
 
 _SIZES = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 10**3, "m": 10**6, "g": 10**9}
 _SIZES |= {"kb": 10**3, "mb": 10**6, "gb": 10**9}
-_QUOTED = re.compile(r'\s*"((?:[^"]|"")*)"([^,]*)(?:,|\Z)', re.DOTALL)
-_PLAIN = re.compile(r'(?!\s*")([^,]*)(?:,|\Z)', re.DOTALL)
+_ENTRY = re.compile(r'\s*("(?:[^"]|"")*")?([^,]*)(?:,|\Z)')
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -159,13 +158,11 @@ def names(value: Any) -> Any:
     texts = [value] if isinstance(value, str) else list(value)
     found = []
     for text in texts:
-        at, more = 0, True
-        while more:
-            part = _QUOTED.match(text, at) or _PLAIN.match(text, at)
-            if part is None:
+        # Not by `scan`: behind the first character of a name a quote is a character, as ' is everywhere.
+        for quoted, rest in _ENTRY.findall(text):
+            if not quoted and rest.startswith('"'):
                 raise ConfigError(f"{short(text)!r} has a quote that is not closed", 'write "a,b" for a column a,b')
-            found.append((part[1].replace('""', '"') + part[2] if part.re is _QUOTED else part[1]).strip())
-            at, more = part.end(), part[0].endswith(",")
+            found.append((quoted[1:-1].replace('""', '"') + rest).strip())
     return tuple(filter(None, found))
 
 

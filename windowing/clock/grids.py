@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..columns.arrays import ClockValue, Ints, Mask, Measures, scale_of
-from ..errors import ConfigError, DataError, nearest
-from ..language.spec import Calendar
+from ..errors import DataError
+from ..language.clock_policies import Calendar, zone_of
 from ..support.jit import kernel
 from .interval_grid import now_as_measure
-from .tick_grid import Grid, ticks_array
+from .tick_grid import Grid, roomy, ticks_array, ticks_per_second
 
 # The grid of local days, weeks, months, quarters and years on the clock (semantics section 2, ``calendar``).
 #
@@ -38,7 +38,6 @@ _EDGE = 60 * 366 * _DAY  # longer than any unit, and than cron looks back
 _EPOCH = dt.datetime(1970, 1, 1)
 FIRST, LAST = -62_135_596_800, 253_402_300_799
 """The first and the last second of the years 1 to 9999 in UTC: windows with dates hold no other instants."""
-_NO_BEGINNINGS = (np.empty(0, np.int64), np.empty(0, np.bool_))
 _BEYOND = ("a calendar window reaches beyond the years 1 to 9999", "leave such rows out")
 
 
@@ -75,9 +74,7 @@ class CalendarGrid:
         seconds = self.begins[cells - self.first]
         if pa.types.is_floating(self.type):
             return pa.array(seconds.astype(np.float64))
-        per_second = scale_of(self.type).per_second
-        assert per_second is not None
-        return ticks_array(seconds * np.int64(int(per_second)), self.type)
+        return ticks_array(seconds * np.int64(int(ticks_per_second(self.type))), self.type)
 
     def on_bound(self, values: Measures, cells: Ints) -> npt.NDArray[np.bool_]:
         """Return which values are the beginnings of their units, bool (n,)."""
@@ -114,9 +111,9 @@ def make_calendar_grid(
     is beyond the years 1 to 9999 or the 64 bits of the column's own ticks.
     """
     bound_type = calendar_type(dtype)
-    exact = not pa.types.is_floating(dtype)
     if low is None or high is None:
-        return CalendarGrid(bound_type, 0, np.empty(0, np.int64 if exact else np.float64), *_NO_BEGINNINGS)
+        kind = np.float64 if pa.types.is_floating(dtype) else np.int64
+        return CalendarGrid(bound_type, 0, np.empty(0, kind), np.empty(0, np.int64), np.empty(0, np.bool_))
     try:
         bounds = [_seconds(dtype, each) for each in (low, *(end for hole in holes for end in hole), high)]
         first, begins = beginnings(*bounds[:2])
@@ -124,8 +121,8 @@ def make_calendar_grid(
             begins += [each for each in beginnings(begin, end)[1] if each > begins[-1]]
     except (OverflowError, ValueError):  # of datetime
         raise DataError(*_BEYOND) from None
-    starts = _ticks(dtype, begins) if exact else np.array(begins, np.float64)
-    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64), _are_ticks(dtype, begins))
+    starts, exact = _measures_at(dtype, begins)
+    return CalendarGrid(bound_type, first, starts, np.array(begins, np.int64), exact)
 
 
 def calendar_type(dtype: pa.DataType) -> pa.DataType:
@@ -133,24 +130,10 @@ def calendar_type(dtype: pa.DataType) -> pa.DataType:
 
     Decimals coarser than a second get float64, as with ``time``.
     """
-    types = pa.types
-    if types.is_date(dtype):
+    if pa.types.is_date(dtype):
         return pa.timestamp("s")
-    if types.is_timestamp(dtype) or types.is_duration(dtype):
-        return dtype
-    if types.is_floating(dtype) or (types.is_decimal(dtype) and dtype.scale < 0):
-        return pa.float64()
-    return pa.decimal128(38, dtype.scale) if types.is_decimal(dtype) else pa.int64()
-
-
-def zone_of(name: str) -> zoneinfo.ZoneInfo:
-    """Return a time zone. Raises `ConfigError` for one that is unknown."""
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        near = nearest(name, zoneinfo.available_timezones())
-        do = f"did you mean {near!r}?" if near else 'write it like "Europe/Paris"'
-        raise ConfigError(f"unknown time zone {name!r}", do) from None
+    is_coarse = pa.types.is_decimal(dtype) and dtype.scale < 0
+    return pa.float64() if pa.types.is_floating(dtype) or is_coarse else roomy(dtype)
 
 
 def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
@@ -162,20 +145,16 @@ def _seconds(dtype: pa.DataType, value: ClockValue) -> int:
     return instant.__floor__()
 
 
-def _ticks(dtype: pa.DataType, seconds: list[int]) -> Ints:
-    per_second = scale_of(dtype).per_second
-    assert per_second is not None
-    ticks = [-(-second * per_second.numerator // per_second.denominator) for second in seconds]
-    if ticks[0] < -(2**63) or ticks[-1] >= 2**63:
-        raise DataError(f"the calendar does not reach from {ticks[0]} to {ticks[-1]} in 64 bit", "use a coarser unit")
-    return np.array(ticks, np.int64)
-
-
-def _are_ticks(dtype: pa.DataType, seconds: list[int]) -> npt.NDArray[np.bool_]:
+def _measures_at(dtype: pa.DataType, seconds: list[int]) -> tuple[Measures, Mask]:
+    """Return the smallest measure at or after each second, and which of these are the seconds themselves."""
     per_second = scale_of(dtype).per_second
     if per_second is None:
-        return np.ones(len(seconds), np.bool_)
-    return np.array([(second * per_second).denominator == 1 for second in seconds], np.bool_)
+        return np.array(seconds, np.float64), np.ones(len(seconds), np.bool_)
+    exact = [second * per_second for second in seconds]
+    ticks = [each.__ceil__() for each in exact]
+    if ticks[0] < -(2**63) or ticks[-1] >= 2**63:
+        raise DataError(f"the calendar does not reach from {ticks[0]} to {ticks[-1]} in 64 bit", "use a coarser unit")
+    return np.array(ticks, np.int64), np.array([each.denominator == 1 for each in exact], np.bool_)
 
 
 # --- where units begin ----------------------------------------------------------------------------------------------

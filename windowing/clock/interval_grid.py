@@ -92,7 +92,6 @@ def make_intervals(dtype: pa.DataType, spec: TimeInterval) -> Intervals:
             f"into more than {_MOST_PANES_A_ROW:,} panes",
             "use a longer creationPeriod",
         )
-    dtype = pa.int64() if pa.types.is_null(dtype) else dtype
     denominator = math.lcm(spec.duration.denominator, spec.period.denominator)
     unit = Fraction(math.gcd(int(spec.duration * denominator), int(spec.period * denominator)), denominator)
     step, length = int(spec.period / unit), int(spec.duration / unit)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,11 @@ class Grid:
         """Return measures of the clock column as instants, of shape (n,). Raises `DataError` as `cells` does."""
         if not self.exact:
             return values.astype(np.float64)
-        self._check_reach(values)
+        some = values if len(values) else np.zeros(1, np.int64)
+        low, high = int(some.min()) * self.refine, int(some.max()) * self.refine
+        if low - self.reach < -(2**63) or high + self.reach >= 2**63:
+            what = f"the time grid does not reach from {low} to {high} in 64 bit"
+            raise DataError(what, "use shorter spans, or a coarser unit")
         return values * np.int64(self.refine)
 
     def on_bound(self, values: Measures, cells: Ints) -> npt.NDArray[np.bool_]:
@@ -84,7 +88,8 @@ class Grid:
         Raises `DataError` where a float does not change, because the next float is too far away.
         """
         if self.exact:
-            return instants + np.int64(int(seconds * self._per_second))
+            per_second = Fraction(self.divide) if pa.types.is_floating(self.type) else ticks_per_second(self.type)
+            return instants + np.int64(int(seconds * per_second))
         with np.errstate(over="ignore", invalid="ignore"):
             high = float(seconds)
             low = float(seconds - Fraction(high))
@@ -107,10 +112,6 @@ class Grid:
             return pa.array(instants / self.divide, pa.float64())
         return ticks_array(instants, self.type)
 
-    @property
-    def _per_second(self) -> Fraction:
-        return Fraction(self.divide) if pa.types.is_floating(self.type) else _scale(self.type)
-
     def _cells(self, instants: Measures) -> Ints:
         if not self.exact:
             furthest = float(np.max(np.abs(instants), initial=0.0))
@@ -131,14 +132,6 @@ class Grid:
         """Return the floats nearest to the ticks: a quotient of integers below 2**53 is rounded only once."""
         return (cells * self.period + self.origin) / self.divide
 
-    def _check_reach(self, values: Measures) -> None:
-        if not len(values):
-            values = np.zeros(1, np.int64)
-        low, high = int(values.min()) * self.refine, int(values.max()) * self.refine
-        if low - self.reach < -(2**63) or high + self.reach >= 2**63:
-            what = f"the time grid does not reach from {low} to {high} in 64 bit"
-            raise DataError(what, "use shorter spans, or a coarser unit")
-
 
 def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction) -> Grid:
     """Make the grid of a clock column of type ``dtype``; period, origin and spans in seconds.
@@ -155,7 +148,7 @@ def make_grid(dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fr
             return Grid(pa.float64(), False, 1, float(origin), float(period))
         return Grid(pa.float64(), False, 1, int(origin * divide), int(period * divide), divide)
     bound_type, per_second, divide = _bound_type(dtype, period, origin, *spans)
-    refine = int(per_second / _scale(dtype))
+    refine = int(per_second / ticks_per_second(dtype))
     start, step, *more = (int(seconds * per_second) for seconds in (origin, period, *spans))
     reach = abs(start) + 2 * step + sum(map(abs, more))
     return Grid(bound_type, True, refine, start, step, divide, reach)
@@ -174,7 +167,8 @@ def ticks_array(ticks: Ints, dtype: pa.DataType) -> pa.Array:
     return pa.array(ticks, pa.int64()).cast(dtype)
 
 
-def _scale(dtype: pa.DataType) -> Fraction:
+def ticks_per_second(dtype: pa.DataType) -> Fraction:
+    """Return how many ticks of a type that has ticks make one second, or one unit of a plain number."""
     per_second = scale_of(dtype).per_second
     assert per_second is not None
     return per_second
@@ -183,35 +177,30 @@ def _scale(dtype: pa.DataType) -> Fraction:
 def _bound_type(
     dtype: pa.DataType, period: Fraction, origin: Fraction, *spans: Fraction
 ) -> tuple[pa.DataType, Fraction, int]:
-    own = _scale(dtype)
+    own = ticks_per_second(dtype)
     every = (period, origin, *spans)
     if _whole(own, *every):
-        return _roomy(dtype), own, 1
+        return roomy(dtype), own, 1
     if pa.types.is_decimal(dtype) or pa.types.is_integer(dtype):
         fine = own * math.lcm(*((seconds * own).denominator for seconds in every))
         return pa.float64(), fine, int(fine)
     for unit, per_second in PER_SECOND.items():
         if per_second >= own and _whole(Fraction(per_second), *every):
-            return _with_unit(dtype, unit), Fraction(per_second), 1
+            finer = pa.duration(unit) if pa.types.is_duration(dtype) else pa.timestamp(unit, getattr(dtype, "tz", None))
+            return finer, Fraction(per_second), 1
     amounts = " and ".join(f"{float(seconds)} s" for seconds in (period, *spans))
     raise ConfigError(f"a grid of {amounts} from {float(origin)} s is finer than a nanosecond", "round them")
 
 
-def _roomy(dtype: pa.DataType) -> pa.DataType:
-    if pa.types.is_integer(dtype):
+def roomy(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of bounds on a clock column with ticks: its own, with room for all of them."""
+    if pa.types.is_integer(dtype) or pa.types.is_null(dtype):
         return pa.int64()
     return pa.decimal128(38, dtype.scale) if pa.types.is_decimal(dtype) else dtype
 
 
 def _whole(per_second: Fraction, *seconds: Fraction) -> bool:
     return all((value * per_second).denominator == 1 for value in seconds)
-
-
-def _with_unit(dtype: pa.DataType, unit: str) -> pa.DataType:
-    if pa.types.is_duration(dtype):
-        return pa.duration(unit)
-    tz: Any = dtype.tz if pa.types.is_timestamp(dtype) else None
-    return pa.timestamp(unit, tz)
 
 
 # Numbers that count time since 1970: which unit they have, by how large they are.

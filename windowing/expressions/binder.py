@@ -58,7 +58,6 @@ def _moment(scope: Scope, node: Node) -> Value:
 
 
 def _interval(scope: Scope, node: Node) -> Value:
-    """Bind an interval: a span of time, or a number of months."""
     months, nanoseconds = map(int, node.value)
     if months:
         return scope.constant(pa.scalar(pa.MonthDayNano([months, 0, 0]), MONTHS), MONTHS, node)
@@ -278,17 +277,12 @@ def _abs(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
 
 def _double(name: str) -> BindCall:
     def bind(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-        value = scope.cast(_number(scope, node, values[0]), DOUBLE)
-        return scope.emit(node, DOUBLE, numbers.double_function, [value], (name,), "each")
+        operands = [scope.cast(_number(scope, node, each), DOUBLE) for each in values]
+        if any(each.is_null for each in operands):
+            return scope.nothing(node, DOUBLE, operands)
+        return scope.emit(node, DOUBLE, numbers.double_function, operands, (name,), "each")
 
     return bind
-
-
-def _power(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    both = [scope.cast(_number(scope, node, each), DOUBLE) for each in values]
-    if any(each.is_null for each in both):
-        return scope.nothing(node, DOUBLE, both)
-    return scope.emit(node, DOUBLE, numbers.power, both, (), "each")
 
 
 def _whole(name: str) -> BindCall:
@@ -390,10 +384,6 @@ def _local_timestamp(scope: Scope, node: Node, values: Sequence[Value]) -> Value
     return _shown(scope, node, _time(scope, node, values[0]), _zone(scope, node, values[1]))
 
 
-def _local_date(scope: Scope, node: Node, values: Sequence[Value]) -> Value:
-    return scope.cast(_local_timestamp(scope, node, values), pa.date32())
-
-
 def _shown(scope: Scope, node: Node, value: Value, zone: str) -> Value:
     return scope.emit(node, pa.timestamp(value.type.unit), times.to_local, [value], (zone,), "each")
 
@@ -444,7 +434,7 @@ _ROWS: Final = [
     ("sqrt(x)", 1, 1, _double("sqrt")),
     ("ln(x)", 1, 1, _double("ln")),
     ("exp(x)", 1, 1, _double("exp")),
-    ("power(x, y)", 2, 2, _power),
+    ("power(x, y)", 2, 2, _double("power")),
     ("date_trunc(unit, time)", 2, 2, _date_trunc),
     ("extract(part from time)", 2, 2, _extract),
     ("strptime(text, layout)", 2, 2, _strptime),
@@ -455,7 +445,7 @@ _ROWS: Final = [
     ("to_timestamp(seconds)", 1, 1, _to_timestamp),
     ("timezone(zone, time)", 2, 2, _timezone),
     ("local_timestamp(time, zone)", 2, 2, _local_timestamp),
-    ("local_date(time, zone)", 2, 2, _local_date),
+    ("local_date(time, zone)", 2, 2, lambda *given: given[0].cast(_local_timestamp(*given), pa.date32())),
     ("greatest(x, ..)", 1, _ANY, extreme),
     ("least(x, ..)", 1, _ANY, extreme),
     ("hash(x, ..)", 1, _ANY, _hash),

@@ -223,6 +223,10 @@ def is_castable(kind: pa.DataType, wanted: pa.DataType) -> bool:
 
 def cast(failures: Failures, values: pa.Array, kind: pa.DataType, is_try: bool) -> pa.Array:
     """Return values in another type, one that `is_castable` has. A row that has no place in it fails, or is null."""
+    if t.is_null(values.type) or values.type == kind:
+        return values.cast(kind)
+    if is_text(kind):
+        return to_text(values)
     own = Failures(failures.n)
     found = _caster(values.type, kind)(own, values, kind)
     if own.mask is None:
@@ -233,23 +237,13 @@ def cast(failures: Failures, values: pa.Array, kind: pa.DataType, is_try: bool) 
 
 
 def _caster(kind: pa.DataType, wanted: pa.DataType) -> Callable[[Failures, pa.Array, pa.DataType], pa.Array]:
-    if t.is_null(kind) or kind == wanted:
-        return _plain
-    if is_text(kind) or is_text(wanted):
-        return from_text if is_text(kind) else _text
+    if is_text(kind):
+        return from_text
     if is_time(wanted) or t.is_duration(wanted):
         return _time
     if t.is_boolean(wanted) or t.is_boolean(kind):
         return _boolean if t.is_boolean(wanted) else _of_boolean
     return _NUMBERS[_family(kind), _family(wanted)]
-
-
-def _text(_failures: Failures, values: pa.Array, _kind: pa.DataType) -> pa.Array:
-    return to_text(values)
-
-
-def _plain(_failures: Failures, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return values.cast(kind)
 
 
 def _family(kind: pa.DataType) -> str:

@@ -55,13 +55,11 @@ def _lag(expression: Expression, node: Node) -> Lag:
         raise expression.error(
             "lag takes a value and the number of rows", node.span, "write it like lag(price) or lag(price, 2)"
         )
-    n = 1 if len(node.operands) == 1 else _rows(expression, node.operands[1])
+    digits = "1"
+    if len(node.operands) == 2:
+        count = node.operands[1]
+        digits = count.value[0] if count.kind == "number" else ""
+        if not digits.isdecimal() or not 1 <= int(digits[:9]) <= _MOST or len(digits) > 9:
+            raise expression.error(f"the rows of a lag are a whole number from 1 to {_MOST:,}", count.span)
     argument = expression_of(node.operands[0], expression.source)
-    return Lag(f"lag({argument}, {n})", argument, n)
-
-
-def _rows(expression: Expression, node: Node) -> int:
-    digits = node.value[0] if node.kind == "number" else ""
-    if not digits.isdecimal() or not 1 <= int(digits[:9]) <= _MOST or len(digits) > 9:
-        raise expression.error(f"the rows of a lag are a whole number from 1 to {_MOST:,}", node.span)
-    return int(digits)
+    return Lag(f"lag({argument}, {int(digits)})", argument, int(digits))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from ..errors import Span
-from .tokens import KEYWORDS, UNITS, WORD
+from .tokens import KEYWORDS, UNITS, WORD, quoted
 
 Kind: TypeAlias = Literal[
     "column", "field", "item", "number", "text", "timestamp", "date", "interval", "constant", "call", "negate", "not",
@@ -94,12 +94,7 @@ def name_text(name: str) -> str:
     """Return the name of a column as it is written in an expression: bare where possible, else in double quotes."""
     if _BARE.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text_literal(text: str) -> str:
-    """Return a text as a literal."""
-    return "'" + text.replace("'", "''") + "'"
+    return quoted(name, '"')
 
 
 def _at(node: Node, power: int) -> str:
@@ -145,6 +140,11 @@ def _call(node: Node) -> str:
     return f"{name_text(name)}({', '.join(map(canonical, node.operands))})"
 
 
+def _literal(node: Node) -> str:
+    words = [] if node.kind == "text" else ["DATE"] if node.kind == "date" else [node.value[1].upper()]
+    return " ".join([*words, quoted(node.value[0], "'")])
+
+
 def _interval(node: Node) -> str:
     months, nanoseconds = map(int, node.value)
     if nanoseconds % 1000:
@@ -160,9 +160,7 @@ _WRITERS: Final[dict[str, Callable[[Node], str]]] = {
     "column": lambda node: name_text(node.value[0]),
     "field": lambda node: f"{_at(node.operands[0], SIGN)}.{name_text(node.value[0])}",
     "item": lambda node: f"{_at(node.operands[0], SIGN)}[{canonical(node.operands[1])}]",
-    "text": lambda node: text_literal(node.value[0]),
-    "timestamp": lambda node: f"{node.value[1].upper()} {text_literal(node.value[0])}",
-    "date": lambda node: f"DATE {text_literal(node.value[0])}",
+    "text": _literal, "timestamp": _literal, "date": _literal,
     "interval": _interval,
     "constant": lambda node: node.value[0].upper(),
     "call": _call,

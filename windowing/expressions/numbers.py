@@ -14,7 +14,7 @@ from .casts import cast
 from .steps import Failures, as_array, as_mask, blank
 from .types import TEXT, integer_range, type_text
 
-_DOUBLES: Final = {"sqrt": pc.sqrt, "ln": pc.ln, "exp": pc.exp}
+_DOUBLES: Final = {"sqrt": pc.sqrt, "ln": pc.ln, "exp": pc.exp, "power": pc.power}
 
 
 def absolute(failures: Failures, values: pa.Array) -> pa.Array:
@@ -28,14 +28,13 @@ def absolute(failures: Failures, values: pa.Array) -> pa.Array:
     return pc.abs(blank(values, bad))
 
 
-def double_function(_failures: Failures, values: pa.Array, name: str) -> pa.Array:
-    """Return ``sqrt``, ``ln`` or ``exp`` of floats; NaN where it has no value, infinite where it has no bound."""
-    return _DOUBLES[name](values)
+def double_function(_failures: Failures, *operands: Any) -> pa.Array:
+    """Return a function of floats, the name of which is the last operand.
 
-
-def power(_failures: Failures, values: Any, exponents: Any) -> pa.Array:
-    """Return floats to the power of floats."""
-    return pc.power(values, exponents)
+    NaN where it has no value, infinite where it has no bound.
+    """
+    *values, name = operands
+    return _DOUBLES[name](*values)
 
 
 def whole(_failures: Failures, values: pa.Array, kind: pa.DataType, name: str) -> pa.Array:

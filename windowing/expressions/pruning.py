@@ -184,10 +184,6 @@ def _both(operands: list[Bounds | Outcomes], _step: Step) -> Outcomes:
     return found
 
 
-def _either(operands: list[Bounds | Outcomes], step: Step) -> Outcomes:
-    return _not(_both([_not(_outcomes(each)) for each in operands], step))
-
-
 def _and(one: bool | None, other: bool | None) -> bool | None:
     if one is False or other is False:
         return False
@@ -201,10 +197,6 @@ def _is_null(operands: list[Bounds | Outcomes], step: Step) -> Outcomes:
     else:
         found = _pair(operand.may_be_null, operand.may_be_value)
     return _not(found) if step.options[0] else found
-
-
-def _nulls(_operands: list[Bounds | Outcomes], step: Step) -> Bounds | Outcomes:
-    return frozenset({None}) if t.is_boolean(step.type) else Bounds(None, None, True, False)
 
 
 def _is_in(operands: list[Bounds | Outcomes], step: Step) -> Outcomes:
@@ -232,14 +224,15 @@ _PAIRS: Final[Mapping[str, Callable[[Bounds, Bounds], Outcomes]]] = {
     ">=": lambda left, right: _less_equal(right, left), "<>": lambda left, right: _not(_equal(left, right)),
 }  # fmt: skip
 _RULES: Final[Mapping[Any, Callable[[list[Bounds | Outcomes], Step], Bounds | Outcomes]]] = {
-    logic.compare: _compare, logic.both: _both, logic.either: _either, logic.is_null: _is_null, logic.is_in: _is_in,
-    logic.nulls: _nulls,
+    logic.compare: _compare, logic.both: _both, logic.is_null: _is_null, logic.is_in: _is_in,
+    logic.either: lambda operands, step: _not(_both([_not(_outcomes(each)) for each in operands], step)),
+    logic.nulls: lambda _, step: frozenset({None}) if t.is_boolean(step.type) else Bounds(None, None, True, False),
     logic.opposite: lambda operands, _step: _not(_outcomes(operands[0])),
 }  # fmt: skip
 _TOTAL: Final = frozenset({
     logic.is_distinct, logic.null_where, arithmetic.floats, texts.lower, texts.upper, texts.trim, texts.length,
     texts.substring, texts.replace, texts.split_part, texts.concat, texts.join, texts.like, texts.regexp_matches,
-    texts.regexp_extract, texts.list_items, texts.member, numbers.double_function, numbers.power, times.part,
+    texts.regexp_extract, texts.list_items, texts.member, numbers.double_function, times.part,
     times.epoch, times.truncate, times.days_between, logic.extreme, texts.hash_values,
 })  # fmt: skip
 """Steps that no row fails, of whose values nothing is known here."""

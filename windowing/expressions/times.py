@@ -35,28 +35,12 @@ PARTS: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
 }  # fmt: skip
 """The parts of a timestamp that ``extract`` takes beside ``epoch``."""
 
-TRUNCATIONS: Final = (
-    "year",
-    "quarter",
-    "month",
-    "week",
-    "day",
-    "hour",
-    "minute",
-    "second",
-    "millisecond",
-    "microsecond",
-    "decade",
-    "century",
-    "millennium",
-    "isoyear",
-)
-"""The units of ``date_trunc`` and ``date_diff``."""
-
 _MONTHS: Final = {"month": 1, "quarter": 3}
 _SECONDS: Final = {"hour": 3600, "minute": 60, "second": 1}
 _PARTS_OF_SECOND: Final = {"millisecond": 10**3, "microsecond": 10**6}
 _YEARS: Final = {"year": 1, "decade": 10, "century": 100, "millennium": 1000}
+TRUNCATIONS: Final = (*_YEARS, *_MONTHS, "week", "day", *_SECONDS, *_PARTS_OF_SECOND, "isoyear")
+"""The units of ``date_trunc`` and ``date_diff``."""
 
 
 def part(_failures: Failures, values: pa.Array, name: str) -> pa.Array:

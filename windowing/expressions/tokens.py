@@ -40,17 +40,22 @@ WORD: Final = r"[^\W\d]\w*"
 QUOTED: Final = r'(?P<quoted>"(?:[^"]|"")*")'
 """A name in double quotes, in which a quote is written twice."""
 TEXT: Final = r"(?P<text>'(?:[^']|'')*')"
-_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+NUMBER: Final = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 TOKENS: Final = re.compile(
     rf"(?P<space>\s+)|{QUOTED}|{TEXT}"
-    rf"|(?P<number>{_NUMBER}(?:{WORD}|\s+(?:{'|'.join(UNITS)})\b)?)"
+    rf"|(?P<number>{NUMBER}(?:{WORD}|\s+(?:{'|'.join(UNITS)})\b)?)"
     rf"|(?P<word>{WORD})"
     r"|(?P<symbol>::|<=|>=|<>|!=|==|\|\||[-+*/%(),.\[\]=<>])"
     r"|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
-TOKEN_AMOUNT: Final = re.compile(rf"\s*([+-]?{_NUMBER})\s*({WORD})?\s*")
+TOKEN_AMOUNT: Final = re.compile(rf"\s*([+-]?{NUMBER})\s*({WORD})?\s*")
 """A number, perhaps with a unit."""
+
+
+def quoted(text: str, quote: str) -> str:
+    """Return a text in quotes, with the quotes inside it doubled."""
+    return quote + text.replace(quote, quote * 2) + quote
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -17,11 +17,11 @@ from typing import Final
 from ..errors import Span, SpecError, did_you_mean
 from ..expressions.nodes import moved
 from ..expressions.syntax import Expression, expression_of, parse_expression
-from ..expressions.tokens import Token
+from ..expressions.tokens import Token, quoted
 from . import spec
 from .aggregate_names import AGGREGATES
-from .calls import Argument, read_arguments
-from .tokens import PLAIN, Cursor, quoted
+from .calls import read_arguments
+from .tokens import PLAIN, Cursor
 
 ALIASES: Final = {"avg": "mean", "average": "mean", "variance": "var", "stdev": "stddev"}
 """Names of other tools that the language accepts, with the built-in names, which name the columns of a result."""
@@ -40,8 +40,12 @@ def read_aggregate(cursor: Cursor) -> spec.AggregateCall:
     """
     name = _name_of_call(cursor)
     function = _function(cursor)
-    values = tuple(_value(cursor, argument) for argument in read_arguments(cursor, _FORM))
-    return spec.AggregateCall(name or spec.default_name(function, values), function, values)
+    values: list[spec.Argument] = []
+    for argument in read_arguments(cursor, _FORM):
+        if argument.name is not None:
+            raise cursor.error(f"there is no argument called {argument.name}", argument.name.span, _FORM)
+        values.append(_value(cursor, argument.value))
+    return spec.AggregateCall(name or spec.default_name(function, values), function, tuple(values))
 
 
 def alias_of(text: str) -> str | None:
@@ -72,14 +76,10 @@ def _function(cursor: Cursor) -> str:
     return f"{token.text}:{name.text}"
 
 
-def _value(cursor: Cursor, argument: Argument) -> spec.Argument:
-    if argument.name is not None:
-        raise cursor.error(f"there is no argument called {argument.name}", argument.name.span, _FORM)
-    if argument.value.kind == "number":
-        return cursor.number(argument.value, PLAIN, "write a plain number")
-    if argument.value.kind == "text":
-        return argument.value.value
-    return spec.Column(cursor.column(argument.value, _FORM))
+def _value(cursor: Cursor, token: Token) -> spec.Argument:
+    if token.kind == "number":
+        return cursor.number(token, PLAIN, "write a plain number")
+    return token.value if token.kind == "text" else spec.Column(cursor.column(token, _FORM))
 
 
 _WORDS: Final = frozenset(
@@ -91,11 +91,9 @@ _NAMES: Final = frozenset((*AGGREGATES, *ALIASES))
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A call in a text: its tokens are ``[first, stop)``, its arguments between ``open`` and ``close``."""
+    """A call in a text: its tokens are ``[first, stop)``."""
 
     first: int
-    open: int
-    close: int
     stop: int
     call: spec.AggregateCall
 
@@ -110,7 +108,13 @@ def read_item(text: str) -> spec.AggregateCall | spec.AggregateExpression:
     name, begin = _name(tokens)
     if not _has_expression(tokens[begin:]) or (name is None and _has_equals(tokens)):
         return _plain(cursor)
-    found = list(_calls(cursor, begin))
+    found: list[_Found] = []
+    at = begin
+    while at < len(tokens):
+        opens = _opens(tokens, at)
+        if opens is not None:
+            found.append(_call(cursor, at, opens))
+        at = at + 1 if opens is None else found[-1].stop
     if len(found) == 1 and found[0].first == begin and tokens[found[0].stop].kind == "end":
         call = found[0].call
         return call if name is None else spec.AggregateCall(name, call.function, call.arguments, call.where)
@@ -174,18 +178,6 @@ def _has_expression(tokens: Sequence[Token]) -> bool:
     return False
 
 
-def _calls(cursor: Cursor, begin: int) -> Iterator[_Found]:
-    tokens, at = cursor.tokens, begin
-    while at < len(tokens):
-        opens = _opens(tokens, at)
-        if opens is None:
-            at += 1
-            continue
-        found = _call(cursor, at, opens)
-        yield found
-        at = found.stop
-
-
 def _opens(tokens: Sequence[Token], at: int) -> int | None:
     """Return the index of the parenthesis that opens the arguments of a call at a token; None: there is no call."""
     if tokens[at].kind != "word":
@@ -201,15 +193,18 @@ def _call(cursor: Cursor, first: int, opens: int) -> _Found:
     close = _end(tokens, opens + 1)
     if tokens[close].kind == "end":
         raise cursor.error("this parenthesis is never closed", tokens[opens].span, "close it with )")
-    commas = [at for at in range(opens + 1, close) if _is(tokens[at], ",") and _depth(tokens, opens + 1, at) == 0]
-    edges = [opens, *commas, close]
+    edges, depth = [opens], 0
+    for at in range(opens + 1, close):
+        depth += _is(tokens[at], "(") - _is(tokens[at], ")")
+        edges += [at] if depth == 0 and _is(tokens[at], ",") else []
+    edges.append(close)
     _check_arguments(cursor, tokens[first].text, opens, close)
     arguments = tuple(_argument(cursor, low + 1, high) for low, high in pairwise(edges)) if close > opens + 1 else ()
     stop, where = _filter(cursor, close + 1)
     words = [token.text for token in tokens[first:opens]]
     function = "".join(words) if ":" in words else ALIASES.get(words[0].lower(), words[0].lower())
     name = spec.default_name(function, arguments)
-    return _Found(first, opens, close, stop, spec.AggregateCall(name, function, arguments, where))
+    return _Found(first, stop, spec.AggregateCall(name, function, arguments, where))
 
 
 def _filter(cursor: Cursor, at: int) -> tuple[int, Expression | None]:
@@ -246,16 +241,9 @@ def _check_arguments(cursor: Cursor, outer: str, opens: int, close: int) -> None
 
 def _argument(cursor: Cursor, low: int, high: int) -> spec.Argument:
     """Read the argument of tokens ``[low, high)``: a column, a number, a text, or an expression."""
-    tokens = cursor.tokens
-    if high - low == 1:
-        token = tokens[low]
-        if token.kind == "number":
-            return cursor.number(token, PLAIN, "write a plain number")
-        if token.kind == "text":
-            return token.value
-        if token.kind in ("word", "quoted"):
-            return spec.Column(token.value)
-    return _parse(cursor, low, high)
+    token = cursor.tokens[low]
+    is_plain = high - low == 1 and token.kind in {"number", "text", "word", "quoted"}
+    return _value(cursor, token) if is_plain else _parse(cursor, low, high)
 
 
 def _parse(cursor: Cursor, low: int, high: int) -> Expression:
@@ -287,8 +275,12 @@ def _expression(cursor: Cursor, name: str, begin: int, found: Sequence[_Found]) 
         at = tokens[each.stop - 1].span.stop
         places.append((len(text), at))
     text += cursor.source[at:]
-    expression = _parse_part(cursor.source, text, lambda at: _place(places, at))
-    return spec.AggregateExpression(name, tuple(calls.values()), expression)
+
+    def place(at: int) -> int:
+        new, old = places[bisect_right(places, at, key=lambda place: place[0]) - 1]
+        return old + at - new
+
+    return spec.AggregateExpression(name, tuple(calls.values()), _parse_part(cursor.source, text, place))
 
 
 def _parse_part(source: str, text: str, place: Callable[[int], int]) -> Expression:
@@ -304,12 +296,6 @@ def _parse_part(source: str, text: str, place: Callable[[int], int]) -> Expressi
     return expression_of(moved(expression.root, place), source)
 
 
-def _place(places: Sequence[tuple[int, int]], at: int) -> int:
-    index = bisect_right(places, at, key=lambda place: place[0]) - 1
-    new, old = places[index]
-    return old + at - new
-
-
 def _end(tokens: Sequence[Token], low: int) -> int:
     depth = 0
     for at in range(low, len(tokens)):
@@ -317,10 +303,6 @@ def _end(tokens: Sequence[Token], low: int) -> int:
             return at
         depth += _is(tokens[at], "(") - _is(tokens[at], ")")
     return len(tokens) - 1
-
-
-def _depth(tokens: Sequence[Token], low: int, high: int) -> int:
-    return sum(_is(token, "(") - _is(token, ")") for token in tokens[low:high])
 
 
 def _is_word(token: Token, word: str) -> bool:

@@ -166,34 +166,21 @@ def read_arguments(cursor: Cursor, do: str, form: Form | None = None) -> tuple[A
         raise cursor.error(f"expected '(', found {opening}", opening.span, do)
     if cursor.skip(")"):
         return ()
+    expressions, names = (form.expressions, form.names) if form is not None else (None, ())
     found: list[Argument] = []
     while not found or cursor.skip(","):
-        takes_more = form is not None and form.expressions is not None and len(found) >= form.expressions
-        found.append(_operand(cursor, opening, do, form) if form and takes_more else _argument(cursor, opening, do))
+        is_operand = expressions is not None and len(found) >= expressions
+        name: Token | None = None
+        # In an expression ``a = 5`` has no name, unless the form has one like that.
+        if cursor.at("=", 1) and (cursor.keyword() in names if is_operand else cursor.keyword()):
+            name = cursor.take()
+            cursor.take()
+        if not is_operand and cursor.peek().kind in {"symbol", "end"}:
+            raise _broken(cursor, opening, "expected an argument", do)
+        found.append(Argument(name, _expression(cursor, opening, do) if is_operand else cursor.take()))
     if not cursor.skip(")"):
         raise _broken(cursor, opening, "expected ',' or ')'", do)
     return tuple(found)
-
-
-def _argument(cursor: Cursor, opening: Token, do: str) -> Argument:
-    name = _name(cursor) if cursor.keyword() else None
-    if cursor.peek().kind in {"symbol", "end"}:
-        raise _broken(cursor, opening, "expected an argument", do)
-    return Argument(name, cursor.take())
-
-
-def _operand(cursor: Cursor, opening: Token, do: str, form: Form) -> Argument:
-    """Parse an argument that may be an expression: ``a = 5`` has no name unless the form has one like that."""
-    name = _name(cursor) if cursor.keyword() in form.names else None
-    return Argument(name, _expression(cursor, opening, do))
-
-
-def _name(cursor: Cursor) -> Token | None:
-    if not cursor.at("=", 1):
-        return None
-    name = cursor.take()
-    cursor.take()
-    return name
 
 
 def _expression(cursor: Cursor, opening: Token, do: str) -> Token:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..errors import Span, did_you_mean, nearest
-from ..expressions.tokens import Token
+from ..errors import ConfigError, Span, did_you_mean, nearest
+from ..expressions.tokens import Token, quoted
 from .calls import Call, Distance, Form, Policy, Rule
-from .tokens import Cursor, Times, decimal_text, duration, quoted
+from .tokens import Cursor, Times, decimal_text, duration
 
 UNITS: Final = ("day", "week", "month", "quarter", "year")
 _WEEKDAYS: Final = {
@@ -52,10 +52,6 @@ class Time(Policy):
 
     def __str__(self) -> str:
         return f"time({decimal_text(self.seconds)})"
-
-
-def _time(cursor: Cursor, call: Call, _: int) -> Time:
-    return Time(cursor.duration(call.first, call.do))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +187,19 @@ def _zone(cursor: Cursor, token: Token) -> str:
     if token.kind not in {"word", "quoted", "text"}:
         raise cursor.error(f"expected a time zone, found {token}", token.span, 'write it like "Europe/Paris"')
     try:
-        zoneinfo.ZoneInfo(token.value)
+        return zone_of(token.value).key
+    except ConfigError as error:
+        raise cursor.error(error.what, token.span, error.do) from None
+
+
+def zone_of(name: str) -> zoneinfo.ZoneInfo:
+    """Return a time zone. Raises `ConfigError` for one that is unknown."""
+    try:
+        return zoneinfo.ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        near = nearest(token.value, zoneinfo.available_timezones())
+        near = nearest(name, zoneinfo.available_timezones())
         do = f"did you mean {near!r}?" if near else 'write it like "Europe/Paris"'
-        raise cursor.error(f"unknown time zone {token.value!r}", token.span, do) from None
-    return token.value
+        raise ConfigError(f"unknown time zone {name!r}", do) from None
 
 
 def _clock(cursor: Cursor, token: Token) -> dt.time:
@@ -206,7 +209,7 @@ def _clock(cursor: Cursor, token: Token) -> dt.time:
 
 
 CLOCK_POLICIES: Final[Mapping[str, Rule[Any]]] = {
-    "time": Rule(Form("time(duration)"), _time),
+    "time": Rule(Form("time(duration)"), lambda cursor, call, _: Time(cursor.duration(call.first, call.do))),
     "calendar": Rule(_CALENDAR, _calendar, closed_by="time"),
     "cron": Rule(_CRON, _cron),
 }

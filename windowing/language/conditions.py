@@ -9,19 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from ..errors import Span, SpecError
 from ..expressions.nodes import Node
-from ..expressions.syntax import Expression as AnyExpression
-from ..expressions.syntax import expression_of
+from ..expressions.syntax import Expression, expression_of, parse_expression
 from ..expressions.tokens import Token
 from .calls import Call, Distance, Form, Policy, Rule
 from .tokens import AMOUNT, PLAIN, Cursor, Times, column_text, decimal_text
-
-if TYPE_CHECKING:
-    from ..expressions.syntax import Expression
-
 
 # Operands of policies: a column, or an expression over columns (sections 11 and 12).
 #
@@ -29,7 +24,7 @@ if TYPE_CHECKING:
 # expressions gives each a column of its own, whose name is `operand_column`; kinds of window know columns alone.
 
 
-Operand: TypeAlias = "str | Expression"
+Operand: TypeAlias = str | Expression
 """A column by its name, or an expression."""
 Read = TypeVar("Read")
 
@@ -48,17 +43,14 @@ def read_operand(cursor: Cursor, token: Token, do: str) -> Operand:
     """Return the operand of a token. Raises `SpecError` with the place in the whole text."""
     if token.kind != "expression":
         return cursor.column(token, do)
-    from ..expressions.syntax import parse_expression  # noqa: PLC0415 - few specs have expressions
-
-    return read_placed(cursor, token, lambda: parse_expression(token.text))
+    return read_placed(cursor, token.span.start, lambda: parse_expression(token.text))
 
 
-def read_placed(cursor: Cursor, token: Token, read: Callable[[], Read]) -> Read:
-    """Read a token of the kind ``expression``; a `SpecError` shows the place in the whole text."""
+def read_placed(cursor: Cursor, start: int, read: Callable[[], Read]) -> Read:
+    """Read the part of a text that begins at ``start``; a `SpecError` shows the place in the whole text."""
     try:
         return read()
     except SpecError as error:
-        start = token.span.start
         span = Span(start + error.span.start, start + error.span.stop)
         raise cursor.error(error.what, span, error.do) from None
 
@@ -300,11 +292,11 @@ def read_amount(cursor: Cursor, token: Token, do: str) -> Operand:
     """Return an amount, which may ask for the window before. Raises `SpecError` with the place in the whole text."""
     amount = read_operand(cursor, token, do)
     if not isinstance(amount, str) and uses_previous(amount):
-        read_placed(cursor, token, lambda: steps_of(amount))
+        read_placed(cursor, token.span.start, lambda: steps_of(amount))
     return amount
 
 
-def steps_of(amount: AnyExpression) -> tuple[Step, ...]:
+def steps_of(amount: Expression) -> tuple[Step, ...]:
     """Return an amount as steps. Raises `SpecError` with the span at fault where ``previous`` cannot be so used."""
     if "lag" in amount.calls:
         raise amount.error("lag does not go with previous", amount.root.span, "leave one of them out")
@@ -324,17 +316,13 @@ def operands_of(steps: tuple[Step, ...]) -> tuple[Operand, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-def has_duration(amount: AnyExpression) -> bool:
-    """Whether an amount that asks for the window before is a sum, or another sign, of some duration."""
-    return _has_duration(amount.root)
-
-
-def _has_duration(node: Node) -> bool:
+def has_duration(node: Node) -> bool:
+    """Whether a part of an amount that asks for the window before is a sum, or another sign, of some duration."""
     is_single = not _asks(node)  # of which the type of its column says whether it is a duration
-    return node.kind == "interval" if is_single else any(map(_has_duration, node.operands))
+    return node.kind == "interval" if is_single else any(map(has_duration, node.operands))
 
 
-def _add(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
+def _add(amount: Expression, node: Node, steps: list[Step]) -> None:
     number = _number(node)
     if number is not None:
         steps.append(number)
@@ -346,7 +334,7 @@ def _add(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
         _add_signs(amount, node, steps)
 
 
-def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
+def _add_signs(amount: Expression, node: Node, steps: list[Step]) -> None:
     signs: tuple[Any, ...] = ()
     if node.kind in {"sum", "product"} and "%" not in node.value:
         signs = node.value
@@ -355,8 +343,7 @@ def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
     elif node.kind != "negate":
         raise amount.error("this cannot be computed of the window before", node.span, _ONLY)
     # Steps are for a stack: the first operand, then each other one and the sign that joins it to what is there.
-    for operand in node.operands[:1]:
-        _add(amount, operand, steps)
+    _add(amount, node.operands[0], steps)
     for sign, operand in zip(signs, node.operands[1:], strict=False):
         _add(amount, operand, steps)
         steps.append(sign)
@@ -364,7 +351,7 @@ def _add_signs(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
         steps.append("negate")
 
 
-def _add_previous(amount: AnyExpression, node: Node, steps: list[Step]) -> None:
+def _add_previous(amount: Expression, node: Node, steps: list[Step]) -> None:
     if len(node.operands) != 2:
         raise amount.error("previous takes an aggregate and a default", node.span, _FORM)
     call, default = node.operands
@@ -382,7 +369,7 @@ def _asks(node: Node) -> bool:
     return (node.kind == "call" and node.value[0] == "previous") or any(map(_asks, node.operands))
 
 
-def _as_operand(amount: AnyExpression, node: Node) -> Operand:
+def _as_operand(amount: Expression, node: Node) -> Operand:
     if _asks(node):
         raise amount.error("previous cannot stand inside of previous", node.span, _FORM)
     return node.value[0] if node.kind == "column" else expression_of(node, amount.source)

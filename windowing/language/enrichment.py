@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, TypeVar
+from typing import Final
 
 from ..errors import Span, SpecError
-from .tokens import Cursor, column_text, decimal_text, quoted
-
-_T = TypeVar("_T")
+from ..expressions.tokens import quoted
+from .tokens import Cursor, column_text, decimal_text
 
 FORM: Final = "write it as NAME=PATH on KEY[=KEY2],.. [asof ORDER[=ORDER2] [within D] [strict]] [take COL [as NAME],..]"
 
@@ -111,9 +109,13 @@ def parse_enrichment(text: str) -> Enrichment:
     cursor.source = "".join(c if c.isprintable() else " " for c in text)
     if not cursor.skip("on"):
         raise cursor.error("expected 'on' and keys behind the path", Span(start, start + 1), FORM)
-    keys = _listed(cursor, _pair)
-    asof = _as_of(cursor) if cursor.skip("asof") else None
-    take = _listed(cursor, _taken) if cursor.skip("take") else None
+    keys = cursor.series(_pair)
+    asof = None
+    if cursor.skip("asof"):
+        order = _pair(cursor)
+        within = cursor.duration(cursor.take(), "write it as within 5m", zero=True) if cursor.skip("within") else None
+        asof = AsOf(order, within, cursor.skip("strict"))
+    take = cursor.series(_taken) if cursor.skip("take") else None
     if cursor.peek().kind != "end":
         raise cursor.error(f"expected the end, found {cursor.peek()}", cursor.peek().span, FORM)
     names = [taken.name or taken.column for taken in take or ()]
@@ -139,22 +141,9 @@ def _head(text: str) -> tuple[str, str, int]:
     return found["name"], path, found.end()
 
 
-def _listed(cursor: Cursor, read: Callable[[Cursor], _T]) -> tuple[_T, ...]:
-    found = [read(cursor)]
-    while cursor.skip(","):
-        found.append(read(cursor))
-    return tuple(found)
-
-
 def _pair(cursor: Cursor) -> Pair:
     left = cursor.column(cursor.take(), FORM)
     return Pair(left, cursor.column(cursor.take(), FORM) if cursor.skip("=") else left)
-
-
-def _as_of(cursor: Cursor) -> AsOf:
-    order = _pair(cursor)
-    within = cursor.duration(cursor.take(), "write it as within 5m", zero=True) if cursor.skip("within") else None
-    return AsOf(order, within, cursor.skip("strict"))
 
 
 def _taken(cursor: Cursor) -> Taken:

@@ -35,14 +35,14 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from ..errors import Span, SpecError, nearest
+from ..errors import Span, nearest
 from ..expressions.syntax import Expression, parse_expression
 from . import spec
 from .aggregate_names import AGGREGATES
 from .aggregates import ALIASES, read_item
 from .calls import Call, Form, Policy, Rule, read_call
 from .clock_policies import CLOCK_POLICIES
-from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf
+from .conditions import CONDITION_POLICIES, MOST_POLICIES, OPENERS, AnyOf, read_placed
 from .row_policies import ROW_POLICIES, Changing
 from .tokens import Cursor
 
@@ -165,24 +165,13 @@ def read_batched(cursor: Cursor) -> spec.Batched:
     return spec.Batched(None, rows, retain, False, _unique(cursor), by)
 
 
-def stray(cursor: Cursor) -> SpecError:
-    """Return (not raise) an error about the token after the end of a batched clause."""
-    token = cursor.peek()
-    near = nearest(token.text, _CLAUSES) if token.text.lower() not in _CLAUSES else None
-    do = _ORDER if near is None else f"did you mean {near!r}?"
-    return cursor.error(f"expected the end, found {token}", token.span, do)
-
-
 def _partition_by(cursor: Cursor) -> tuple[str, ...]:
     if not cursor.skip("partition"):
         return ()
     token = cursor.peek()
     if not cursor.skip("by"):
         raise cursor.error(f"expected 'by' after 'partition', found {token}", token.span, _ORDER)
-    columns = [_partition_column(cursor)]
-    while cursor.skip(","):
-        columns.append(_partition_column(cursor))
-    return tuple(columns)
+    return cursor.series(_partition_column)
 
 
 def _partition_column(cursor: Cursor) -> str:
@@ -261,11 +250,7 @@ def parse_let(text: str) -> tuple[str, Expression]:
     if name.kind not in ("word", "quoted") or not cursor.skip("=") or cursor.at("="):
         raise cursor.error("a new column needs a name", name.span, "write it as NAME=EXPRESSION")
     begin = cursor.last.span.stop
-    try:
-        return name.value, parse_expression(text[begin:])
-    except SpecError as error:
-        span = Span(error.span.start + begin, error.span.stop + begin)
-        raise SpecError(error.what, cursor.source, span, error.do) from None
+    return name.value, read_placed(cursor, begin, lambda: parse_expression(text[begin:]))
 
 
 def parse_duration(text: str) -> Fraction:
@@ -338,16 +323,6 @@ def _options(cursor: Cursor, policies: str) -> tuple[bool, spec.PartitionEvictio
 def _time_interval(cursor: Cursor) -> spec.TimeInterval:
     start, do = cursor.take(), "write for example timeInterval, intervalDuration(60), creationPeriod(10)"
     _comma(cursor, do)
-    found = _settings(cursor)
-    if "intervalduration" not in found:
-        raise cursor.error("timeInterval needs an intervalDuration", start.span, do)
-    duration = found["intervalduration"]
-    period = found.get("creationperiod", duration)
-    age, offset = found.get("discardage", Fraction(0)), found.get("intervaloffset", Fraction(0))
-    return spec.TimeInterval(duration, period, age, offset, "partitioned" in found)
-
-
-def _settings(cursor: Cursor) -> dict[str, Fraction]:
     names = {name.lower(): name for name in SETTINGS}
     found: dict[str, Fraction] = {}
     while not found or cursor.skip(","):
@@ -361,7 +336,12 @@ def _settings(cursor: Cursor) -> dict[str, Fraction]:
             raise cursor.unknown("setting", (*SETTINGS, "partitioned"))
         call = read_call(cursor, Form(f"{names[word]}(duration)"))
         found[word] = cursor.duration(call.first, call.do, zero=word in {"discardage", "intervaloffset"})
-    return found
+    if "intervalduration" not in found:
+        raise cursor.error("timeInterval needs an intervalDuration", start.span, do)
+    duration = found["intervalduration"]
+    period = found.get("creationperiod", duration)
+    age, offset = found.get("discardage", Fraction(0)), found.get("intervaloffset", Fraction(0))
+    return spec.TimeInterval(duration, period, age, offset, "partitioned" in found)
 
 
 def _comma(cursor: Cursor, do: str) -> None:
@@ -378,7 +358,9 @@ def _end(cursor: Cursor, batched: bool) -> None:
         do = f"use the option --group-by {column.text if column.kind == 'word' else 'COLUMN'}"
         raise cursor.error("group by is no part of a window", Span(token.span.start, column.span.stop), do)
     if batched:
-        raise stray(cursor)
+        near = nearest(token.text, _CLAUSES) if token.text.lower() not in _CLAUSES else None
+        do = _ORDER if near is None else f"did you mean {near!r}?"
+        raise cursor.error(f"expected the end, found {token}", token.span, do)
     raise cursor.error(f"expected ',' or the end, found {token}", token.span)
 
 

@@ -155,10 +155,6 @@ class Punct(Policy):
         return f"punct({operand_text(self.column) if self.column is not None else ''})"
 
 
-def _punct(cursor: Cursor, call: Call, _: int) -> Punct:
-    return Punct(read_operand(cursor, call.first, call.do) if call.arguments else None)
-
-
 @dataclass(frozen=True, slots=True)
 class Change(Policy):
     """``change(E, ..)``: until a row that is distinct from the row before it (section 12).
@@ -201,7 +197,10 @@ ROW_POLICIES: Final[Mapping[str, Rule[Any]]] = {
     "delta": Rule(
         Form("delta(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), partial(_rise, Delta)
     ),
-    "punct": Rule(Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True, expressions=0), _punct),
+    "punct": Rule(
+        Form("punct() or punct(column)", 0, 1, "at most 1 argument", column=True, expressions=0),
+        lambda cursor, call, _: Punct(read_operand(cursor, call.first, call.do) if call.arguments else None),
+    ),
     "gap": Rule(Form("gap(attribute, amount)", 2, 2, "2 arguments", column=True, expressions=1), partial(_rise, Gap)),
     "change": Rule(_CHANGE, _change),
 }

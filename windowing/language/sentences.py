@@ -98,7 +98,12 @@ def _batched(spec: Batched, _: Options, __: Times) -> list[str]:
     if spec.retain_all:
         return ["The window holds all rows so far, and comes out with every row."]
     by = f" of each {listed(spec.partition_by)}" if spec.partition_by else ""
-    found = [f"The window holds {_content(spec, by)}."]
+    last = "" if spec.retain is None else f"the last {rows(spec.retain)}{by}"
+    content = last
+    if spec.within is not None:
+        within = f"the rows of the last {duration(spec.within)} on the clock"
+        content = f"{last} among {within}" if last else within
+    found = [f"The window holds {content}."]
     if spec.within is not None and spec.every is not None:
         found.append(f"Rows enter and leave only every {duration(Fraction(spec.every))} of the clock.")
     elif spec.every is not None:
@@ -106,15 +111,6 @@ def _batched(spec: Batched, _: Options, __: Times) -> list[str]:
     if spec.unique is not None:
         found.append(f"Of rows with the same {spec.unique}, only the newest is visible.")
     return [*found, "It comes out whenever what it holds changes."]
-
-
-def _content(spec: Batched, by: str) -> str:
-    last = None if spec.retain is None else f"the last {rows(spec.retain)}{by}"
-    if spec.within is None:
-        assert last is not None
-        return last
-    within = f"the rows of the last {duration(spec.within)}"
-    return f"{within} on the clock" if last is None else f"{last} among {within} on the clock"
 
 
 def _eviction(eviction: PartitionEviction | None, options: Options) -> list[str]:
@@ -200,14 +196,9 @@ def _gives(calls: Calls | None, options: Options) -> Iterator[str]:
 
 
 def _end(spec: WindowSpec, options: Options) -> str:
-    """Return what becomes of open windows at the end of the data (semantics section 7)."""
-    if options.at_end == "flush":
-        return _flush(spec)
-    then = "wait in the state for the next run" if options.at_end == "hold" else "are dropped"
-    return f"Windows that are open at the end of the data {then}."
-
-
-def _flush(spec: WindowSpec) -> str:
+    if options.at_end != "flush":
+        then = "wait in the state for the next run" if options.at_end == "hold" else "are dropped"
+        return f"Windows that are open at the end of the data {then}."
     if isinstance(spec, Tumbling):
         return "Windows that are open at the end of the data come out."
     if isinstance(spec, Sliding):

@@ -17,11 +17,12 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from ..expressions.syntax import Expression
+from ..expressions.tokens import quoted
 from .calls import Distance, Policy
 from .clock_policies import Calendar, Time
 from .conditions import AnyOf, From, Reaches, When, While
 from .row_policies import Changing, Count, Delta, Gap, Punct
-from .tokens import column_text, decimal_text, quoted
+from .tokens import column_text, decimal_text
 
 __all__ = [  # the values of policies are part of the values of a spec
     "AggregateCall",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeVar
 
 from ..errors import ConfigError, Span, SpecError, did_you_mean
-from ..expressions.tokens import QUOTED, TEXT, UNITS, Token, scan
+from ..expressions.tokens import NUMBER, QUOTED, TEXT, UNITS, Token, quoted, scan
 
 # The canonical text of names, numbers and quoted texts in the window language.
 
 
+T = TypeVar("T")
 WORD: Final = r"[^\W\d][\w.]*"
 """A bare column name: letters of any script, digits, ``_`` and ``.``, with no digit or ``.`` first."""
 
@@ -42,17 +43,12 @@ def decimal_text(amount: Fraction) -> str:
     return ("-" if amount < 0 else "") + whole + ("." + part if part else "")
 
 
-def quoted(text: str, quote: str) -> str:
-    """Return a text in quotes, with the quotes inside it doubled."""
-    return quote + text.replace(quote, quote * 2) + quote
-
-
 SECONDS: Final = {"": Fraction(1)} | {
     unit: Fraction(nanoseconds, 10**9) for unit, (months, nanoseconds) in UNITS.items() if not months
 }
 """The units of a duration, in seconds: those of intervals in expressions that have a length of their own."""
 
-_VALUE = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_VALUE = rf"-?{NUMBER}"
 _APART = rf"\s+(?:{'|'.join(filter(None, SECONDS))})\b"  # white space may separate a unit from its number: 5 minutes
 _NUMBER = re.compile(rf"({_VALUE})(?:\s+(?=\w))?([\w.]*)")
 _TOKEN = re.compile(
@@ -163,6 +159,13 @@ class Cursor:
         self._index += found
         return found
 
+    def series(self, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """Read one value or several, with commas between them."""
+        found = [read(self)]
+        while self.skip(","):
+            found.append(read(self))
+        return tuple(found)
+
     def error(self, what: str, span: Span, do: str | None = None) -> SpecError:
         """Return (not raise) an error about a span of this text."""
         return SpecError(what, self.source, span, do)
@@ -213,8 +216,9 @@ class Cursor:
         if unit not in units:
             do = do if units is PLAIN else "the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes"
             raise self.error(f"unknown unit {unit!r} in {token}", token.span, do)
-        amount = _exact(text, units[unit])
-        if amount is None:
+        is_short = len(text) <= 1000 and len(text.lower().partition("e")[2]) <= 4
+        amount = Fraction(text) * units[unit] if is_short else Fraction(_SCALE)
+        if abs(amount) >= _SCALE or _SCALE % amount.denominator:
             raise self.error(f"a number has more than {_DIGITS} digits on one side of its point", token.span)
         return amount if unit in PLAIN else Duration(amount, token.text)
 
@@ -223,14 +227,6 @@ def _is_name(token: Token) -> bool:
     """Return whether a token was probably meant as the name of a column: ``'x'``, ``user@host``, ``2nd``."""
     found = _NUMBER.fullmatch(token.text) if token.kind == "number" else None
     return token.kind in {"text", "weekday"} or (found is not None and found[2] not in AMOUNT)
-
-
-def _exact(text: str, factor: Fraction) -> Fraction | None:
-    exponent = text.lower().partition("e")[2]
-    if len(text) > 1000 or len(exponent) > 4:
-        return None
-    amount = Fraction(text) * factor
-    return amount if abs(amount) < _SCALE and _SCALE % amount.denominator == 0 else None
 
 
 # Durations, amounts and lists as sentences have them.

@@ -280,5 +280,5 @@ def _times(
 
 def _is_duration(operand: Any, schema: pa.Schema) -> bool:
     if not isinstance(operand, str) and uses_previous(operand):
-        return has_duration(operand)
+        return has_duration(operand.root)
     return bool(pa.types.is_duration(schema.field(operand_column(operand)).type))

@@ -25,7 +25,8 @@ from ....readers.values.time_formats import compile_format, missing_part
 from ....readers.values.types import column_type
 from ....windowing.errors import InputError
 from ....windowing.expressions.nodes import name_text
-from ....windowing.language.tokens import column_text, quoted
+from ....windowing.expressions.tokens import quoted
+from ....windowing.language.tokens import column_text
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.support.formats import FORMATS, SUFFIXES, file_format
 from ...console.amounts import count_of

@@ -24,13 +24,12 @@ from ...clock.grids import (
     clock_cell,
     cycles_to,
     make_calendar_grid,
-    zone_of,
 )
 from ...clock.interval_grid import clock_values, now, time_grid
 from ...clock.tick_grid import Grid
 from ...columns.arrays import ClockValue, Ints, Mask, Measures, combined, scale_of
 from ...errors import DataError
-from ...language.clock_policies import Cron
+from ...language.clock_policies import Cron, zone_of
 from ...language.spec import Calendar, Time
 from ...rows.membership import ranges
 from ...rows.panes import AT_END, BY_TICK, Panes, reason
