@@ -82,6 +82,7 @@ def test_a_filter_of_sql_ends_at_its_own_parenthesis() -> None:
         ("sum(x) filter (where x) where y", "where", "a second filter follows a first one"),
         ("a=sum(x) where", "", "expected an expression, found the end"),
         ("a=sum(x,,y+1)", ",", "expected an expression, found ','"),
+        ('a=sum("") + 1', '""', "a column name is empty"),
     ],
 )
 def test_a_mistake_is_marked_where_it_is(text: str, at: str | None, words: str | None) -> None:
