@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -12,7 +14,7 @@ import pyarrow.types as t
 
 from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binding import bind
-from wincli.windowing.expressions.nodes import canonical
+from wincli.windowing.expressions.nodes import Node, canonical
 from wincli.windowing.expressions.syntax import parse_expression
 
 FAILED = object()
@@ -61,21 +63,52 @@ def _has_failing_part(text: str, row: pa.Table) -> bool:
         found = answers(canonical(node), row) if node.operands else None
         if found is not None and found[0] == [FAILED]:
             return True
-        waiting += [] if node.kind == "case" or node.value[:1] == ("coalesce",) else node.operands
+        waiting += _taken(node, row)
     return False
+
+
+def _taken(node: Node, row: pa.Table) -> list[Node]:
+    """The operands of a part that the row takes: of CASE and COALESCE those up to the one whose value it gets.
+
+    DuckDB computes a condition of CASE as it computes a filter, and leaves out what AND and OR can do without.
+    """
+    rest, taken = list(node.operands), list[Node]()
+    if node.value[:1] == ("coalesce",):
+        for operand in rest:
+            taken.append(operand)
+            found = answers(canonical(operand), row)
+            if found is not None and found[0] != [None]:
+                break
+        return taken
+    if node.kind in {"sum", "product"} and len(rest) > 2:  # what stands before the last sign is computed by itself
+        return [*rest, replace(node, value=node.value[:-1], operands=node.operands[:-1])]
+    if node.kind != "case":
+        return rest
+    first = [rest.pop(0)] if node.value[0] else []
+    default = [rest.pop()] if node.value[1] else []
+    for condition, value in zip(rest[::2], rest[1::2], strict=True):
+        taken.append(Node("compare", ("=",), (*first, condition)) if first else condition)
+        found = answers(canonical(taken[-1]), row)
+        if found is not None and found[0] == [True]:
+            return [*taken, value]
+    return [*taken, *default]
 
 
 def answers(text: str, rows: pa.Table) -> tuple[list[Any], pa.DataType] | None:
     """The values of an expression in DuckDB and their type, `FAILED` for rows; None where it is refused."""
+    connection = _connection()
+    connection.register("rows_in", rows)
+    connection.execute("CREATE OR REPLACE TABLE rows_of AS SELECT * FROM rows_in")
+    return _answers(connection, text, rows.num_rows)
+
+
+@cache
+def _connection() -> Any:
+    """One for all: to open another one takes longer than all that is asked of it."""
     connection = duckdb.connect()
-    try:
-        connection.execute("SET timezone = 'UTC'")
-        connection.execute("PRAGMA disable_optimizer")  # it would leave out parts whose failure is of interest
-        connection.register("rows_in", rows)
-        connection.execute("CREATE TABLE rows_of AS SELECT * FROM rows_in")
-        return _answers(connection, text, rows.num_rows)
-    finally:
-        connection.close()
+    connection.execute("SET timezone = 'UTC'")
+    connection.execute("PRAGMA disable_optimizer")  # it would leave out parts whose failure is of interest
+    return connection
 
 
 def _answers(connection: Any, text: str, n: int) -> tuple[list[Any], pa.DataType] | None:

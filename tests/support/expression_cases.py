@@ -22,6 +22,9 @@ SCHEMA = pa.schema(
 _TEXTS = ["", "a", "abc", "Abc", " b ", "ÄÖ", "a,b,c", "x_y%", "5", "aXbXc", "error: 42", "10.5"]
 _PATTERNS = ["%", "a%", "%b%", "_", "a_c", "%c", "A%", "", "x\\_y%", "Ä%"]
 _NUMBER_TEXTS = ["1", "2.5", "-3", " 7 ", "x", "", "1e2", "300", "-0.5", "99999999999", "2026-01-05", "true", "nan"]
+_NUMBERS = ['"i"', "1", "2", "0", "-3", "100", "1.5", "0.25", "1e3", "3000000000", "c.p", "l[1]"]
+_NUMBER_TYPES = ["INTEGER", "BIGINT", "TINYINT", "SMALLINT", "UINTEGER", "UTINYINT", "UBIGINT", "FLOAT", "DOUBLE"]
+_NUMBER_TYPES += ["DECIMAL(10, 2)", "DECIMAL(5, 1)", "DECIMAL(38, 10)"]
 _LAYOUTS = ["%Y-%m-%d", "%d/%b/%Y", "%Y-%m-%d %H:%M:%S"]
 _TIMES = [
     datetime(2026, 1, 5, 10, 20, 30, 500000), datetime(2024, 2, 29, 23, 59, 59, 999999), datetime(1969, 12, 31, 12, 0),
@@ -76,9 +79,7 @@ class Writer:
     def number(self, depth: int) -> str:
         """A number: an integer, a float or a decimal."""
         if depth <= 0 or self.random.random() < 0.15:
-            return self._pick(
-                [*NUMBERS, *NUMBERS, "1", "2", "0", "-3", "100", "1.5", "0.25", "1e3", "3000000000", "c.p", "l[1]"]
-            )
+            return self._pick([*NUMBERS, *NUMBERS, *_NUMBERS])
         a, b = (self.number(depth - 1) for _ in range(2))
         call = self._pick(["abs({})", "floor({})", "ceil({})", "round({})", "round({}, 1)", "round({}, -1)",
         "sqrt({})", "ln({})",
@@ -95,6 +96,8 @@ class Writer:
             f"date_part('{self._pick(_PARTS)}', {self.time(depth - 1)})",
             f"date_diff('{self._pick([*_UNITS, 'millisecond'])}', {self.time(depth - 1)}, {self.time(depth - 1)})",
             f"{self._pick(['greatest', 'least'])}({a}, {b}, {self._pick(['NULL', '7', 'i', 'f'])})",
+            f"({a})::{self._number_type()}", f"({self._pick(['i', 'k', 'f', 'g'])} {self._pick('+-*/%')} NULL)",
+            f"CAST({self.condition(depth - 1)} AS INT)",
         ])  # fmt: skip
 
     def text(self, depth: int) -> str:
@@ -105,12 +108,14 @@ class Writer:
         start, count = self.random.randint(-4, 4), self.random.randint(-2, 4)
         return self._pick([
             f"lower({a})", f"upper({a})", f"trim({a})", f"trim({a}, 'ab')", f"substr({a}, {start})", f"ltrim({a})",
+            f"rtrim({a}, 'c ')",
             f"substr({a}, {start}, {count})", f"replace({a}, '{self._pick(['a', 'b', ',', 'X', ''])}', 'zz')",
             f"split_part({a}, '{self._pick([',', 'X', ' '])}', {start})",
             f"concat({a}, {self.any_plain(depth - 1)}, {b})",
             f"({a} || {b})", f"({a} || {self.any_plain(depth - 1)})", f"regexp_extract({a}, '[a-z]+')",
             f"regexp_extract({a}, '([a-z]+)(:) ([0-9]+)', {abs(start) % 4})",
-            f"CAST({self.any_plain(depth - 1)} AS VARCHAR)", f"{self._pick(['greatest', 'least'])}({a}, {b})",
+            f"CAST({self.any_plain(depth - 1)} AS VARCHAR)", f"({self.any_plain(depth - 1)})::TEXT",
+            f"{self._pick(['greatest', 'least'])}({a}, {b})",
             self._case(self.text, depth), f"coalesce({a}, {b})", f"nullif({a}, {b})",
         ])  # fmt: skip
 
@@ -126,7 +131,7 @@ class Writer:
         a, b, c = (kind(depth - 1) for _ in range(3))
         wrap = str if kind in (self.number, self.span) else "({})".format
         a, b, c = (self._in(each) if wrap is str else wrap(each) for each in (a, b, c))
-        sign = self._pick(["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"])
+        sign = self._pick(["=", "<>", "!=", "==", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"])
         negation = self._pick(["", "NOT "])
         p, q = (self.condition(depth - 1) for _ in range(2))
         return self._pick([
@@ -138,6 +143,8 @@ class Writer:
             f"{a} {negation}BETWEEN {b} AND {c}",
             f"{self._in(self.text(depth - 1))} {negation}{self._pick(['LIKE', 'ILIKE'])} '{self._pick(_PATTERNS)}'",
             f"regexp_matches({self.text(depth - 1)}, '{self._pick(['^a', '[0-9]+', 'b', 'X.X', 'ä'])}')",
+            f"regexp_matches({self.text(depth - 1)}, '{self._pick(['^A', 'x', 'Ä'])}', '{self._pick('ic')}')",
+            f"{a} {sign} NULL", f"TRY_CAST({self.text(depth - 1)} AS BOOLEAN)",
             self._case(self.condition, depth), f"coalesce({p}, {q})", f"CAST({self.number(depth - 1)} AS BOOLEAN)",
             f"{self._pick(NUMBERS)} {sign} '{self._pick(['1', '2.5', '30'])}'", f"n {sign} {self._pick(NUMBERS)}",
             f"t {sign} '2026-01-05 10:20:30.5'", f"day {sign} {self.time(0)}", f"t {sign} z",
@@ -157,6 +164,8 @@ class Writer:
             "TRY_CAST(n AS DATE)", "CAST(n AS TIMESTAMP)", "CAST(CAST(t AS VARCHAR) AS TIMESTAMP)",
             f"strptime({self._pick(['n', 's', 'CAST(day AS VARCHAR)'])}, '{self._pick(_LAYOUTS)}')",
             self._case(lambda d: self._pick(["t", "CAST(day AS TIMESTAMP)", "t + INTERVAL '1' DAY"]), depth),
+            f"CAST({stamp} AS TIMESTAMP_{self._pick(['S', 'MS'])})",
+            "TRY_CAST(s AS TIMESTAMP)", "CAST(n AS TIMESTAMPTZ)",
             f"coalesce(t, {a})", "nullif(t, TIMESTAMP '2026-12-31')", f"to_timestamp({self.number(depth - 1)})",
             f"timezone('{self._pick(_ZONES)}', {stamp})", f"({stamp} AT TIME ZONE '{self._pick(_ZONES)}')",
             f"{self._pick(['greatest', 'least'])}({a}, {self.time(depth - 1)})",
@@ -180,7 +189,7 @@ class Writer:
         ])  # fmt: skip
 
     def _number_type(self) -> str:
-        return self._pick(["INTEGER", "BIGINT", "TINYINT", "UINTEGER", "DOUBLE", "DECIMAL(10, 2)", "DECIMAL(5, 1)"])
+        return self._pick(_NUMBER_TYPES)
 
     def _in(self, text: str) -> str:
         """An operand, in brackets more often than not: without them the precedence of operators is tested too."""

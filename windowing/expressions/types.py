@@ -16,7 +16,6 @@ HUGE: Final = pa.decimal128(38, 0)
 """What integers over 64 bits are: DuckDB's HUGEINT has no type in Arrow."""
 
 _INTEGERS: Final = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
-_UNSIGNED: Final = [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
 _NAMES: Final = {
     "tinyint": pa.int8(), "int1": pa.int8(), "smallint": pa.int16(), "int2": pa.int16(), "short": pa.int16(),
