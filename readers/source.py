@@ -15,7 +15,7 @@ from ..windowing.errors import InputError, did_you_mean
 from ..windowing.ports import Batch, Condition, InputFile, Split, Step, StreamInfo
 from ..windowing.support.value_table import SharedValues, value_table
 from .files.file import Located, check_all
-from .formats.split_rows import FormatReader, ReadRequest, SplitRows, first_of, rejects_table
+from .formats.split_rows import FormatReader, ReadRequest, SplitRows, rejects_table
 from .values.casts import convert
 from .values.types import ColumnType, is_text
 
@@ -118,13 +118,14 @@ class FileSource:
         encoded = [name for name in dictionary if name in columns and is_text(self.stored.field(name).type)]
         own = self._as_read(split)
         found = kind.reader.read(self.places[split.file], own, ReadRequest(kind.names, want, tuple(encoded)))
-        if own is not split:
-            found = first_of(found, split.rows)
+        if own is not split:  # only its first rows are of the input
+            count = int(np.searchsorted(found.offsets, split.rows))
+            rejects = tuple(each for each in found.rejects if each.offset < split.rows)
+            found = SplitRows(found.table.slice(0, count), found.offsets[:count], rejects)
         table = self._shaped(found, columns, split.file, encoded)
-        rejects = rejects_table(self.files[split.file].path, found.rejects)
         pos = found.offsets
         pos += split.base  # in place: nothing else refers to this new array
-        return Batch(table, pos, rejects)
+        return Batch(table, pos, rejects_table(self.files[split.file].path, found.rejects))
 
     def check_unchanged(self) -> None:
         """Raise `InputError` naming a file that has changed since it was listed."""

@@ -20,8 +20,7 @@ from ...windowing.support.column_types import plain
 from ...windowing.support.value_table import share, value_table
 from ..files.file import Located
 from ..files.walk import ListedFile
-from ..values.casts import convert
-from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, TypeErrors, cut_plan, drop_type_errors, first_detail
+from .split_rows import ReadRequest, Reject, SplitPlan, SplitRows, converted, cut_plan, without_rows
 
 _FIRST = 16  # files whose footers are read one by one
 _SLOW = 0.0005  # seconds for a footer: in memory it takes a tenth of this, in a store 20 times as much
@@ -194,22 +193,17 @@ def typed_rows(raw: pa.Table, split: Split, request: ReadRequest, texts: Sequenc
 
     ``raw``: the columns as the file stores them. Those of ``texts`` that are dictionary encoded stay so.
     """
-    rows = np.arange(split.rows, dtype=np.int64)
-    columns, type_errors = {}, []
-    for name, kind in request.types.items():
-        column, plain_type = raw[name], plain(raw[name].type)
-        if name in texts and pa.types.is_dictionary(column.type) and plain_type == kind.type:
-            columns[name] = column
-            continue
-        column = column if column.type == plain_type else column.cast(plain_type)
-        columns[name], mask = convert(column, kind)
-        if mask is not None:
-            type_errors.append(TypeErrors(name, kind, column, mask))
-    table, bad = drop_type_errors(pa.table(columns), type_errors)
-    if bad is None:
-        return SplitRows(table, rows)
+    encoded = {
+        name: raw[name]
+        for name in texts
+        if pa.types.is_dictionary(raw[name].type) and plain(raw[name].type) == request.types[name].type
+    }
+    columns = {name: raw[name] for name in request.types if name not in encoded}
+    stored = {
+        name: each if (form := plain(each.type)) == each.type else each.cast(form) for name, each in columns.items()
+    }
+    table, details = converted(stored, {name: request.types[name] for name in stored})
+    table = pa.table({name: encoded[name] if name in encoded else table[name] for name in request.types})
+    table, offsets = without_rows(table, np.arange(split.rows, dtype=np.int64), details)
     first = split.place[0] + 1
-    rejects = tuple(
-        Reject(int(at), first + int(at), first_detail(type_errors, int(at)), None) for at in np.flatnonzero(bad)
-    )
-    return SplitRows(table, rows[~bad], rejects)
+    return SplitRows(table, offsets, tuple(Reject(row, first + row, details[row], None) for row in sorted(details)))

@@ -30,23 +30,12 @@ from ..files.file import BadContentError, Located, Stream
 from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values.casts import caster
-from ..values.fields import csv_fields, warm
-from ..values.json_fields import is_utf8
-from ..values.kinds import DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, infer, join
+from ..values.kinds import INT, NOTHING, TEXT, Kind, infer, join
 from ..values.record_bounds import Dialect, Tally, count_line_ends, locate, tally
 from ..values.records import Records
 from ..values.types import ColumnType, Int64s, is_text
 from ..values.value_kinds import UNSURE
-from .split_rows import (
-    ReadRequest,
-    SplitPlan,
-    SplitRows,
-    TypeErrors,
-    converted,
-    drop_type_errors,
-    first_detail,
-    text_rejects,
-)
+from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, text_rejects, without_rows
 from .text_splits import ScannedRange, TextReader, plan_text_files
 
 # The header of a CSV file: the first record, which names the columns.
@@ -141,8 +130,6 @@ _TRUE = ["true", "True", "TRUE"]
 _FALSE = ["false", "False", "FALSE"]
 _MAX_BLOCK = 2**31 - 1
 _HEAD = 64 << 10
-_SMALL = 256 << 10  # bytes: so little is read sooner than the parser has begun
-_KINDS = ((pa.string(), TEXT), (pa.float64(), INT | FLOAT), (pa.int64(), INT), (pa.date32(), DATE))
 
 
 def parse_csv(
@@ -202,13 +189,10 @@ def infer_csv(data: bytes, dialect: Dialect, names: Sequence[str], wanted: Seque
 
 def read_typed(
     data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]
-) -> tuple[pa.Table, list[TypeErrors]]:
-    """Parse to exactly the wanted types; a value that does not fit is null in the table and a type error."""
+) -> tuple[pa.Table, dict[int, str]]:
+    """Parse to exactly the wanted types; a value that does not fit is null in the table, and told by its row."""
     if not want:
-        return pa.table({}), []
-    plain = _plain(data, dialect, names, want) if len(data) <= _SMALL and not dialect.multiline else None
-    if plain is not None:
-        return plain, []
+        return pa.table({}), {}
     try:
         table = _quick(data, dialect, names, want)
         raw = {name: table[name] for name in want}
@@ -223,26 +207,6 @@ def read_typed(
         if pa.types.is_string(raw[name].type) and not is_text(kind.type):
             raw[name] = pc.if_else(pc.equal(raw[name], ""), pa.scalar(None, pa.string()), raw[name])
     return converted(raw, want)
-
-
-def _plain(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table | None:
-    """Read plain records without a parser; None where one is not plain, or a value might not fit its type."""
-    allowed = {name: _kinds_of(kind) for name, kind in want.items()}
-    if not all(allowed.values()):
-        return None
-    fields = csv_fields(data, dialect.delimiter, names, {name: kinds & TEXT for name, kinds in allowed.items()})
-    if fields is None or (fields.kinds & ~np.array([*allowed.values()])).any() or not is_utf8(data):
-        return None
-    return pa.table({name: pc.cast(fields.texts(data, name), kind.type) for name, kind in want.items()})
-
-
-def _kinds_of(kind: ColumnType) -> int:
-    """Return the kinds of the texts that Arrow casts to a type as its parser reads them; 0 where that is not sure."""
-    if kind.format is None:
-        if pa.types.is_timestamp(kind.type) and kind.type.unit in ("us", "ns"):
-            return STAMP | DATE if kind.type.tz is None else ZONED
-        return next((kinds for known, kinds in _KINDS if kind.type == known), 0)
-    return 0
 
 
 def _quick(data: bytes, dialect: Dialect, names: Sequence[str], want: Mapping[str, ColumnType]) -> pa.Table:
@@ -274,7 +238,6 @@ def plan_input(
     files: Sequence[ListedFile], options: ReadOptions, given: Mapping[str, ColumnType], executor: Executor
 ) -> tuple[CsvReader, SplitPlan]:
     """Scan the files once and divide them into splits of whole lines. Raises `InputError` naming a file."""
-    warm()
     reader = CsvReader(options.delimiter, options.multiline, frozenset(given))
     return reader, plan_text_files(reader, files, options, given, executor)
 
@@ -374,14 +337,12 @@ class CsvReader(TextReader):
             for row in np.flatnonzero(records.fields != width):
                 few = f"{records.fields[row]} fields where the header has {width}"
                 details[int(row)] = few if records.fields[row] else "the record begins or ends with NUL bytes"
-        table, type_errors = read_typed(clean, dialect, request.names, request.types)
+        table, misfits = read_typed(clean, dialect, request.names, request.types)
         if records is None:
             rows = np.arange(table.num_rows, dtype=np.int64)
         total = table.num_rows if records is None else len(records.starts)
-        table, bad = drop_type_errors(table, type_errors)
-        if bad is not None:
-            details |= {int(rows[at]): first_detail(type_errors, int(at)) for at in np.flatnonzero(bad)}
-            rows = rows[~bad]
+        details |= {int(rows[at]): detail for at, detail in misfits.items()}
+        table, rows = without_rows(table, rows, misfits)
         rejects = text_rejects(data, records or locate(data, dialect), line, details) if details else ()
         return SplitRows(table, rows, rejects), total, count_line_ends(data)
 
@@ -395,15 +356,11 @@ def _body(stream: Stream, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
     start = b""
     for buffer in buffers:
         start += buffer
-        header = read_header(partial(_slice, start), dialect)
+        header = read_header(lambda size, start=start: start[:size], dialect)
         if header is not None:
             rest = start[header.size :]
             return header, chain([rest] if rest else [], buffers)
     return _NOTHING, iter(())
-
-
-def _slice(data: bytes, size: int) -> bytes:
-    return data[:size]
 
 
 def _whole(dialect: Dialect, data: bytes) -> int:

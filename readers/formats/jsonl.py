@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,12 @@ from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, range_b
 from ..files.file import BadContentError, Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
-from ..values.fields import FALSE, NUMBER, STRING, TRUE, Fields
 from ..values.json_fields import (
+    FALSE,
+    NUMBER,
+    STRING,
+    TRUE,
+    Fields,
     JsonLines,
     LineKinds,
     count_names,
@@ -37,15 +41,7 @@ from ..values.record_bounds import locate_lines
 from ..values.records import Records
 from ..values.types import ColumnType
 from ..values.value_kinds import UNSURE
-from .split_rows import (
-    ReadRequest,
-    SplitPlan,
-    SplitRows,
-    TypeErrors,
-    converted,
-    first_detail,
-    text_rejects,
-)
+from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, text_rejects, without_rows
 from .text_splits import ScannedRange, TextReader, plan_text_files
 
 # Parse JSON values one by one, for the few lines that Arrow's parser refuses; numbers keep their text.
@@ -104,13 +100,6 @@ _HEAD = 64 << 10
 _SMALL = 64
 _MOST_CELLS_AT_ONCE = 1 << 24
 
-_Parsed: TypeAlias = "tuple[int, pa.Table, list[TypeErrors]]"
-
-
-def infer_lines(lines: JsonLines) -> dict[str, Kind]:
-    """Return the kinds of all columns, in order of first appearance. Every line must be one object."""
-    return _infer_range(lines, 0, len(lines)) if len(lines) else {}
-
 
 def infer_plain(data: bytes) -> tuple[dict[str, Kind], LineKinds] | None:
     """Return the same where all lines are plain objects, without a parser, and the counts of these; else None."""
@@ -128,7 +117,10 @@ def infer_plain(data: bytes) -> tuple[dict[str, Kind], LineKinds] | None:
     return kinds, found
 
 
-def _infer_range(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
+def infer_lines(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
+    """Return the kinds of all columns, in order of first appearance. Each of lines ``[start, stop)`` is one object."""
+    if start == stop:
+        return {}
     if stop - start <= _SMALL or not _is_wide(lines, start, stop):
         try:
             return _infer_whole(lines, start, stop)
@@ -138,7 +130,7 @@ def _infer_range(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
                 each = [{name: _kind_of_value(value) for name, value in row.items()} for row in rows]
                 return reduce(_join_kinds, each, {})
     half = (start + stop) // 2
-    return _join_kinds(_infer_range(lines, start, half), _infer_range(lines, half, stop))
+    return _join_kinds(infer_lines(lines, start, half), infer_lines(lines, half, stop))
 
 
 def _is_wide(lines: JsonLines, start: int, stop: int) -> bool:
@@ -168,10 +160,10 @@ def _join_kinds(a: dict[str, Kind], b: dict[str, Kind]) -> dict[str, Kind]:
     return {name: join(a.get(name, NOTHING), b.get(name, NOTHING)) for name in {**a, **b}}
 
 
-def _read_plain(data: bytes, want: Mapping[str, ColumnType]) -> tuple[pa.Table, list[TypeErrors], int] | None:
+def _read_plain(data: bytes, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str], int] | None:
     """Read lines that are plain objects, without a parser; None where one is not, or a value is of another sort.
 
-    Also returns the number of line ends.
+    Also returns what does not fit, by row, and the number of line ends.
     """
     fields = fields_of(data, list(want)) if want else None
     if fields is None:
@@ -183,22 +175,6 @@ def _read_plain(data: bytes, want: Mapping[str, ColumnType]) -> tuple[pa.Table, 
             return None
         columns[name] = pa.chunked_array([column])
     return *converted(columns, want), fields.line_ends
-
-
-def read_typed(lines: JsonLines, want: Mapping[str, ColumnType]) -> tuple[pa.Table, dict[int, str]]:
-    """Parse to exactly the wanted types; also return, by row index, what is wrong with rows that do not fit."""
-    parsed: list[_Parsed] = []
-    if len(lines) and want:
-        plain = _read_plain(lines.data, want)
-        parsed = _read_range(lines, 0, len(lines), want) if plain is None else [(0, *plain[:2])]
-    bad = {
-        start + int(row): first_detail(type_errors, int(row))
-        for start, _, type_errors in parsed
-        if type_errors
-        for row in np.flatnonzero(np.logical_or.reduce([m.mask for m in type_errors]))
-    }
-    empty = pa.schema([(name, kind.type) for name, kind in want.items()]).empty_table()
-    return pa.concat_tables([table for _, table, _ in parsed] or [empty]), bad
 
 
 def _plain_column(fields: Fields, data: bytes, name: str, kind: ColumnType) -> pa.Array | None:
@@ -216,7 +192,10 @@ def _plain_column(fields: Fields, data: bytes, name: str, kind: ColumnType) -> p
     return None
 
 
-def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]) -> list[_Parsed]:
+def _read_range(
+    lines: JsonLines, start: int, stop: int, want: Mapping[str, ColumnType]
+) -> tuple[pa.Table, dict[int, str]]:
+    """Parse lines ``[start, stop)`` to exactly the wanted types; also say what does not fit, by row among all lines."""
     raw: Mapping[str, pa.ChunkedArray] | pa.Table
     try:
         types = {name: _parse_as(kind) for name, kind in want.items()}
@@ -226,10 +205,12 @@ def _read_range(lines: JsonLines, start: int, stop: int, want: Mapping[str, Colu
     except pa.ArrowInvalid:
         if stop - start > _SMALL:
             half = (start + stop) // 2
-            return _read_range(lines, start, half, want) + _read_range(lines, half, stop, want)
+            (first, some), (second, more) = (_read_range(lines, *ends, want) for ends in ((start, half), (half, stop)))
+            return pa.concat_tables([first, second]), some | more
         rows = _objects(lines, start, stop)
         raw = {name: texts_of([row.get(name) for row in rows]) for name in want}
-    return [(start, *converted(raw, want))]
+    table, details = converted(raw, want)
+    return table, {start + row: detail for row, detail in details.items()}
 
 
 def _parse_as(kind: ColumnType) -> pa.DataType:
@@ -332,20 +313,22 @@ class JsonReader(TextReader):
             return SplitRows(plain[0], np.arange(rows, dtype=np.int64)), rows, plain[2]
         records, line_ends = locate_lines(data)
         total = len(records.starts)
-        lines = JsonLines(data, records)
-        all_lines, no_objects = lines, np.empty(0, np.int64)
+        lines = good = JsonLines(data, records)
+        no_objects = np.empty(0, np.int64)
         if has_bad or not lines.are_objects().all():
-            lines, no_objects = good_lines(lines)
-        table, type_errors = read_typed(lines, request.types)
+            good, no_objects = good_lines(lines)
+            plain = _read_plain(good.data, request.types)
+        if plain is not None:
+            table, misfits, _ = plain
+        elif len(good) and request.types:
+            table, misfits = _read_range(good, 0, len(good), request.types)
+        else:
+            table, misfits = request.schema.empty_table(), {}
         kept = np.delete(np.arange(total, dtype=np.int64), no_objects)
-        details = dict(zip(no_objects.tolist(), all_lines.why_none(no_objects), strict=True))
-        details |= {int(kept[at]): detail for at, detail in type_errors.items()}
-        rejects = text_rejects(data, records, line, details)
-        if type_errors:
-            fits = np.ones(len(kept), np.bool_)
-            fits[list(type_errors)] = False
-            table, kept = table.filter(pa.array(fits)), kept[fits]
-        return SplitRows(table, kept, rejects), total, line_ends
+        details = dict(zip(no_objects.tolist(), lines.why_none(no_objects), strict=True))
+        details |= {int(kept[at]): detail for at, detail in misfits.items()}
+        table, kept = without_rows(table, kept, misfits)
+        return SplitRows(table, kept, text_rejects(data, records, line, details)), total, line_ends
 
 
 def _leaves(kind: pa.DataType) -> int:
@@ -363,4 +346,4 @@ def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
         with suppress(pa.ArrowInvalid):  # a line is no object, or a column has several kinds
             return len(lines), 0, line_ends, _infer_whole(lines, 0, len(lines))
     good, torn = good_lines(lines)
-    return len(lines), len(torn), line_ends, infer_lines(good)
+    return len(lines), len(torn), line_ends, infer_lines(good, 0, len(good))

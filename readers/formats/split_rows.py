@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, TypeAlias
@@ -18,7 +18,7 @@ from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values.casts import convert
 from ..values.records import Records
-from ..values.types import ColumnType, Int64s, Mask
+from ..values.types import ColumnType, Int64s
 
 _LONGEST = 80
 
@@ -37,32 +37,6 @@ class Reject:
     line: int
     detail: str
     text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TypeErrors:
-    """The rows of one column whose value does not fit its type.
-
-    ``name``: the name of the column.
-    ``want``: the wanted type.
-    ``column``: the N values as read, before conversion.
-    ``mask``: bool (N,), true where a value does not fit.
-    """
-
-    name: str
-    want: ColumnType
-    column: pa.ChunkedArray
-    mask: Mask
-
-    def detail(self, row: int) -> str:
-        """Say what is wrong with the value of one row."""
-        value = self.column[row]
-        text = repr(value.as_py()) if not pa.types.is_temporal(value.type) else str(value.value)
-        if pa.types.is_temporal(value.type):
-            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an unknown time zone, or an interval
-                text = str(pc.cast(value, pa.string()))
-        short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
-        return f"column {self.name}: {short} is not {self.want.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +151,6 @@ def cut_plan(plan: SplitPlan, rows: int, *, ends_file: bool) -> SplitPlan:
     return replace(plan, splits=value_table(Split, [*others, cut]), is_cut=True, whole=whole)
 
 
-def first_of(found: SplitRows, rows: int) -> SplitRows:
-    """Return those rows of a split that are among its first ``rows``; its rejects count, too."""
-    count = int(np.searchsorted(found.offsets, rows))
-    rejects = tuple(each for each in found.rejects if each.offset < rows)
-    return SplitRows(found.table.slice(0, count), found.offsets[:count], rejects)
-
-
 PlanInput: TypeAlias = Callable[
     [Sequence[ListedFile], ReadOptions, Mapping[str, ColumnType], Executor], tuple[FormatReader, SplitPlan]
 ]
@@ -196,27 +163,35 @@ naming a file that cannot be read.
 
 def converted(
     raw: Mapping[str, pa.ChunkedArray] | pa.Table, types: Mapping[str, ColumnType]
-) -> tuple[pa.Table, list[TypeErrors]]:
-    """Return columns in the wanted types; a value that does not fit is null in the table and a type error."""
-    columns, type_errors = {}, []
+) -> tuple[pa.Table, dict[int, str]]:
+    """Return columns in the wanted types, null where a value does not fit; and, by row, what its first misfit is."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    details: dict[int, str] = {}
     for name, kind in types.items():
-        columns[name], mask = convert(raw[name], kind)
-        if mask is not None:
-            type_errors.append(TypeErrors(name, kind, raw[name], mask))
-    return pa.table(columns), type_errors
+        columns[name], bad = convert(raw[name], kind)
+        for row in () if bad is None else np.flatnonzero(bad).tolist():
+            if row not in details:
+                details[row] = f"column {name}: {_short_text(raw[name][row])} is not {kind.words}"
+    return pa.table(columns), details
 
 
-def drop_type_errors(table: pa.Table, type_errors: Sequence[TypeErrors]) -> tuple[pa.Table, Mask | None]:
-    """Return the rows of ``table`` that fit all types, and the mask of the other rows; None if all rows fit."""
-    if not type_errors:
-        return table, None
-    bad: Mask = np.logical_or.reduce([m.mask for m in type_errors])
-    return table.filter(pa.array(~bad)), bad
+def _short_text(value: pa.Scalar) -> str:
+    if not pa.types.is_temporal(value.type):
+        text = repr(value.as_py())
+    else:  # Python has no such value for each of these
+        text = str(value.value)
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an unknown time zone, or an interval
+            text = str(pc.cast(value, pa.string()))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def first_detail(type_errors: Sequence[TypeErrors], row: int) -> str:
-    """Return what is wrong with the first column of ``row`` that does not fit."""
-    return next(m.detail(row) for m in type_errors if m.mask[row])
+def without_rows(table: pa.Table, offsets: Int64s, bad: Collection[int]) -> tuple[pa.Table, Int64s]:
+    """Return a table and its offsets without the rows of some indices."""
+    if not bad:
+        return table, offsets
+    good = np.ones(len(offsets), np.bool_)
+    good[list(bad)] = False
+    return table.filter(pa.array(good)), offsets[good]
 
 
 def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int, str]) -> tuple[Reject, ...]:

@@ -17,8 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as pjson
 
-from ...windowing.support.jit import inline, kernel
-from .fields import FALSE, NULL, NUMBER, STRING, TRUE, Fields
+from ...windowing.support.jit import inline, kernel, njit
 from .kinds import BOOL, TEXT
 from .record_bounds import DEEPEST, are_deep, are_objects, count_line_ends, locate_lines
 from .records import Records
@@ -32,6 +31,76 @@ _MOST_NEW = 64  # lines that may name columns no line before them has
 _MOST_NAMES = 1 << 14
 _FNV, _FNV_PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 _ODD, _NEW = -1, -2
+
+TRUE, FALSE, NULL, NUMBER, STRING = 1, 2, 3, 4, 5
+"""What stands at the place of a value; 0 where the line does not name the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The values of k columns in n records.
+
+    ``names``: the columns that were asked for.
+    ``kinds``: int64 (k,), the union of the kinds of their values and of what was there before.
+    ``token``: uint8 (k, n), which sort of value each is: `NUMBER`, ..
+    ``start``: int64 (k, n), the offset of the first byte of a number or of the text between quotes.
+    ``stop``: int64 (k, n), the offset behind it, exclusive.
+    ``line_ends``: the number of line ends, those of blank lines included.
+    """
+
+    names: tuple[str, ...]
+    kinds: Int64s
+    token: npt.NDArray[np.uint8]
+    start: Int64s
+    stop: Int64s
+    line_ends: int
+
+    def has_only(self, name: str, *tokens: int) -> bool:
+        """Whether each value of a column is one of these, or null."""
+        seen = np.bincount(self.token[self.names.index(name)], minlength=STRING + 1)
+        return bool(seen.sum() == sum(int(seen[token]) for token in (0, NULL, *tokens)))
+
+    def texts(self, data: bytes, name: str) -> pa.Array:
+        """Return numbers and texts of a column as they stand in the records; other values are null."""
+        at = self.names.index(name)
+        token, start = self.token[at], self.start[at]
+        ends = np.empty(len(token) + 1, np.int32)
+        nulls = _ends_of(token, start, self.stop[at], ends)
+        values = np.empty(int(ends[-1]), np.uint8)
+        _gather(np.frombuffer(data, np.uint8), start, ends, values)
+        valid = pa.py_buffer(np.packbits(token >= NUMBER, bitorder="little")) if nulls else None
+        return pa.Array.from_buffers(pa.string(), len(token), [valid, pa.py_buffer(ends), pa.py_buffer(values)], nulls)
+
+    def booleans(self, name: str) -> pa.Array:
+        """Return ``true`` and ``false`` of a column; other values are null."""
+        token = self.token[self.names.index(name)]
+        return pa.array(token == TRUE, pa.bool_(), mask=(token != TRUE) & (token != FALSE))
+
+
+@njit(cache=True)
+def _ends_of(token: npt.NDArray[np.uint8], start: Int64s, stop: Int64s, ends: npt.NDArray[np.int32]) -> int:
+    # Invariant: ends[: row + 1] are right, and end is the sum of the sizes of the texts and numbers before the row.
+    nulls, end = 0, 0
+    ends[0] = 0
+    for row in range(token.size):
+        if token[row] >= NUMBER:
+            end += stop[row] - start[row]
+        else:
+            nulls += 1
+        ends[row + 1] = end
+    return nulls
+
+
+@njit(cache=True)
+def _gather(
+    data: npt.NDArray[np.uint8], start: Int64s, ends: npt.NDArray[np.int32], values: npt.NDArray[np.uint8]
+) -> None:
+    """Copy the bytes of each value behind those of the value before it; ``ends``: as `_ends_of` writes them."""
+    for row in range(start.size):
+        at, size = start[row], ends[row + 1] - ends[row]
+        # Invariant: values[: ends[row]] are right. A null has no bytes: its end is that of the value before it.
+        for i in range(size):
+            values[ends[row] + i] = data[at + i]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.readers import column, read_all, source
-from wincli.readers.values.record_bounds import Dialect, locate, tally
+from support.strategies import examples
+from wincli.readers.values.record_bounds import Dialect, count_line_ends, locate, tally
 from wincli.windowing.errors import InputError
 
 UTC = dt.UTC
@@ -402,3 +405,9 @@ def test_rows_lines_and_rejects_do_not_depend_on_buffers(csv: Any, monkeypatch: 
     assert again.splits == opened.splits
     assert read_all(again) == whole
     assert [reject["_row"] for reject in whole.rejects] == [10, 11]
+
+
+@examples(200, deadline=None)
+@given(data=st.text("a\r\n", max_size=40).map(str.encode))
+def test_line_ends_are_lf_and_cr_lf_and_cr(data: bytes) -> None:
+    assert count_line_ends(data) == len(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")) - data.count(b"a")

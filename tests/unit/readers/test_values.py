@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from wincli.readers.formats.split_rows import TypeErrors
+from wincli.readers.formats.split_rows import converted
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
 from wincli.readers.values.types import ColumnType
@@ -98,8 +98,8 @@ def test_nanoseconds_are_shown_without_pandas(tmp_path: Path) -> None:
 )
 def test_every_value_has_a_text(kind: pa.DataType, value: int, shown: str) -> None:
     numbers = pa.array([value], pa.int32() if pa.types.is_date(kind) else pa.int64())
-    misfit = TypeErrors("x", ColumnType(pa.bool_()), pa.chunked_array([numbers.cast(kind)]), np.array([True]))
-    assert misfit.detail(0) == f"column x: {shown} is not a boolean"
+    _, details = converted({"x": pa.chunked_array([numbers.cast(kind)])}, {"x": ColumnType(pa.list_(pa.bool_()))})
+    assert details == {0: f"column x: {shown} is not a list<item: bool>"}
 
 
 def test_a_folder_with_a_plus_sign_is_text(tmp_path: Path) -> None:
