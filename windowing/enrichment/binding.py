@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import pyarrow as pa
 
@@ -27,73 +26,46 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     Integers are compared exactly, and with a float as float64; times in the finer of their units. A time with a zone
     and one without cannot be compared.
     """
-    if left == right:
+    both, types = (left, right), pa.types
+    if left == right or types.is_null(right):
         return left
-    if pa.types.is_null(left) or pa.types.is_null(right):
-        return right if pa.types.is_null(left) else left
-    for pick in (_integers, _floats, _decimals, _texts, _bytes, _times):
-        found = pick(left, right)
-        if found is not None:
-            return found
-    return None
+    if types.is_null(left):
+        return right
+    if all(map(is_number, both)):
+        return _common_number(left, right)
+    if all(types.is_timestamp(kind) or types.is_date(kind) for kind in both):
+        stamps = [kind for kind in both if types.is_timestamp(kind)]
+        zones = [kind for kind in stamps if kind.tz is not None]
+        units = [kind.unit for kind in stamps] or ["ms"]
+        wide = pa.timestamp(max(units, key=UNITS.index), "UTC" if zones else None)
+        return wide if len(zones) in (0, 2) else None
+    is_bytes = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    if all(any(is_one(kind) for is_one in is_bytes) for kind in both):
+        return pa.large_binary()
+    return pa.large_string() if {*both} <= {pa.string(), pa.large_string()} else None
 
 
-def _both(test: str, left: pa.DataType, right: pa.DataType) -> bool:
-    is_one = getattr(pa.types, test)
-    return bool(is_one(left) and is_one(right))
-
-
-def _integers(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    if not _both("is_integer", left, right):
-        return None
-    if _both("is_unsigned_integer", left, right):
+def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    both, types = (left, right), pa.types
+    if any(map(types.is_floating, both)):
+        return pa.float64()
+    if all(map(types.is_unsigned_integer, both)):
         return pa.uint64()
-    return pa.decimal128(20, 0) if pa.uint64() in (left, right) else pa.int64()
-
-
-def _floats(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    is_any = pa.types.is_floating(left) or pa.types.is_floating(right)
-    return pa.float64() if is_any and is_number(left) and is_number(right) else None
-
-
-def _decimals(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    if not (is_number(left) and is_number(right)):
-        return None
+    if all(map(types.is_integer, both)):
+        return pa.decimal128(20, 0) if pa.uint64() in both else pa.int64()
     # An integer counts as one of 20 digits, which hold any of 64 bits.
-    (digits, scale), (more, finer) = (
-        (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (20, 0) for kind in (left, right)
-    )
-    wanted = max(scale, finer)
-    most = wanted + max(digits - scale, more - finer)
-    return pa.decimal128(most, wanted) if most <= _MOST_DIGITS else None
-
-
-def _texts(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    names = {pa.string(), pa.large_string()}
-    return pa.large_string() if {left, right} <= names else None
-
-
-def _bytes(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return pa.large_binary() if all(any(test(kind) for test in tests) for kind in (left, right)) else None
-
-
-def _times(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    if not all(pa.types.is_timestamp(kind) or pa.types.is_date(kind) for kind in (left, right)):
-        return None
-    zones = [kind.tz is not None for kind in (left, right) if pa.types.is_timestamp(kind)]
-    has_zone = any(zones)
-    if has_zone and (not all(zones) or len(zones) < 2):
-        return None
-    units = [kind.unit for kind in (left, right) if pa.types.is_timestamp(kind)] or ["ms"]
-    return pa.timestamp(max(units, key=UNITS.index), "UTC" if has_zone else None)
+    sizes = [(kind.precision, kind.scale) if types.is_decimal(kind) else (20, 0) for kind in both]
+    scale = max(scale for _, scale in sizes)
+    most = scale + max(digits - scale for digits, scale in sizes)
+    return pa.decimal128(most, scale) if most <= _MOST_DIGITS else None
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
     """A column of each side, and the type in which they are compared.
 
-    ``left``, ``right``: the names. ``type``: the common type.
+    ``left``, ``right``: the names.
+    ``type``: the common type.
     """
 
     left: str
@@ -179,29 +151,22 @@ def _compared(who: str, pair: Pair, left: pa.Schema, right: pa.Schema) -> Compar
 def _as_of(who: str, enrichment: Enrichment, left: pa.Schema, right: pa.Schema) -> BoundAsOf | None:
     if enrichment.asof is None:
         return None
-    order = _compared(who, enrichment.asof.order, left, right)
+    order, within = _compared(who, enrichment.asof.order, left, right), enrichment.asof.within
     if pa.types.is_null(order.type):  # neither side has a value, so nothing matches, whatever the type
         order = replace(order, type=pa.float64())
     if not is_measurable(order.type) or (pa.types.is_decimal(order.type) and order.type.precision > INT64_DIGITS):
         what = f"{who}: the order {order.left!r} is compared as {order.type}"
         raise ConfigError(what, "an as-of order is a time or a number of 64 bits; give its type with --schema")
-    _check_unit(who, enrichment.asof.within, left.field(order.left))
-    _check_unit(who, enrichment.asof.within, right.field(order.right))
-    return BoundAsOf(order, _ticks(order.type, enrichment.asof.within), enrichment.asof.strict)
-
-
-def _check_unit(who: str, within: Fraction | None, order: pa.Field) -> None:
-    if isinstance(within, Duration) and within and pa.types.is_integer(order.type):
-        what = f"{who}: {within.written} is a time, and column {order.name!r} is {order.type}, numbers without a unit"
-        do = f'read it as a time, as with --schema "{order.name}:timestamp(unix_ms)" (or unix, unix_us, unix_ns)'
-        raise ConfigError(what, f"{do}; or say it without a unit: {decimal_text(within)}, with which a state goes on")
-
-
-def _ticks(kind: pa.DataType, within: Fraction | None) -> int | float | None:
-    if within is None:
-        return None
-    scale = scale_of(kind)
-    return float(within) if scale.per_second is None else min(scale.floor(within), 2**63 - 1)
+    for field in (left.field(order.left), right.field(order.right)):
+        if isinstance(within, Duration) and within and pa.types.is_integer(field.type):
+            what = f"{who}: {within.written} is a time, and column {field.name!r} is {field.type}"
+            do = f'read it as a time, as with --schema "{field.name}:timestamp(unix_ms)" (or unix, unix_us, unix_ns)'
+            plain = f"or say it without a unit: {decimal_text(within)}, with which a state goes on"
+            raise ConfigError(f"{what}, numbers without a unit", f"{do}; {plain}")
+    scale, ticks = scale_of(order.type), None
+    if within is not None:
+        ticks = float(within) if scale.per_second is None else min(scale.floor(within), 2**63 - 1)
+    return BoundAsOf(order, ticks, enrichment.asof.strict)
 
 
 def _taken(
