@@ -59,7 +59,7 @@ class FileSource:
     ``type_places``: by column, the file, or what else it is, that made its type what it is, for messages.
     ``is_cut``: whether the input has more rows than are read.
     ``whole``: the last split as the reader knows it, where only its first rows are read; else None.
-    ``shift``, ``steps``: as `windowing.ports.Source` has them.
+    ``shift``, ``steps``, ``schema``: as `windowing.ports.Source` has them.
     """
 
     stored: pa.Schema
@@ -77,10 +77,11 @@ class FileSource:
     whole: Split | None = None
     shift: int = 0
     steps: tuple[Step, ...] = ()
+    schema: pa.Schema = field(init=False)  # folded once: it is asked for at each reading of a split
 
-    @property
-    def schema(self) -> pa.Schema:
-        return reduce(lambda before, step: step.schema_after(before), self.steps, self.stored)
+    def __post_init__(self) -> None:
+        schema = reduce(lambda before, step: step.schema_after(before), self.steps, self.stored)
+        object.__setattr__(self, "schema", schema)
 
     @property
     def columnar(self) -> bool:
