@@ -356,11 +356,15 @@ def _body(stream: Stream, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
     start = b""
     for buffer in buffers:
         start += buffer
-        header = read_header(lambda size, start=start: start[:size], dialect)
+        header = read_header(partial(_slice, start), dialect)
         if header is not None:
             rest = start[header.size :]
             return header, chain([rest] if rest else [], buffers)
     return _NOTHING, iter(())
+
+
+def _slice(data: bytes, size: int) -> bytes:
+    return data[:size]
 
 
 def _whole(dialect: Dialect, data: bytes) -> int:

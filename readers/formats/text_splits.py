@@ -248,22 +248,34 @@ def plan_text(
     text_at: dict[str, int] = {}
 
     def splits() -> Iterator[Split]:
+        """Yield one split for each range with records, but at least one for each file."""
         index = base = 0
         for file, group in groupby(ranges, key=lambda s: s.file):
             own = list(group)
             line = 1 + own[0].before
-            for scanned_range in own:
-                if scanned_range.torn >= 0:
-                    raise InputError(
-                        f"{files[scanned_range.file].place.shown} line {line + scanned_range.torn}: {torn[0]}", torn[1]
-                    )
-                line += scanned_range.lines
-            added = _splits(own, file, index, base)
-            kinds = _kinds(own, added, typed, text_at)
+            kinds: dict[str, Kind] = dict.fromkeys(own[0].names, NOTHING)
+            added: list[Split] = []
+            for each in own:
+                if each.torn >= 0:
+                    what = f"{files[file].place.shown} line {line + each.torn}: {torn[0]}"
+                    raise InputError(what, torn[1])
+                for name, kind in each.kinds.items():
+                    kinds[name] = join(kinds.get(name, NOTHING), kind)
+                    if name not in typed and pa.types.is_string(type_of(kinds[name])):
+                        text_at.setdefault(name, index)
+                if each.rows:
+                    place = (each.start, each.stop, line, each.bad)
+                    added.append(Split(index, file, base, each.rows, each.nbytes, False, place))
+                    index, base = index + 1, base + each.rows
+                line += each.lines
+            if added:
+                added[-1] = replace(added[-1], ends_file=True)
+            else:
+                added = [Split(index, file, base, 0, 0, True, (0, 0, line, 0))]
+                index += 1
             schema = pa.schema([(name, typed.get(name, type_of(kind))) for name, kind in kinds.items()])
             layouts.append(schemas.setdefault(tuple((f.name, str(f.type)) for f in schema), schema))
             yield from added
-            index, base = index + len(added), base + sum(split.rows for split in added)
 
     return SplitPlan(value_table(Split, splits()), share(layouts), text_at)
 
@@ -273,36 +285,3 @@ def _checked(scanned: Iterable[ScannedRange | InputError]) -> Iterable[ScannedRa
         if isinstance(scanned_range, InputError):
             raise scanned_range
         yield scanned_range
-
-
-def _splits(ranges: Sequence[ScannedRange], file: int, index: int, base: int) -> list[Split]:
-    """Return the splits of one file: one for each range with records, but at least one for the file."""
-    line = 1 + ranges[0].before
-    splits: list[Split] = []
-    for scanned_range in ranges:
-        if scanned_range.rows:
-            place = (scanned_range.start, scanned_range.stop, line, scanned_range.bad)
-            splits.append(
-                Split(index + len(splits), file, base, scanned_range.rows, scanned_range.nbytes, False, place)
-            )
-            base += scanned_range.rows
-        line += scanned_range.lines
-    if not splits:
-        return [Split(index, file, base, 0, 0, True, (0, 0, line, 0))]
-    return [*splits[:-1], replace(splits[-1], ends_file=True)]
-
-
-def _kinds(
-    ranges: Sequence[ScannedRange],
-    splits: Sequence[Split],
-    typed: Mapping[str, pa.DataType],
-    text_at: dict[str, int],
-) -> dict[str, Kind]:
-    kinds: dict[str, Kind] = dict.fromkeys(ranges[0].names, NOTHING)
-    by_start = {split.place[0]: split.index for split in splits}
-    for scanned_range in ranges:
-        for name, kind in scanned_range.kinds.items():
-            kinds[name] = join(kinds.get(name, NOTHING), kind)
-            if name not in typed and name not in text_at and pa.types.is_string(type_of(kinds[name])):
-                text_at[name] = by_start[scanned_range.start]
-    return kinds
