@@ -111,33 +111,19 @@ def result_columns(lowered: LoweredAggregates, aggregates: Sequence[Bound]) -> t
     computed = [(name, each) for name, each in lowered.results if each is not None]
     for name, each in computed:
         check_no_lag(each, f"--agg {name}")
-        _check_columns(each, schema)
+        for node in walk(each.root):
+            if node.kind == "column" and node.value[0] not in schema.names:
+                what = f"{node.value[0]!r} is in no aggregate, and here each column must be in one"
+                raise each.error(what, node.span, f"write for example last({column_text(node.value[0])})")
     return tuple(ComputedColumn(name, bind_expression(each, schema), f"--agg {name}") for name, each in computed)
 
 
-def value_fields(
-    lowered: LoweredAggregates, aggregates: Sequence[Bound], computed: Sequence[ComputedColumn]
-) -> tuple[pa.Field, ...]:
-    """Return the value columns of the result, in the order in which they were requested."""
-    types = {bound.name: bound.type for bound in aggregates} | {each.name: each.value.type for each in computed}
-    return tuple(pa.field(name, types[name]) for name, _ in lowered.results)
-
-
-def condition_of(condition: Expression | None, schema: pa.Schema) -> ComputedColumn | None:
-    """Bind ``--having`` to the columns of a result. Raises `ConfigError` or `SpecError` where it does not fit them."""
+def _having(condition: Expression | None, schema: pa.Schema) -> ComputedColumn | None:
     if condition is None:
         return None
     check_no_lag(condition, "--having")
     with naming_option("--having"):
         return ComputedColumn("--having", bind_condition(condition, schema), "--having")
-
-
-def _check_columns(expression: Expression, schema: pa.Schema) -> None:
-    for node in walk(expression.root):
-        if node.kind == "column" and node.value[0] not in schema.names:
-            name = node.value[0]
-            what = f"{name!r} is in no aggregate, and here each column must be in one"
-            raise expression.error(what, node.span, f"write for example last({column_text(name)})")
 
 
 _MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates would make too many slices
@@ -251,21 +237,15 @@ class Plan:
         return self.kind.needs.marks
 
     @property
-    def needs_turn_column(self) -> bool:
-        return self.causes == "both" and (len(self.at) > 1 or bool(self.ties))
-
-    @property
     def stream_names(self) -> tuple[str, ...]:
-        first, *others = self._sorted_names
-        return (first, *((TURN,) if self.needs_turn_column else ()), *others)
-
-    @property
-    def _sorted_names(self) -> tuple[str, ...]:
-        if not self.ties:
-            return (*self.at_names, POS)
-        names = {name: numbered("_tie", i) for i, name in enumerate(self.ties)}
-        names |= {POS: POS} | {name: numbered("_at", i) for i, name in enumerate(self.at)}
-        return tuple(dict.fromkeys([*(names[name] for name in self.sort), POS]))
+        in_order = [*self.at_names, POS]
+        if self.ties:
+            names = {name: numbered("_tie", i) for i, name in enumerate(self.ties)}
+            names |= {POS: POS} | {name: numbered("_at", i) for i, name in enumerate(self.at)}
+            in_order = list(dict.fromkeys([*(names[name] for name in self.sort), POS]))
+        if self.causes == "both" and (len(self.at) > 1 or self.ties):
+            in_order.insert(1, TURN)
+        return tuple(in_order)
 
     @property
     def place_names(self) -> tuple[str, ...]:
@@ -281,10 +261,6 @@ class Plan:
         return None if self.order.columns else self.kind.needs.watched
 
 
-def _no_reason(_: str) -> str | None:
-    return None
-
-
 def make_plan(
     spec: WindowSpec,
     schema: pa.Schema,
@@ -293,7 +269,7 @@ def make_plan(
     calls: Sequence[AggregateCall | AggregateExpression] | None = None,
     options: Options = Options(),  # noqa: B008 - frozen
     stream: StreamInfo | None = None,
-    explain: Explain = _no_reason,
+    explain: Explain = lambda _: None,
     look: Look = no_look,
     of_folders: Collection[str] = (),
 ) -> Plan:
@@ -314,11 +290,15 @@ def make_plan(
     schema = projection.schema
     check_order_known(projection, spec, key, order_by or (), options)
     check_window(spec, schema, key, explain)
-    options = _with_event_time(spec, schema, options, times)
+    if kind_of(spec).needs.watermark:
+        options = replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
     order = choose_order(spec, schema, order_by, times)
     check_options(spec, schema, key, order, options, len(calls or ()))
     check_units(spec, schema, options.event_time or next(iter(order.columns), None), options, look)
-    rows = _rows([name for name in schema.names if name not in projection.hidden], key, options, stream)
+    rows: tuple[str, ...] = ()
+    if options.emit != "aggregates" or options.operator is not None:  # without what the stage before has added
+        left_out = {*projection.hidden, *key, *(stream.own if stream else ())}
+        rows = tuple(name for name in schema.names if name not in left_out)
     aggregates = () if rows else tuple(_bound(call, schema, lowered) for call in lowered.calls)
     emission = stream.order if stream else ()
     sort = tuple(dict.fromkeys([*order.columns, *emission]))
@@ -329,9 +309,10 @@ def make_plan(
     sort_rows = tuple(sort_key(text, schema.names) for text in options.sort_by)
     plan = Plan(spec, tuple(key), order, sort, at, pos, ties, aggregates, rows, sort_rows, options, schema)
     plan = replace(plan, projection=projection, results=() if rows else result_columns(lowered, aggregates))
-    values = () if rows else value_fields(lowered, aggregates, plan.results)
+    types = {each.name: each.type for each in aggregates} | {each.name: each.value.type for each in plan.results}
+    values = [] if rows else [pa.field(name, types[name]) for name, _ in lowered.results]
     plan = replace(plan, schema=_result_schema(plan, schema, values))
-    return replace(plan, having=condition_of(options.having, plan.schema))
+    return replace(plan, having=_having(options.having, plan.schema))
 
 
 def stream_of(plan: Plan) -> StreamInfo:
@@ -349,24 +330,6 @@ def panes_only(plan: Plan) -> Plan:
     head = [field for field in plan.schema if field.name in kept]
     kept_rows = replace(plan, aggregates=(), rows=(), sort_rows=(), results=(), having=None)
     return replace(kept_rows, options=options, schema=pa.schema(head))
-
-
-def _with_event_time(spec: WindowSpec, schema: pa.Schema, options: Options, times: Sequence[str]) -> Options:
-    if not kind_of(spec).needs.watermark:
-        return options
-    return replace(options, event_time=choose_event_time(spec, schema, options.event_time, times))
-
-
-def _rows(names: Sequence[str], key: Sequence[str], options: Options, stream: StreamInfo | None) -> tuple[str, ...]:
-    """Return the columns of rows that are written, or that an operator receives.
-
-    ``names``: the columns of the input. These are all of them but keys and, where the input is a result, the columns
-    that its stage added.
-    """
-    if options.emit == "aggregates" and options.operator is None:
-        return ()
-    left_out = {*key, *(stream.own if stream else ())}
-    return tuple(name for name in names if name not in left_out)
 
 
 def _projection(

@@ -64,11 +64,24 @@ def _late_text(column: LagColumn) -> str:
 
 def check_window(spec: WindowSpec, schema: pa.Schema, key: Sequence[str], explain: Explain) -> None:
     """Raise `ConfigError` where the key or an attribute of a window is missing or has the wrong type."""
-    _check_key(spec, schema, key)
-    for name in kind_of(spec).needs.attributes:
+    needs = kind_of(spec).needs
+    if needs.partitioned and not key:
+        raise ConfigError("the window is partitioned, but there is no key", "say --key COLUMN")
+    if needs.eviction is not None and not key:
+        raise ConfigError(f"{needs.eviction} evicts keys, but there is no key", "say --key COLUMN")
+    _check_once(key, "the key")
+    for name in key:
+        _check_sorts(schema, name, "the key", "a key must")
+    for name in needs.attributes:
         dtype = field_of(schema, name, str(spec)).type
         if not pa.types.is_null(dtype):  # a column of type null has no value at all, so no row needs the check
             kind_of(spec).check_attribute(name, dtype, explain)
+
+
+def _check_sorts(schema: pa.Schema, name: str, role: str, otherwise: str) -> None:
+    dtype = field_of(schema, name, role).type
+    if not is_sortable(dtype):
+        raise ConfigError(f"column {name!r} is {dtype}, which does not sort", instead_of(schema, name, otherwise))
 
 
 def check_options(
@@ -78,8 +91,21 @@ def check_options(
 
     ``calls``: how many aggregates the user requested.
     """
-    for option, fits, windows in _fitting(spec, options):
-        if not fits:
+    takes, clock = kind_of(spec).needs.options, f"{listed(clock_policies())} windows"
+    given = (
+        (f"--empty {options.empty}", options.empty != "skip", "empty", clock),
+        (f"--closed {options.closed}", options.closed != "left", "closed", clock),
+        ("--origin", bool(options.origin), "origin", "windows on a grid of ticks"),
+        ("--partial", options.partial, "partial", "sliding windows"),
+        ("--event-time", options.event_time is not None, "event time", "timeInterval windows"),
+        ("--lag", bool(options.lag), "event time", "timeInterval windows"),
+        ("--min-gap", bool(options.min_gap), "event time", "timeInterval windows"),
+        ("--emit-evicted", options.emit_evicted, "emit evicted", "tumbling windows with partition eviction"),
+        (f"--emit {options.emit}", options.emit in {"entered", "left"}, "changes", "sliding and batched windows"),
+        ("--emit left", options.emit == "left", "left", "windows that rows leave"),
+    )
+    for option, is_given, needed, windows in given:
+        if is_given and needed not in takes:
             raise ConfigError(f"{option} is for {windows}, and this one is {spec}", "leave it out")
     if options.closed == "right" and kind_of(spec).needs.eviction is not None:
         raise ConfigError(f"--closed right does not go with {kind_of(spec).needs.eviction}", "leave one of them out")
@@ -87,11 +113,9 @@ def check_options(
     for name in options.group_by:
         if name in key:
             raise ConfigError(f"column {name!r} is in the key, so each pane is one group of it", "group by others")
-        dtype = field_of(schema, name, "--group-by").type
-        if not is_sortable(dtype):
-            do = instead_of(schema, name, "group by another")
-            raise ConfigError(f"column {name!r} is {dtype}, which does not sort", do)
-    _check_sort(schema, options)
+        _check_sorts(schema, name, "--group-by", "group by another")
+    for text in options.sort_by:
+        _check_sorts(schema, sort_key(text, schema.names).name, "--sort-by", "sort by another")
     _check_rows(options, calls)
     if kind_of(spec).needs.watermark:
         if order.columns and order.columns != (options.event_time,):
@@ -114,57 +138,9 @@ def field_of(schema: pa.Schema, name: str, role: str) -> pa.Field:
     return schema.field(name)
 
 
-def _fitting(spec: WindowSpec, options: Options) -> Iterator[tuple[str, bool, str]]:
-    """Yield each given option that only some windows take: its text, whether it fits, and the windows it is for."""
-    takes = kind_of(spec).needs.options
-    if options.empty != "skip":
-        yield f"--empty {options.empty}", "empty" in takes, f"{listed(clock_policies())} windows"
-    if options.closed != "left":
-        yield f"--closed {options.closed}", "closed" in takes, f"{listed(clock_policies())} windows"
-    if options.origin:
-        yield "--origin", "origin" in takes, "windows on a grid of ticks"
-    if options.partial:
-        yield "--partial", "partial" in takes, "sliding windows"
-    if options.event_time is not None:
-        yield "--event-time", "event time" in takes, "timeInterval windows"
-    if options.lag:
-        yield "--lag", "event time" in takes, "timeInterval windows"
-    if options.min_gap:
-        yield "--min-gap", "event time" in takes, "timeInterval windows"
-    if options.emit_evicted:
-        yield "--emit-evicted", "emit evicted" in takes, "tumbling windows with partition eviction"
-    if options.emit in {"entered", "left"}:
-        yield f"--emit {options.emit}", "changes" in takes, "sliding and batched windows"
-    if options.emit == "left":
-        yield "--emit left", "left" in takes, "windows that rows leave"
-
-
-def _check_key(spec: WindowSpec, schema: pa.Schema, key: Sequence[str]) -> None:
-    kind = kind_of(spec)
-    if kind.needs.partitioned and not key:
-        raise ConfigError("the window is partitioned, but there is no key", "say --key COLUMN")
-    if kind.needs.eviction is not None and not key:
-        raise ConfigError(f"{kind.needs.eviction} evicts keys, but there is no key", "say --key COLUMN")
-    _check_once(key, "the key")
-    for name in key:
-        dtype = field_of(schema, name, "the key").type
-        if not is_sortable(dtype):
-            raise ConfigError(
-                f"column {name!r} is {dtype}, which does not sort", instead_of(schema, name, "a key must")
-            )
-
-
 def _check_once(names: Sequence[str], what: str) -> None:
     if len(set(names)) != len(names):
         raise ConfigError(f"a column is twice in {what} {', '.join(names)}", "name it once")
-
-
-def _check_sort(schema: pa.Schema, options: Options) -> None:
-    for text in options.sort_by:
-        field = field_of(schema, sort_key(text, schema.names).name, "--sort-by")
-        if not is_sortable(field.type):
-            do = instead_of(schema, field.name, "sort by another")
-            raise ConfigError(f"column {field.name!r} is {field.type}, which does not sort", do)
 
 
 def _check_rows(options: Options, calls: int) -> None:
