@@ -74,35 +74,20 @@ def _joined_runs(parts: Sequence[Sequences], codes: Codes | None, bounds: Ints) 
     if codes is None:
         return _one_after_another(parts)
     fields = parts[0].rows.schema
-    columns = [[part.rows.column(i) for part in parts] for i in range(len(fields))]
-    width = [_width_of_runs(pieces) for pieces in columns]
-    places = np.empty(0, np.int64)
-    if not all(width):
-        places = interleave(codes, _runs(parts), bounds[:-1].copy(), int(bounds[-1]))
-    joined = [
-        _moved_runs(pieces, width[i], parts, codes, bounds)
-        if width[i]
-        else take_column(combined(pa.chunked_array(pieces)), places)
-        for i, pieces in enumerate(columns)
-    ]
+    places, joined = None, []
+    for at, kind in enumerate(fields.types):
+        pieces = [part.rows.column(at) for part in parts]
+        is_plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
+        if is_plain and kind.bit_width <= _WORD and not any(piece.null_count for piece in pieces):
+            width = np.dtype(f"u{kind.bit_width // 8}")  # its values are moved as they lie in memory
+            moved = _move([view_of(piece, width) for piece in pieces], parts, codes, bounds)
+            joined.append(pa.Array.from_buffers(kind, len(moved), [None, pa.py_buffer(moved)]))
+            continue
+        if places is None:
+            places = interleave(codes, _runs(parts), bounds[:-1].copy(), int(bounds[-1]))
+        joined.append(take_column(combined(pa.chunked_array(pieces)), places))
     rows = pa.RecordBatch.from_arrays(joined, schema=fields.remove_metadata())
     return rows, _move([part.pos for part in parts], parts, codes, bounds)
-
-
-def _width_of_runs(pieces: Sequence[pa.Array]) -> int:
-    """Return the bytes of a value, where runs of a column can be moved as they lie in memory; else 0."""
-    kind = pieces[0].type
-    is_plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)
-    if not is_plain or kind.bit_width > _WORD or any(piece.null_count for piece in pieces):
-        return 0
-    return kind.bit_width // 8
-
-
-def _moved_runs(
-    pieces: Sequence[pa.Array], width: int, parts: Sequence[Sequences], codes: Codes, bounds: Ints
-) -> pa.Array:
-    moved = _move([view_of(piece, np.dtype(f"u{width}")) for piece in pieces], parts, codes, bounds)
-    return pa.Array.from_buffers(pieces[0].type, len(moved), [None, pa.py_buffer(moved)])
 
 
 def _move(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -178,36 +178,28 @@ class Panes:
 
     def take(self, picks: Ints) -> Panes:
         """Return the panes at ``picks``, which must ascend. Their numbers do not change."""
-        start, end, at = (None if a is None else a.take(pa.array(picks)) for a in (self.start, self.end, self.at))
-        outputs = self.outputs and Outputs(self.outputs.timing[picks], self.outputs.index[picks])
-        return replace(
-            self,
-            key=self.key[picks],
-            number=self.number[picks],
-            membership=take(self.membership, picks),
-            cause=self.cause[picks],
-            closed_by=self.closed_by[picks],
-            start=start,
-            end=end,
-            at=at,
-            outputs=outputs,
-            continued=self.continued if len(picks) and picks[0] == 0 else None,
-        )
+        has_first = bool(len(picks) and picks[0] == 0)
+        return self._chosen(picks, lambda array: array.take(pa.array(picks)), take(self.membership, picks), has_first)
 
     def part(self, first: int, stop: int) -> Panes:
         """Return the panes ``[first, stop)``, whose membership must be ranges, without copying."""
-        start, end, at = (None if a is None else a.slice(first, stop - first) for a in (self.start, self.end, self.at))
-        outputs = self.outputs and Outputs(self.outputs.timing[first:stop], self.outputs.index[first:stop])
+        members = part(self.membership, first, stop)
+        return self._chosen(slice(first, stop), lambda array: array.slice(first, stop - first), members, first == 0)
+
+    def _chosen(
+        self, at: Ints | slice, choose: Callable[[pa.Array], pa.Array], membership: Membership, has_first: bool
+    ) -> Panes:
+        start, end, when = (None if a is None else choose(a) for a in (self.start, self.end, self.at))
         return replace(
             self,
-            key=self.key[first:stop],
-            number=self.number[first:stop],
-            membership=part(self.membership, first, stop),
-            cause=self.cause[first:stop],
-            closed_by=self.closed_by[first:stop],
+            key=self.key[at],
+            number=self.number[at],
+            membership=membership,
+            cause=self.cause[at],
+            closed_by=self.closed_by[at],
             start=start,
             end=end,
-            at=at,
-            outputs=outputs,
-            continued=self.continued if first == 0 else None,
+            at=when,
+            outputs=self.outputs and Outputs(self.outputs.timing[at], self.outputs.index[at]),
+            continued=self.continued if has_first else None,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -128,9 +128,6 @@ def move_runs(values: Any, bounds: Ints, codes: Codes, cursors: Ints, out: Any) 
         cursors[codes[r]] = at
 
 
-_Sorted: TypeAlias = tuple[Ints | None, pa.Table | None, Ints]
-"""The permutation that sorts rows, None if they are sorted; the keys; and the bounds of each key's rows."""
-
 _RUN = 1000  # rows: numpy merges 2.5 M rows in 0.02 s for 16 runs and in 0.2 s for 10,000; by radix it is always 0.08
 
 
@@ -175,9 +172,18 @@ def build(
     including those of ``order``.
     """
     columns = [combined(rows.column(name)) for name in order]
-    permutation, keys, bounds = _by_keys_alone(rows, key, columns) or _by_codes(rows, key, columns, len(pos))
+    keys, bounds = None, np.array([0, len(pos)], np.int64)
+    if alone := _by_keys_alone(rows, key, columns):
+        permutation, keys, bounds = alone
+    elif key:
+        codes, keys = group_codes([combined(rows.column(name)) for name in key])
+        keys, bounds = keys.rename_columns(list(key)), bounds_of(codes, keys.num_rows)
+        permutation = arrange(codes, bounds, columns)
+    else:
+        permutation = arrange(None, bounds, columns)
     kept = rows.select(list(values))
-    return Sequences(keys, bounds, _take(kept, permutation), take_ints(pos, permutation), tuple(order))
+    kept = kept if permutation is None else take_rows(kept, permutation)
+    return Sequences(keys, bounds, kept, take_ints(pos, permutation), tuple(order))
 
 
 def take_rows(rows: pa.RecordBatch, picks: Ints) -> pa.RecordBatch:
@@ -224,7 +230,11 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
     few (docs/decisions/029).
     """
     first = sort_keys(columns[0])
-    permutation = _order_of_words(first)
+    # Long ascending runs are merged; other words are sorted by radix.
+    if np.count_nonzero(first[1:] < first[:-1]) * _RUN < len(first):
+        permutation = np.argsort(first, kind="stable")
+    else:
+        permutation = radix_order(first.view(np.uint64) ^ np.uint64(1 << 63))
     if len(columns) == 1 or len(first) < 2:
         return permutation
     ordered = first[permutation]
@@ -236,14 +246,6 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
     return permutation
 
 
-def _order_of_words(first: Ints) -> Ints:
-    """The stable permutation that sorts words. Long ascending runs are merged; other words are sorted by radix."""
-    falls = np.count_nonzero(first[1:] < first[:-1])
-    if falls * _RUN < len(first):
-        return np.argsort(first, kind="stable")
-    return radix_order(first.view(np.uint64) ^ np.uint64(1 << 63))
-
-
 def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
     """Return for each row the rank of its tuple of values, and the distinct tuples in ascending order.
 
@@ -253,16 +255,20 @@ def group_codes(columns: Sequence[pa.Array]) -> tuple[Codes, pa.Table]:
     tables = [values]
     for column in columns[1:]:
         more, values = _column_codes(column)
-        codes, picks = _dense(codes.astype(np.int64) * max(1, len(values)) + more)
+        both = codes.astype(np.int64) * max(1, len(values)) + more
+        codes, picks = ranked_words(both.view(np.uint64))
+        picks = both[picks]
         tables = [t.take(pa.array(picks // max(1, len(values)))) for t in tables]
         tables.append(values.take(pa.array(picks % max(1, len(values)))))
     return codes, pa.Table.from_arrays(tables, names=[f"{i}" for i in range(len(tables))])
 
 
-def _by_keys_alone(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Array]) -> _Sorted | None:
+def _by_keys_alone(
+    rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Array]
+) -> tuple[Ints, pa.Table, Ints] | None:
     """Sort rows by one key column, if nearly every row has its own key and all rows are in order, whatever their keys.
 
-    Then no codes are needed. Returns None for all other rows.
+    Then no codes are needed. Returns the permutation, the keys and their bounds; None for all other rows.
     """
     column = as_values(combined(rows.column(key[0]))) if len(key) == 1 else None
     if column is None or not hardly_repeats(column) or not _is_in_order(None, 1, columns):
@@ -271,15 +277,6 @@ def _by_keys_alone(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[p
     starts = np.flatnonzero(begins)
     keys = pa.table([take_column(column, permutation[starts])], names=list(key))
     return permutation, keys, np.append(starts, rows.num_rows)
-
-
-def _by_codes(rows: pa.RecordBatch, key: Sequence[str], columns: Sequence[pa.Array], size: int) -> _Sorted:
-    codes, keys, bounds = None, None, np.array([0, size], np.int64)
-    if key:
-        codes, keys = group_codes([combined(rows.column(name)) for name in key])
-        bounds = bounds_of(codes, keys.num_rows)
-        keys = keys.rename_columns(list(key))
-    return arrange(codes, bounds, columns), keys, bounds
 
 
 def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
@@ -295,12 +292,6 @@ def _column_codes(column: pa.Array) -> tuple[Codes, pa.Array]:
     return (np.cumsum(present, dtype=np.int32) - np.int32(1))[codes], values.filter(pa.array(present))
 
 
-def _dense(codes: Ints) -> tuple[Codes, Ints]:
-    """Renumber codes from 0 without gaps; also return the old code of each number, ascending."""
-    dense, picks = ranked_words(codes.view(np.uint64))
-    return dense, codes[picks]
-
-
 def _is_in_order(codes: Codes | None, key_count: int, columns: Sequence[pa.Array]) -> bool:
     if not columns:
         return True
@@ -309,10 +300,6 @@ def _is_in_order(codes: Codes | None, key_count: int, columns: Sequence[pa.Array
     if codes is not None and (falls or (ties and len(columns) > 1)):
         falls, ties = falls_and_ties_of(codes, first, key_count)
     return not falls and (len(columns) == 1 or not ties)
-
-
-def _take(rows: pa.RecordBatch, permutation: Ints | None) -> pa.RecordBatch:
-    return rows if permutation is None else take_rows(rows, permutation)
 
 
 def take_ints(values: Ints, permutation: Ints | None) -> Ints:
