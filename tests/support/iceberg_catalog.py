@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from wincli.windowing.tables.iceberg_catalog import find_table, open_catalog, parse_address
-from wincli.windowing.tables.iceberg_commit import EntryMaker, IcebergLog, held, planned_metadata
+from wincli.windowing.tables.iceberg_commit import IcebergLog, entries_of, held, planned_metadata
 from wincli.windowing.tables.iceberg_schema import (
     check_columns,
     file_schema,
@@ -105,5 +105,5 @@ def replacement(lake: Lake, path: str, token: str, tables: list[pa.Table], evolv
         parquet.write_table(table.cast(columns), target)
         statistics = statistics_of(parquet.read_metadata(target))
         files.append((f"file://{target}", table.num_rows, target.stat().st_size, statistics))
-    entries = EntryMaker(planned).entries(files, partition_record(address, planned))
+    entries = entries_of(planned, files, partition_record(address, planned))
     return IcebergLog(address, token, f"run-{token}", held(found, address), location, columns, entries)

@@ -6,6 +6,7 @@ that name would be.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -150,7 +151,13 @@ class TableVersion:
         wanted = dict(values)
         kept = [file for file in self.files if wanted.items() <= dict(file.values).items()]
         order = [*wanted, *(name for name in self.partitions if name not in wanted)]
-        return replace(self, files=tuple(_in_order(file, order) for file in kept))
+
+        def in_order(values: Values) -> Values:
+            found = dict(values)
+            return tuple((name, found[name]) for name in order if name in found)
+
+        ordered = (replace(each, values=in_order(each.values), folders=in_order(each.folders)) for each in kept)
+        return replace(self, files=tuple(ordered))
 
     @property
     def in_files(self) -> pa.Schema:
@@ -162,13 +169,24 @@ class TableVersion:
         return tuple(sorted({folder_path([value]) for file in self.files for value in file.values}))
 
 
-def _in_order(file: TableFile, names: list[str]) -> TableFile:
-    return replace(file, values=_sorted(file.values, names), folders=_sorted(file.folders, names))
+def is_date(text: str | None) -> bool:
+    """Whether a value of a partition is written as a date, such as ``2026-11-02``."""
+    try:
+        return text is not None and dt.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
-def _sorted(values: Values, names: list[str]) -> Values:
-    found = dict(values)
-    return tuple((name, found[name]) for name in names if name in found)
+def version_time(text: str, what: str, do: str) -> dt.datetime:
+    """Return the time that names a version of a table, ISO 8601, UTC where it has no zone. Raises `ConfigError`.
+
+    ``what``: what a text of another form does not name. ``do``: what to name.
+    """
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"{text!r} names {what}", f"name {do}") from None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 class TableKind(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -12,9 +12,10 @@ from pyarrow import fs
 
 from ..errors import NO_TYPE_YET, ConfigError, InputError
 from ..support.address import Address
+from ..support.column_types import plain
 from ..support.file_systems import file_system_of
 from ..support.redaction import redacted_path
-from .address import TableFile, TablePath, TableVersion, Values, partition_path, split_path
+from .address import TableFile, TablePath, TableVersion, Values, is_date, partition_path, split_path
 from .delta_library import LOG, input_errors, open_table
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ _STORED: Mapping[pa.DataType, pa.DataType] = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
     pa.float16(): pa.float32(),
-    pa.large_string(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.string_view(): pa.string(),
-    pa.binary_view(): pa.binary(),
-    pa.date64(): pa.date32(),
 }
 _WIDER = {  # of a column that is there: narrower types whose values it holds
     pa.int64(): (pa.int8(), pa.int16(), pa.int32()),
@@ -72,7 +68,7 @@ def stored_schema(schema: pa.Schema, shown: str) -> pa.Schema:
 
 def columns_of_partition(values: Values) -> pa.Schema:
     """Return the columns that the path of a new table names: dates where they are, else texts."""
-    return pa.schema([(name, pa.date32() if _is_date(value) else pa.string()) for name, value in values])
+    return pa.schema([(name, pa.date32() if is_date(value) else pa.string()) for name, value in values])
 
 
 def canonical(values: Values, table: DeltaTable, shown: str) -> Values:
@@ -92,7 +88,21 @@ def canonical_in(values: Values, schema: pa.Schema, shown: str) -> Values:
 
     Raises `InputError` where a column is missing, or a value is not of its type.
     """
-    return tuple((name, _canonical(name, value, schema, shown)) for name, value in values)
+    found: list[tuple[str, str | None]] = []
+    for name, value in values:
+        if name not in schema.names:
+            what = f"the table {shown} has no column {name!r}, so it has no partition {name}={value}"
+            raise InputError(what, f"it has {', '.join(schema.names)}")
+        kind = schema.field(name).type
+        if value is None or pa.types.is_string(kind):
+            found.append((name, value))
+            continue
+        try:
+            found.append((name, str(pa.scalar(value).cast(kind).cast(pa.string()).as_py())))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            what = f"{name}={value} is no partition of the table {shown}, where {name!r} is {kind}"
+            raise InputError(what, "check the path") from error
+    return tuple(found)
 
 
 def fit_columns(stored: pa.Schema, there: pa.Schema, evolve: bool, shown: str) -> pa.Schema:
@@ -128,46 +138,18 @@ def merged_schema(columns: pa.Schema, table: DeltaTable | None) -> Schema:
 
 
 def _stored(kind: pa.DataType) -> pa.DataType | None:
-    if pa.types.is_dictionary(kind):
-        return _stored(kind.value_type)
+    kind = plain(kind)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
     if pa.types.is_decimal(kind):
         return pa.decimal128(kind.precision, kind.scale) if kind.precision <= _MOST_DIGITS else None
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.binary()
-    return _nested(kind) if pa.types.is_nested(kind) else _STORED.get(kind)
-
-
-def _nested(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_struct(kind):
         fields = [(field.name, _stored(field.type)) for field in kind]
         return None if any(stored is None for _, stored in fields) else pa.struct(fields)
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    item = _stored(kind.value_type) if is_list else None
-    return None if item is None else pa.list_(pa.field("element", item))
-
-
-def _is_date(value: str | None) -> bool:
-    try:
-        return value is not None and dt.date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
-
-
-def _canonical(name: str, value: str | None, schema: pa.Schema, shown: str) -> str | None:
-    if name not in schema.names:
-        what = f"the table {shown} has no column {name!r}, so it has no partition {name}={value}"
-        raise InputError(what, f"it has {', '.join(schema.names)}")
-    kind = schema.field(name).type
-    if value is None or pa.types.is_string(kind):
-        return value
-    try:
-        found: Any = pa.scalar(value).cast(kind).cast(pa.string()).as_py()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        what = f"{name}={value} is no partition of the table {shown}, where {name!r} is {kind}"
-        raise InputError(what, "check the path") from error
-    return str(found)
+    if pa.types.is_list(kind):
+        item = _stored(kind.value_type)
+        return None if item is None else pa.list_(pa.field("element", item))
+    return pa.binary() if pa.types.is_fixed_size_binary(kind) else _STORED.get(kind)
 
 
 PREFIX = "delta+"
@@ -228,15 +210,13 @@ def check_readable(table: DeltaTable, root: str) -> None:
     if mode != "none":
         what = f"{shown} is a Delta table whose columns have other names in its files (column mapping by {mode})"
         raise InputError(what, "read a copy without column mapping")
-    if "deletionVectors" in features and has_deletion_vectors(table, shown):
+    has_deleted = False
+    if "deletionVectors" in features:
+        with input_errors(shown):
+            has_deleted = any(batch.num_rows for batch in table.deletion_vectors())
+    if has_deleted:
         what = f"{shown} is a Delta table with deletion vectors: rows of its files are deleted"
         raise InputError(what, "write these files anew, with REORG TABLE .. APPLY (PURGE) or a compaction")
-
-
-def has_deletion_vectors(table: DeltaTable, shown: str) -> bool:
-    """Whether a file of a table has rows that are deleted."""
-    with input_errors(shown):
-        return any(batch.num_rows for batch in table.deletion_vectors())
 
 
 def values_of(actions: pa.Table, names: list[str]) -> list[Mapping[str, str | None]]:

@@ -26,6 +26,7 @@ from ..support.file_systems import (
 )
 from ..support.redaction import redacted_path
 from ..support.store_errors import store_trouble
+from .address import version_time
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -163,12 +164,7 @@ def _load(table: DeltaTable, version: str, root: str) -> None:
             raise InputError(f"{shown} has no version {version}", f"its newest is {newest}")
         table.load_as_version(int(version))
         return
-    try:
-        found = dt.datetime.fromisoformat(version)
-    except ValueError:
-        do = "name its number, or a time such as 2026-11-01T06:00"
-        raise ConfigError(f"{version!r} names no version of {shown}", do) from None
-    time = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+    time = version_time(version, f"no version of {shown}", "its number, or a time such as 2026-11-01T06:00")
     if time < (first := _first(root)):
         raise InputError(f"{shown} has no version at {version}", f"its first is of {first.isoformat()}")
     table.load_as_version(time)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import fs
 
-from ..errors import ConfigError, InputError, few
-from .address import TableFile, TableVersion
+from ..errors import InputError, few
+from .address import TableFile, TableVersion, version_time
 from .iceberg_catalog import (
     TableAddress,
     catalog_errors,
@@ -26,7 +25,15 @@ from .iceberg_catalog import (
     open_catalog,
     parse_address,
 )
-from .iceberg_schema import arrow_schema, check_whole_files, identity_fields, numbered_schema, row_filter, stored_values
+from .iceberg_schema import (
+    EPOCH,
+    arrow_schema,
+    check_whole_files,
+    identity_fields,
+    numbered_schema,
+    row_filter,
+    stored_values,
+)
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile, ManifestFile
@@ -77,21 +84,16 @@ def property_of(snapshot: Snapshot, name: str) -> str | None:
     return None if snapshot.summary is None else snapshot.summary.additional_properties.get(name)
 
 
-def where_text(address: TableAddress) -> str:
-    """Return the partition of an address as snapshots name it."""
-    return "/".join(address.folders)
-
-
 def newest(metadata: TableMetadata, address: TableAddress) -> Snapshot | None:
     """Return the last snapshot that published a result at an address; None where none is kept."""
-    where = where_text(address)
+    where = address.where_text
     return next((each for each in ancestors(metadata) if property_of(each, WHERE) == where), None)
 
 
 def fence(metadata: TableMetadata, address: TableAddress) -> str:
     """Return the id of the last fence at an address; empty where there is none."""
     found = (property_of(each, FENCE) for each in ancestors(metadata) if property_of(each, FENCE) is not None)
-    return next((each for each in found if each and each.partition(" ")[2] == where_text(address)), "")
+    return next((each for each in found if each and each.partition(" ")[2] == address.where_text), "")
 
 
 def published(metadata: TableMetadata, address: TableAddress) -> str | None:
@@ -105,7 +107,7 @@ def untouched(metadata: TableMetadata, address: TableAddress) -> str | None:
 
     None where that is not known without a look at the files.
     """
-    where = where_text(address)
+    where = address.where_text
     for each in ancestors(metadata):
         found = property_of(each, WHERE)
         if found == where:
@@ -122,7 +124,7 @@ def only_rewritten(table: Table, address: TableAddress) -> bool:
 
     A compaction is a snapshot that replaces files; an update of as many rows as before is one that overwrites them.
     """
-    where = where_text(address)
+    where = address.where_text
     for each in ancestors(table.metadata):
         found = property_of(each, WHERE)
         if found == where:
@@ -135,13 +137,12 @@ def only_rewritten(table: Table, address: TableAddress) -> bool:
 
 
 def _changes(table: Table, address: TableAddress, snapshot: Snapshot) -> bool:
-    wanted = set(stored_values(address, table.metadata).items())
-    fields = {number: identity_fields(table.schema(), spec) for number, spec in table.specs().items()}
+    may_have = _may_have(table, address)
     for manifest in _manifests(table, address, snapshot):
         if manifest.added_snapshot_id == snapshot.snapshot_id:
             for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False):
                 is_of = entry.snapshot_id in (None, snapshot.snapshot_id)
-                if is_of and _may_have(entry.data_file, fields[entry.data_file.spec_id], wanted):
+                if is_of and may_have(entry.data_file):
                     return True
     return False
 
@@ -157,27 +158,21 @@ def chosen(table: Table, text: str | None, shown: str) -> Snapshot | None:
     metadata = table.metadata
     if (ref := metadata.refs.get(text)) is not None:
         return metadata.snapshot_by_id(ref.snapshot_id)
-    found = metadata.snapshot_by_id(int(text)) if re.fullmatch(r"\d{1,19}", text) else _at(table, text, shown)
+    if re.fullmatch(r"\d{1,19}", text):
+        found = metadata.snapshot_by_id(int(text))
+    else:
+        names = f" ({few(sorted(metadata.refs))})" if metadata.refs else ""
+        time = version_time(
+            text, f"no snapshot of {shown}", f"its id, a time such as 2026-11-02T04:00, or a branch or tag{names}"
+        )
+        found = table.snapshot_as_of_timestamp(int(time.timestamp() * 1000))
     if found is None:
-        known = [f"{each.snapshot_id} of {_time(each)}" for each in list(ancestors(metadata))[:3]]
+        newest_ones = list(ancestors(metadata))[:3]
+        times = [dt.datetime.fromtimestamp(each.timestamp_ms / 1000, dt.UTC) for each in newest_ones]
+        known = [f"{each.snapshot_id} of {at:%Y-%m-%dT%H:%M:%SZ}" for each, at in zip(newest_ones, times, strict=True)]
         do = f"it has {', '.join(known)} and perhaps older ones" if known else "it has none"
         raise InputError(f"{shown} has no snapshot {text}", do)
     return found
-
-
-def _at(table: Table, text: str, shown: str) -> Snapshot | None:
-    try:
-        time = dt.datetime.fromisoformat(text)
-    except ValueError:
-        names = sorted(table.metadata.refs)
-        do = "name its id, a time such as 2026-11-02T04:00, or a branch or tag" + (f" ({few(names)})" if names else "")
-        raise ConfigError(f"{text!r} names no snapshot of {shown}", do) from None
-    time = time if time.tzinfo else time.replace(tzinfo=dt.UTC)
-    return table.snapshot_as_of_timestamp(int(time.timestamp() * 1000))
-
-
-def _time(snapshot: Snapshot) -> str:
-    return dt.datetime.fromtimestamp(snapshot.timestamp_ms / 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def files_of(table: Table, address: TableAddress, snapshot: Snapshot | None) -> LiveFiles:
@@ -187,11 +182,14 @@ def files_of(table: Table, address: TableAddress, snapshot: Snapshot | None) -> 
     """
     if snapshot is None:
         return LiveFiles((), ())
-    wanted = set(stored_values(address, table.metadata).items())
-    fields = {number: identity_fields(table.schema(), spec) for number, spec in table.specs().items()}
+
+    def entries(manifest: ManifestFile) -> list[DataFile]:
+        return [entry.data_file for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)]
+
+    may_have = _may_have(table, address)
     with ThreadPoolExecutor(_THREADS) as pool:
-        lists = list(pool.map(partial(_entries, table), _manifests(table, address, snapshot)))
-    found = [file for files in lists for file in files if _may_have(file, fields[file.spec_id], wanted)]
+        lists = list(pool.map(entries, _manifests(table, address, snapshot)))
+    found = [file for files in lists for file in files if may_have(file)]
     data = sorted((file for file in found if not _deletes(file)), key=lambda file: file.file_path)
     return LiveFiles(tuple(data), tuple(filter(_deletes, found)))
 
@@ -207,20 +205,20 @@ def _manifests(table: Table, address: TableAddress, snapshot: Snapshot) -> list[
     return [each for each in snapshot.manifests(table.io) if may_have[each.partition_spec_id](each)]
 
 
-def _entries(table: Table, manifest: ManifestFile) -> list[DataFile]:
-    return [entry.data_file for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)]
-
-
 def _deletes(file: DataFile) -> bool:
     return file.content.name != "DATA"
 
 
-def _may_have(file: DataFile, fields: Mapping[str, int], wanted: set[tuple[str, Any]]) -> bool:
-    """Whether a file may have rows with some values; of columns that it is not partitioned by, it may have any."""
-    return all(name not in fields or file.partition[fields[name]] == value for name, value in wanted)
+def _may_have(table: Table, address: TableAddress) -> Callable[[DataFile], bool]:
+    """Return whether a file may have rows of an address; of columns that it is not partitioned by, it may have any."""
+    wanted = stored_values(address, table.metadata)
+    fields = {number: identity_fields(table.schema(), spec) for number, spec in table.specs().items()}
 
+    def may_have(file: DataFile) -> bool:
+        places = fields[file.spec_id]
+        return all(name not in places or file.partition[places[name]] == value for name, value in wanted.items())
 
-_EPOCH = dt.date(1970, 1, 1)
+    return may_have
 
 
 class Iceberg:
@@ -253,19 +251,15 @@ class Iceberg:
             names = list(identity_fields(schema, table.spec()))
             files = tuple(_file(table, file, schema, names) for file in live.data)
             columns = arrow_schema(schema)
-            numbered = _numbered(schema, names, table)
+            mapping = table.name_mapping()
+            numbers = {name: field.field_id for field in (mapping.root if mapping else ()) for name in field.names}
+            in_files = [field for field in numbered_schema(schema) if field.name not in names]
+            numbered = pa.schema(in_files, {"names": json.dumps(numbers)})
             found = TableVersion("Iceberg", shown, system, root, number, columns, tuple(names), files, numbered)
             return found.where(address.where)
 
 
 KIND = Iceberg()
-
-
-def _numbered(schema: Schema, partitions: Sequence[str], table: Table) -> pa.Schema:
-    mapping = table.name_mapping()
-    names = {name: field.field_id for field in (mapping.root if mapping else ()) for name in field.names}
-    columns = [field for field in numbered_schema(schema) if field.name not in partitions]
-    return pa.schema(columns, {"names": json.dumps(names)})
 
 
 def _check_readable(live: LiveFiles, table: Table, address: TableAddress) -> None:
@@ -285,12 +279,11 @@ def _file(table: Table, file: DataFile, schema: Schema, names: Sequence[str]) ->
     system, path = file_system(table.io, file.file_path)
     shown = path if isinstance(system, fs.LocalFileSystem) else file.file_path
     fields = identity_fields(schema, table.specs()[file.spec_id])
-    values = tuple((name, _text(schema, name, file.partition[fields[name]])) for name in names if name in fields)
-    return TableFile(path, shown, file.file_size_in_bytes, file.record_count, None, values)
-
-
-def _text(schema: Schema, name: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    kind = str(schema.find_type(name))
-    return (_EPOCH + dt.timedelta(days=value)).isoformat() if kind == "date" and isinstance(value, int) else str(value)
+    values = []
+    for name in names:
+        if name in fields:
+            value = file.partition[fields[name]]
+            if isinstance(value, int) and str(schema.find_type(name)) == "date":
+                value = (EPOCH + dt.timedelta(days=value)).isoformat()
+            values.append((name, None if value is None else str(value)))
+    return TableFile(path, shown, file.file_size_in_bytes, file.record_count, None, tuple(values))

@@ -55,6 +55,11 @@ class TableAddress:
         return tuple(folder_name(*each) for each in self.where)
 
     @property
+    def where_text(self) -> str:
+        """The partition as snapshots name it."""
+        return "/".join(self.folders)
+
+    @property
     def whole(self) -> TableAddress:
         return replace(self, where=())
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import OutputError
-from .iceberg import FENCE, RUN, TOKEN, WHERE, fence, files_of, published, where_text
+from .iceberg import FENCE, RUN, TOKEN, WHERE, fence, files_of, published
 from .iceberg_catalog import TableAddress, catalog_errors, find_table, open_catalog
 from .iceberg_schema import (
     added_columns,
@@ -21,7 +21,7 @@ from .iceberg_schema import (
     new_schema,
     new_spec,
 )
-from .statistics import ColumnStatistics, FileStatistics
+from .statistics import FileStatistics
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -47,63 +47,47 @@ WrittenFile = tuple[str, int, int, FileStatistics]
 """A file that a task has written: its URI, rows, bytes and statistics."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryMaker:
-    """Makes the entries of the files of one result.
+def entries_of(metadata: TableMetadata, files: Sequence[WrittenFile], partition: Sequence[Any]) -> list[Entry]:
+    """Return an entry for each file of one result.
 
-    ``metadata``: what the table says of itself: its columns, its partitioning, and which bounds it keeps.
+    ``metadata``: what the table says of its columns, its partitioning, and which bounds it keeps. ``partition``: the
+    values of the partition fields that all files have.
     """
+    from pyiceberg.io.pyarrow import compute_statistics_plan, parquet_path_to_id_mapping  # noqa: PLC0415 - heavy
 
-    metadata: TableMetadata
-
-    def entries(self, files: Sequence[WrittenFile], partition: Sequence[Any]) -> list[Entry]:
-        """Return an entry for each file; ``partition``: the values of the partition fields that all of them have."""
-        from pyiceberg.io.pyarrow import compute_statistics_plan, parquet_path_to_id_mapping  # noqa: PLC0415 - heavy
-
-        schema = self.metadata.schema()
-        ids = parquet_path_to_id_mapping(schema)
-        plan = compute_statistics_plan(schema, dict(self.metadata.properties))
-        common = {"partition": list(partition), "spec_id": self.metadata.default_spec_id}
-        return [{**common, **_entry(file, ids, plan)} for file in files]
+    schema = metadata.schema()
+    ids = parquet_path_to_id_mapping(schema)
+    plan = compute_statistics_plan(schema, dict(metadata.properties))
+    common = {"partition": list(partition), "spec_id": metadata.default_spec_id}
+    return [{**common, **_entry(file, ids, plan)} for file in files]
 
 
 def _entry(file: WrittenFile, ids: Mapping[str, int], plan: Mapping[int, Any]) -> Entry:
     uri, rows, nbytes, statistics = file
-    columns = {ids[each.path]: each for each in statistics.columns if each.path in ids}
+    by_field: dict[str, dict[str, Any]] = {key: {} for key in (*_BY_FIELD, *_BOUNDS)}
+    for column in statistics.columns:
+        if column.path not in ids:
+            continue
+        planned, field = plan[ids[column.path]], str(ids[column.path])
+        mode = str(planned.mode.type.value)
+        by_field["column_sizes"][field] = column.nbytes
+        if mode == "none":
+            continue
+        by_field["value_counts"][field] = column.values
+        if column.nulls is not None:
+            by_field["null_value_counts"][field] = column.nulls
+        if mode == "counts" or column.least is None:
+            continue
+        for key, value in zip(_BOUNDS, (column.least, column.greatest), strict=True):
+            bound = _bound(planned.iceberg_type, value, planned.mode.length, is_upper=key == "upper_bounds")
+            if bound is not None:
+                by_field[key][field] = bound.hex()
     return {
         "file_path": uri,
         "record_count": rows,
         "file_size_in_bytes": nbytes,
         "split_offsets": sorted(statistics.offsets),
-        **_counts(columns, plan),
-        **_all_bounds(columns, plan),
-    }
-
-
-def _counts(columns: Mapping[int, ColumnStatistics], plan: Mapping[int, Any]) -> dict[str, dict[str, int]]:
-    counted = {field: column for field, column in columns.items() if _mode(plan[field]) != "none"}
-    return {
-        "column_sizes": {str(field): column.nbytes for field, column in columns.items()},
-        "value_counts": {str(field): column.values for field, column in counted.items()},
-        "null_value_counts": {str(f): column.nulls for f, column in counted.items() if column.nulls is not None},
-    }
-
-
-def _mode(planned: Any) -> str:
-    return str(planned.mode.type.value)
-
-
-def _all_bounds(columns: Mapping[int, ColumnStatistics], plan: Mapping[int, Any]) -> dict[str, dict[str, str]]:
-    lower, upper = {}, {}
-    for field, column in columns.items():
-        planned = plan[field]
-        if _mode(planned) in ("none", "counts") or column.least is None:
-            continue
-        lower[field] = _bound(planned.iceberg_type, column.least, planned.mode.length, is_upper=False)
-        upper[field] = _bound(planned.iceberg_type, column.greatest, planned.mode.length, is_upper=True)
-    return {
-        "lower_bounds": {str(field): value.hex() for field, value in lower.items() if value is not None},
-        "upper_bounds": {str(field): value.hex() for field, value in upper.items() if value is not None},
+        **by_field,
     }
 
 
@@ -210,11 +194,11 @@ class IcebergLog:
             specs = found.table.specs()
             of_files = [specs[one] for one in {file.spec_id for file in found.files}]
             check_whole_files(self.address, of_files, found.table.schema(), OutputError)
-        properties = {TOKEN: self.token, RUN: self.run, WHERE: where_text(self.address)}
+        properties = {TOKEN: self.token, RUN: self.run, WHERE: self.address.where_text}
         return self._commit(found, properties, found.files, self.files)
 
     def fence(self, found: Reading) -> bool:
-        return self._commit(found, {FENCE: f"{self.token} {where_text(self.address)}"}, (), None)
+        return self._commit(found, {FENCE: f"{self.token} {self.address.where_text}"}, (), None)
 
     def _commit(
         self, found: Reading, told: Mapping[str, Any], former: Sequence[DataFile], entries: Sequence[Entry] | None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import NO_TYPE_YET, ConfigError, InputError, WincliError, did_you_mean, few, shown
+from .address import is_date
 from .iceberg_catalog import TableAddress
 
 if TYPE_CHECKING:
@@ -108,19 +109,15 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     """Return the columns of a table in the types of Arrow that wincli reads."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow  # noqa: PLC0415 - heavy
 
-    plain = _small(schema_to_pyarrow(schema, include_field_ids=False))
-    return pa.schema([field.with_nullable(True) for field in plain])
+    plain = schema_to_pyarrow(schema, include_field_ids=False)
+    return pa.schema([_small_field(field, field.name).with_nullable(True) for field in plain])
 
 
 def numbered_schema(schema: Schema) -> pa.Schema:
     """Return the columns of a table with their field ids in the metadata of fields."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow  # noqa: PLC0415 - heavy
 
-    return _small(schema_to_pyarrow(schema, include_field_ids=True))
-
-
-def _small(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([_small_field(field, field.name) for field in schema])
+    return pa.schema([_small_field(field, field.name) for field in schema_to_pyarrow(schema, include_field_ids=True)])
 
 
 def _small_field(field: pa.Field, name: str) -> pa.Field:
@@ -154,11 +151,7 @@ def differences(stored: pa.Schema, schema: Schema, evolve: bool) -> list[str]:
 def check_columns(stored: pa.Schema, schema: Schema, evolve: bool, table: str) -> None:
     """Raise `ConfigError` with the differences where a result does not fit a table."""
     if found := differences(stored, schema, evolve):
-        do = (
-            "write the columns of the table"
-            if evolve
-            else "write the columns of the table, or add new ones to it with --evolve-schema"
-        )
+        do = "write the columns of the table" + ("" if evolve else ", or add new ones to it with --evolve-schema")
         raise ConfigError(f"the columns of {table} are others: {few(found)}; nothing was written", do)
 
 
@@ -193,23 +186,14 @@ def _without_ids(kind: IcebergType) -> Any:
 # The partition of a table that an address names: its values in the types of the table, and a filter for its files.
 
 
-_EPOCH = dt.date(1970, 1, 1)
+EPOCH = dt.date(1970, 1, 1)
 
 
 def value_type(text: str | None) -> pa.DataType:
     """Return the type of the column of a new table for a value of an address: int64, date32 or string."""
     if text is not None and re.fullmatch(r"-?\d{1,18}", text):
         return pa.int64()
-    if text is not None and re.fullmatch(r"\d{4}-\d\d-\d\d", text) and _as_date(text) is not None:
-        return pa.date32()
-    return pa.string()
-
-
-def _as_date(text: str) -> dt.date | None:
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        return None
+    return pa.date32() if is_date(text) else pa.string()
 
 
 def new_columns(address: TableAddress) -> pa.Schema:
@@ -222,19 +206,18 @@ def values_of(address: TableAddress, columns: pa.Schema) -> dict[str, pa.Scalar]
 
     Raises `ConfigError` for a column that is not there, and for a value of another type.
     """
-    return {name: _value(address, name, text, columns) for name, text in address.where}
-
-
-def _value(address: TableAddress, name: str, text: str | None, columns: pa.Schema) -> pa.Scalar:
-    if name not in columns.names:
-        what = f"{address.whole} has no column {name!r}, so it has no partition {name}={text}"
-        raise ConfigError(what, did_you_mean(name, columns.names))
-    kind = columns.field(name).type
-    try:
-        return pa.scalar(text, pa.string()).cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        what = f"{address}: {text!r} is no {kind}, which column {name!r} of the table is"
-        raise ConfigError(what, "write the partition as the table has it") from error
+    found = {}
+    for name, text in address.where:
+        if name not in columns.names:
+            what = f"{address.whole} has no column {name!r}, so it has no partition {name}={text}"
+            raise ConfigError(what, did_you_mean(name, columns.names))
+        kind = columns.field(name).type
+        try:
+            found[name] = pa.scalar(text, pa.string()).cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            what = f"{address}: {text!r} is no {kind}, which column {name!r} of the table is"
+            raise ConfigError(what, "write the partition as the table has it") from error
+    return found
 
 
 def new_spec(schema: Schema, names: Sequence[str]) -> PartitionSpec:
@@ -272,16 +255,13 @@ def check_written(address: TableAddress, metadata: TableMetadata) -> None:
         how = f"is partitioned by {', '.join(by)}" if by else "is not partitioned"
         here = f"this result is for {', '.join(names)}" if names else "this result is for the whole table"
         what = f"{address.whole} {how}, and {here}; nothing was written"
-        raise ConfigError(what, _columns_to_name(by, names))
+        do = "write to another table" if names or by else "leave the partition out"
+        if by and all(each.startswith("identity(") for each in by):
+            do = "name its partition after the table: " + "/".join(f"{each[9:-1]}=.." for each in by)
+        raise ConfigError(what, do)
     if not metadata.sort_order_by_id(metadata.default_sort_order_id).is_unsorted:
         what = f"{address.whole} has a sort order, and results are in the order of their windows; nothing was written"
         raise ConfigError(what, "write to a table without a sort order (ALTER TABLE .. WRITE UNORDERED in Spark)")
-
-
-def _columns_to_name(by: Sequence[str], names: Sequence[str]) -> str:
-    if by and all(each.startswith("identity(") for each in by):
-        return "name its partition after the table: " + "/".join(f"{each[9:-1]}=.." for each in by)
-    return "write to another table" if names or by else "leave the partition out"
 
 
 def row_filter(address: TableAddress, metadata: TableMetadata) -> BooleanExpression:
@@ -301,25 +281,22 @@ def stored_values(address: TableAddress, metadata: TableMetadata) -> dict[str, A
 
     Raises `ConfigError` as `values_of` does, and for a type that wincli knows in no partition.
     """
-    values = values_of(address, arrow_schema(metadata.schema()))
-    return {name: _stored_partition(address, value) for name, value in values.items()}
+    found = {}
+    for name, value in values_of(address, arrow_schema(metadata.schema())).items():
+        stored = value.as_py()
+        if isinstance(stored, dt.date) and not isinstance(stored, dt.datetime):
+            stored = (stored - EPOCH).days
+        if not (stored is None or isinstance(stored, bool | int | str)):
+            what = f"{address}: a partition of type {value.type} is not written"
+            raise ConfigError(what, "partition by texts, numbers or days")
+        found[name] = stored
+    return found
 
 
 def partition_record(address: TableAddress, metadata: TableMetadata) -> list[Any]:
     """Return the values of the partition fields of an address in the order of the spec, which has these columns."""
     values, schema = stored_values(address, metadata), metadata.schema()
     return [values[schema.find_column_name(field.source_id) or ""] for field in metadata.spec().fields]
-
-
-def _stored_partition(address: TableAddress, value: pa.Scalar) -> Any:
-    found = value.as_py()
-    if isinstance(found, dt.date) and not isinstance(found, dt.datetime):
-        return (found - _EPOCH).days
-    if found is None or isinstance(found, bool | int | str):
-        return found
-    raise ConfigError(
-        f"{address}: a partition of type {value.type} is not written", "partition by texts, numbers or days"
-    )
 
 
 def check_whole_files(

@@ -26,7 +26,7 @@ from ...windowing.tables.iceberg_catalog import (
     parse_address,
     storage_of,
 )
-from ...windowing.tables.iceberg_commit import EntryMaker, IcebergLog, held, planned_metadata
+from ...windowing.tables.iceberg_commit import IcebergLog, entries_of, held, planned_metadata
 from ...windowing.tables.iceberg_schema import (
     arrow_schema,
     check_columns,
@@ -88,7 +88,7 @@ class IcebergResult(RunResult):
                     what = f"column {column.path!r} of the result has nulls, and {shown} says that it has none"
                     raise DataError(f"{what}; nothing was written", "filter them out, or make the column optional")
             files = [(f"{self.uri}/{p['name']}", p["rows"], p["bytes"], statistics[p["name"]]) for p in parts]
-            entries = EntryMaker(planned).entries(files, partition_record(self.address, planned))
+            entries = entries_of(planned, files, partition_record(self.address, planned))
         return {"columns": base64.b64encode(columns.serialize()).decode(), "files": entries}
 
     def _commit(self, description: Mapping[str, Any]) -> None:
