@@ -182,25 +182,13 @@ def no_order(label: str, what: str) -> ConfigError:
     return ConfigError(f"{label}: {what} needs rows in order, and here they have none yet", do)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectionResult:
-    """What a projection makes of n rows.
-
-    ``rows``: the columns that were asked for, (n,).
-    ``kept``: bool (n,), for which rows the condition is true; None: for all. A row that has failed is not among them.
-    ``failures``: the rows that have failed; None: no row.
-    """
-
-    rows: pa.Table
-    kept: Mask | None
-    failures: Failures | None
-
-
-def project(projection: Projection, rows: pa.Table, names: Sequence[str]) -> ProjectionResult:
+def project(
+    projection: Projection, rows: pa.Table, names: Sequence[str]
+) -> tuple[pa.Table, Mask | None, Failures | None]:
     """Compute the columns ``names`` and the condition of rows, which have the columns that `Projection.needs` names.
 
     A row has failed where the condition has, or a column that the condition needs; and where another of the columns
-    has, if the condition is true.
+    has, if the condition is true. Returns the columns, and what `Batch` has as ``kept`` and ``failures``.
     """
     decisive = projection.closure(()) if projection.where else frozenset()
     wanted = projection.closure(names)
@@ -219,24 +207,16 @@ def project(projection: Projection, rows: pa.Table, names: Sequence[str]) -> Pro
             first.append((projection.where.label, found))
         kept = is_true(found.values)
         kept = None if kept.all() else kept
-    failures = _merge(first, second, kept)
-    if failures is not None:
-        kept = np.ones(rows.num_rows, np.bool_) if kept is None else kept
-        kept[failures.row] = False
-    return ProjectionResult(rows.select(list(names)), kept, failures)
-
-
-def _merge(
-    first: Sequence[tuple[str, Evaluation]], second: Sequence[tuple[str, Evaluation]], kept: Mask | None
-) -> Failures | None:
-    """Merge failures: those of ``first`` count for all rows, those of ``second`` where the condition is true."""
-    found = [_labelled(*each, None) for each in first] + [_labelled(*each, kept) for each in second]
-    rows = np.concatenate([np.empty(0, np.int64), *(row for row, _ in found)])
-    if not len(rows):
-        return None
-    details = combined(pa.chunked_array([detail for _, detail in found], pa.string()))
-    row, at = np.unique(rows, return_index=True)  # the first of each row
-    return Failures(row, details.take(pa.array(at)))
+    shown = rows.select(list(names))
+    labelled = [_labelled(*each, None) for each in first] + [_labelled(*each, kept) for each in second]
+    failed = np.concatenate([np.empty(0, np.int64), *(row for row, _ in labelled)])
+    if not len(failed):
+        return shown, kept, None
+    details = combined(pa.chunked_array([detail for _, detail in labelled], pa.string()))
+    row, at = np.unique(failed, return_index=True)  # the first of each row
+    kept = np.ones(rows.num_rows, np.bool_) if kept is None else kept
+    kept[row] = False
+    return shown, kept, Failures(row, details.take(pa.array(at)))
 
 
 def _labelled(label: str, evaluation: Evaluation, kept: Mask | None) -> tuple[Ints, pa.Array]:
@@ -328,9 +308,18 @@ class Project:
         needed = self.projection.needs([*columns, *self.used])
         own = [name for name in needed if name not in self.projection.virtual]
         batch = self._read(before, split, own, [name for name in dictionary if name in own])
-        rows = self._with_virtual(before, split, batch, needed)
-        found = project(self.projection, rows, [*columns, *(name for name in self.used if name not in columns)])
-        return replace(batch, rows=found.rows.select(list(columns)), kept=found.kept, failures=found.failures)
+        count = len(batch.pos)
+        given: dict[str, pa.ChunkedArray | pa.Array] = dict(
+            zip(batch.rows.column_names, batch.rows.columns, strict=True)
+        )
+        if FILE in needed and FILE in self.projection.virtual:
+            given[FILE] = pa.repeat(before.file_name(split), count)
+        if ARRIVAL in needed and ARRIVAL in self.projection.virtual:
+            given[ARRIVAL] = pa.array(batch.pos)
+        rows = pa.table(given or {"": pa.nulls(count)})  # a constant needs to know how many rows there are
+        names = [*columns, *(name for name in self.used if name not in columns)]
+        found, kept, failures = project(self.projection, rows, names)
+        return replace(batch, rows=found.select(list(columns)), kept=kept, failures=failures)
 
     def _read(self, before: Source, split: Split, columns: Sequence[str], dictionary: Sequence[str]) -> Batch:
         if self.condition is None:
@@ -351,17 +340,6 @@ class Project:
             pa.concat_tables(rejects) if rejects else None,
             skipped=skipped,
         )
-
-    def _with_virtual(self, before: Source, split: Split, batch: Batch, needed: Sequence[str]) -> pa.Table:
-        count = len(batch.pos)
-        columns: dict[str, pa.ChunkedArray | pa.Array] = dict(
-            zip(batch.rows.column_names, batch.rows.columns, strict=True)
-        )
-        if FILE in needed and FILE in self.projection.virtual:
-            columns[FILE] = pa.repeat(before.file_name(split), count)
-        if ARRIVAL in needed and ARRIVAL in self.projection.virtual:
-            columns[ARRIVAL] = pa.array(batch.pos)
-        return pa.table(columns or {"": pa.nulls(count)})  # a constant needs to know how many rows there are
 
 
 def with_columns(source: Source, expressions: RowExpressions, names: Sequence[str]) -> Source:

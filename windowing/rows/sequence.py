@@ -172,6 +172,7 @@ def build(
     including those of ``order``.
     """
     columns = [combined(rows.column(name)) for name in order]
+    permutation: Ints | None
     keys, bounds = None, np.array([0, len(pos)], np.int64)
     if alone := _by_keys_alone(rows, key, columns):
         permutation, keys, bounds = alone

@@ -171,8 +171,8 @@ def project_batch(
     if not plan.projection.is_trivial:
         if ARRIVAL in plan.projection.virtual:
             table = table.append_column(ARRIVAL, pa.array(pos))
-        found = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
-        batch = Batch(found.rows, pos, kept=found.kept, failures=batch.failures or found.failures)
+        found, kept, failures = project(plan.projection, table.select(list(plan.projection.needs(names))), names)
+        batch = Batch(found, pos, kept=kept, failures=batch.failures or failures)
     selection = select_rows([batch], marks_only, is_stream)
     if batch.failures is not None and selection.failed is not None:
         rejects.add_failures(_selected(batch.failures, selection, len(pos)), pos)

@@ -56,8 +56,8 @@ class StoredRows:
 
 def kept_rows(projection: Projection, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return columns of the rows for which the condition of a projection is true."""
-    found = project(projection, rows, names)
-    return found.rows if found.kept is None else found.rows.filter(pa.array(found.kept))
+    found, kept, _ = project(projection, rows, names)
+    return found if kept is None else found.filter(pa.array(kept))
 
 
 @dataclass(frozen=True, slots=True)
