@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from ...windowing.errors import InputError
 from ...windowing.support.file_systems import check_file
-from ...windowing.support.store_errors import store_trouble
+from ...windowing.support.store_errors import first_line, store_trouble
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _THREADS = 8
@@ -266,17 +266,6 @@ class BadContentError(Exception):
 
 
 @contextmanager
-def store_errors(shown: str) -> Iterator[None]:
-    """Turn an error of reaching a store into an `InputError` that names the path that the user gave."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        trouble = store_trouble(str(error))
-        words = trouble.words if trouble else str(error).splitlines()[0]
-        raise InputError(f"{shown} cannot be read: {words}", trouble.do if trouble else "check the address") from error
-
-
-@contextmanager
 def input_errors(file: str, what: str = "") -> Iterator[None]:
     """Turn errors of the operating system and of Arrow into an `InputError` that names ``file``."""
     try:
@@ -290,7 +279,5 @@ def input_errors(file: str, what: str = "") -> Iterator[None]:
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:  # a damaged name of a column is no text
         if trouble := store_trouble(str(error)):
             raise InputError(f"{file} cannot be read{what}: {trouble.words}", trouble.do) from error
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(
-            f"{file} cannot be read{what}: {reason.rstrip('.')}", "it may be cut short or of another format"
-        ) from error
+        do = "it may be cut short or of another format"
+        raise InputError(f"{file} cannot be read{what}: {first_line(error)}", do) from error

@@ -25,9 +25,10 @@ from ...windowing.support.checksum import read_object
 from ...windowing.support.file_systems import FILE, FOLDER, LONGEST_BEGUN, file_system_of, is_begun, reach
 from ...windowing.support.formats import SUFFIXES
 from ...windowing.support.redaction import redacted_path
+from ...windowing.support.store_errors import store_trouble
 from ...windowing.support.value_table import ValueTable, text_column, value_table
 from ...windowing.tables.address import TableVersion, folder_path, split_path, table_version
-from .file import Located, input_errors, store_errors
+from .file import Located, input_errors
 from .walk import (
     LEADS_NOWHERE,
     MANIFEST,
@@ -341,8 +342,12 @@ def _under(path: str) -> Iterator[Spot]:
 
 def _reach(path: str) -> None:
     """Raise `InputError` where the store of a path does not answer; success is remembered."""
-    with store_errors(redacted_path(path)):
+    try:
         reach(path)
+    except (OSError, ValueError) as error:
+        trouble = store_trouble(str(error))
+        words, do = (trouble.words, trouble.do) if trouble else (str(error).splitlines()[0], "check the address")
+        raise InputError(f"{redacted_path(path)} cannot be read: {words}", do) from error
 
 
 def _root(path: str) -> Located:

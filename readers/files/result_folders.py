@@ -16,7 +16,7 @@ from ...windowing.support.value_table import ValueTable, value_table
 from ..values.types import arrow_type
 from .file import Located, input_errors
 from .listing import Listing
-from .walk import MANIFEST, ListedFile, all_below
+from .walk import MANIFEST, ListedFile, all_below, iso_time
 
 STREAM_COLUMN = "_stream"
 
@@ -195,7 +195,8 @@ def _came_later(manifest: ListedFile, paths: Sequence[str]) -> dict[str, ListedF
             name = path.removeprefix(manifest.place.path.removesuffix(MANIFEST))
             shown = manifest.place.shown.removesuffix(MANIFEST) + name
             place = replace(manifest.place, path=path, shown=shown, size=entry.size, mtime_ns=entry.mtime_ns)
-            there[path] = ListedFile(place, entry.size, entry.mtime, manifest.below.removesuffix(MANIFEST) + name)
+            below = manifest.below.removesuffix(MANIFEST) + name
+            there[path] = ListedFile(place, entry.size, iso_time(entry.mtime_ns), below)
     return there
 
 

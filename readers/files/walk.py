@@ -51,11 +51,6 @@ class Entry:
     node: str | None = None
     is_link: bool = False
 
-    @property
-    def mtime(self) -> str | None:
-        """The modification time, ISO 8601 in UTC; None where it is unknown."""
-        return iso_time(self.mtime_ns)
-
 
 def iso_time(mtime_ns: int | None) -> str | None:
     """Return a modification time in ns since the epoch as ISO 8601 in UTC; None where it is unknown."""

@@ -31,12 +31,11 @@ from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values.casts import caster
 from ..values.kinds import INT, NOTHING, TEXT, Kind, infer, join
-from ..values.record_bounds import Dialect, Tally, count_line_ends, locate, tally
-from ..values.records import Records
+from ..values.record_bounds import Dialect, Records, Tally, count_line_ends, locate, tally
 from ..values.types import ColumnType, Int64s, is_text
 from ..values.value_kinds import UNSURE
-from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, text_rejects, without_rows
-from .text_splits import ScannedRange, TextReader, plan_text_files
+from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, without_rows
+from .text_splits import ScannedRange, TextReader, plan_text_files, text_rejects
 
 # The header of a CSV file: the first record, which names the columns.
 

@@ -37,12 +37,11 @@ from ..values.json_fields import (
     warm,
 )
 from ..values.kinds import BOOL, FLOAT, INT, NOTHING, TEXT, Kind, infer, join, kind_of, kind_of_texts
-from ..values.record_bounds import locate_lines
-from ..values.records import Records
+from ..values.record_bounds import Records, locate_lines
 from ..values.types import ColumnType
 from ..values.value_kinds import UNSURE
-from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, text_rejects, without_rows
-from .text_splits import ScannedRange, TextReader, plan_text_files
+from .split_rows import ReadRequest, SplitPlan, SplitRows, converted, without_rows
+from .text_splits import ScannedRange, TextReader, plan_text_files, text_rejects
 
 # Parse JSON values one by one, for the few lines that Arrow's parser refuses; numbers keep their text.
 

@@ -68,7 +68,7 @@ class OrcReader(FormatReader):
     def read(self, place: Located, split: Split, request: ReadRequest) -> SplitRows:
         if not request.types:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
-        with input_errors(place.shown, " as ORC"), _open(place) as file:
+        with _open(place) as file:
             _check_times(place, file, list(request.types))
             stripes = split.place[1:]
             names = list(request.types)
@@ -83,14 +83,14 @@ class OrcReader(FormatReader):
         return typed_rows(raw, split, request, texts)
 
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
-        with input_errors(place.shown, " as ORC"), _open(place) as file:
+        with _open(place) as file:
             stripes = _messages(_tail(file), _STRIPES)
         return divide(split, [_number(stripes[at], _STRIPE_ROWS) for at in split.place[1:]])
 
 
 @contextmanager
 def _open(place: Located) -> Iterator[orc.ORCFile]:
-    with place.open_file() as source:
+    with input_errors(place.shown, " as ORC"), place.open_file() as source:
         try:
             yield orc.ORCFile(source)
         except (UnicodeDecodeError, IndexError) as error:  # in a damaged footer
@@ -100,7 +100,7 @@ def _open(place: Located) -> Iterator[orc.ORCFile]:
 
 
 def _footer(place: Located) -> Footer:
-    with input_errors(place.shown, " as ORC"), _open(place) as file:
+    with _open(place) as file:
         check_names(place, file.schema.names)
         for field in file.schema:
             if _has_union(field.type):
@@ -140,28 +140,25 @@ def _check_times(place: Located, file: orc.ORCFile, names: Sequence[str]) -> Non
     tail = _tail(file)
     statistics = _messages(tail, _STATISTICS)
     message = _messages(tail, _TYPES)[0]
-    found: list[int] = []
+    firsts: list[int] = []  # one by one, or packed
     for value in message.get(_SUBTYPES, ()):
         if isinstance(value, int):
-            found.append(value)
+            firsts.append(value)
             continue
         at = 0
         while at < len(value):
             each, at = _varint(value, at)
-            found.append(each)
-    firsts = found
+            firsts.append(each)
     for name, first, end in zip(file.schema.names, firsts, [*firsts[1:], len(statistics)], strict=True):
-        if name in names and any(map(_are_far, statistics[first:end])):
+        times = (message for own in statistics[first:end] for message in _messages(own, _OF_TIMESTAMPS))
+        if name in names and any(map(_is_far, times)):
             what = f"column {name!r} of {place.shown} holds a timestamp outside 1677-09-21 to 2262-04-11"
             raise InputError(f"{what}, which has no form in nanoseconds, as ORC is read", "write it as Parquet")
 
 
-def _are_far(statistics: _Message) -> bool:
-    for times in _messages(statistics, _OF_TIMESTAMPS):
-        bounds = [_signed(_number(times, at)) for at in (_TIMES_IN_UTC if _TIMES_IN_UTC[0] in times else _TIMES)]
-        if any(abs(bound) > _FARTHEST for bound in bounds):
-            return True
-    return False
+def _is_far(times: _Message) -> bool:
+    bounds = _TIMES_IN_UTC if _TIMES_IN_UTC[0] in times else _TIMES
+    return any(abs(_signed(_number(times, at))) > _FARTHEST for at in bounds)
 
 
 def _tail(file: orc.ORCFile) -> _Message:

@@ -110,7 +110,7 @@ def column_names(file: IO[bytes]) -> list[str]:
 
 
 def _footer(place: Located) -> Footer:
-    with input_errors(place.shown, " as Parquet"), _open(place) as file:
+    with _open(place) as file:
         groups = tuple(
             (group.num_rows, group.total_byte_size)
             for group in map(file.metadata.row_group, range(file.num_row_groups))
@@ -153,9 +153,15 @@ def _stored_names(place: Located, file: pq.ParquetFile) -> dict[str, str] | None
 
 
 @contextmanager
-def _open(place: Located) -> Iterator[pq.ParquetFile]:
-    with place.open_file() as source:
-        yield _parquet(place, source)
+def _open(place: Located, split: Split | None = None, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """Open a file; to read a split, those ``texts`` that are stored with a dictionary are read as dictionaries."""
+    with input_errors(place.shown, " as Parquet"), place.open_file() as source:
+        if split is None or split.nbytes < _SHORT:  # so is each of its columns: to open twice would cost as much
+            yield _parquet(place, source, texts)
+            return
+        file = _parquet(place, source)
+        repeating = [name for name in texts if _repeats(file.metadata, split.place[1:], name)]
+        yield _parquet(place, source, repeating, file.metadata) if repeating else file
 
 
 def _parquet(
@@ -185,7 +191,7 @@ class ParquetReader(FormatReader):
         if not want:
             return SplitRows(pa.table({}), np.arange(split.rows, dtype=np.int64))
         groups, texts = list(split.place[1:]), [name for name in request.dictionary if name in want]
-        with input_errors(place.shown, " as Parquet"), _open_for(place, split, texts) as file:
+        with _open(place, split, texts) as file:
             stored = _stored_names(place, file) or {}
             raw = file.read_row_groups(groups, columns=[stored.get(name, name) for name in want], use_threads=False)
         if stored:
@@ -194,14 +200,14 @@ class ParquetReader(FormatReader):
         return typed_rows(raw, split, request, texts)
 
     def parts_of(self, place: Located, split: Split) -> Sequence[Split]:
-        with input_errors(place.shown, " as Parquet"), _open(place) as file:
+        with _open(place) as file:
             counts = [file.metadata.row_group(group).num_rows for group in split.place[1:]]
         return divide(split, counts)
 
     def parts_with(
         self, place: Located, split: Split, condition: Condition, types: Mapping[str, pa.DataType]
     ) -> Sequence[Split]:
-        with input_errors(place.shown, " as Parquet"), _open(place) as file:
+        with _open(place) as file:
             schema = file_schema(file)
             stored = _stored_names(place, file)
             known = [name for name, kind in types.items() if name in schema.names and schema.field(name).type == kind]
@@ -223,18 +229,6 @@ def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> dict[str, Colum
             nulls = stats.null_count if stats.has_null_count else None
             found[chunk.path_in_schema] = ColumnRange(low, high, nulls, group.num_rows)
     return found
-
-
-@contextmanager
-def _open_for(place: Located, split: Split, texts: Sequence[str]) -> Iterator[pq.ParquetFile]:
-    """Open a file to read a split; the ``texts`` that are stored with a dictionary are read as dictionaries."""
-    with place.open_file() as source:
-        if split.nbytes < _SHORT:  # so is each of its columns, and opening twice would cost as much as reading
-            yield _parquet(place, source, texts)
-            return
-        file = _parquet(place, source)
-        repeating = [name for name in texts if _repeats(file.metadata, split.place[1:], name)]
-        yield _parquet(place, source, repeating, file.metadata) if repeating else file
 
 
 def _repeats(footer: pq.FileMetaData, groups: Sequence[int], name: str) -> bool:

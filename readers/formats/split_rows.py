@@ -17,7 +17,6 @@ from ..files.file import Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values.casts import convert
-from ..values.records import Records
 from ..values.types import ColumnType, Int64s
 
 _LONGEST = 80
@@ -192,16 +191,6 @@ def without_rows(table: pa.Table, offsets: Int64s, bad: Collection[int]) -> tupl
     good = np.ones(len(offsets), np.bool_)
     good[list(bad)] = False
     return table.filter(pa.array(good)), offsets[good]
-
-
-def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int, str]) -> tuple[Reject, ...]:
-    """Return the rejects of a buffer of text.
-
-    ``line``: the 1-based number of its first line. ``details``: what is wrong, by row.
-    """
-    return tuple(
-        Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
-    )
 
 
 def rejects_table(file: str, rejects: Sequence[Reject]) -> pa.Table | None:

@@ -19,8 +19,7 @@ from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values import timestamps
 from ..values.kinds import NOTHING, Kind, join, type_of
-from ..values.record_bounds import warm
-from ..values.records import Records
+from ..values.record_bounds import Records, warm
 from ..values.types import ColumnType, Int64s
 from .split_rows import FormatReader, ReadRequest, Reject, SplitPlan, SplitRows, cut_plan
 
@@ -157,6 +156,16 @@ class TextReader(FormatReader, Protocol):
                 where = (found.start, found.stop, line, found.bad)
                 looks.append(Split(split.index, split.file, base, found.rows, found.nbytes, False, where))
         return looks or [split]
+
+
+def text_rejects(data: bytes, records: Records, line: int, details: Mapping[int, str]) -> tuple[Reject, ...]:
+    """Return the rejects of a buffer of text.
+
+    ``line``: the 1-based number of its first line. ``details``: what is wrong, by row.
+    """
+    return tuple(
+        Reject(row, line + int(records.lines[row]), detail, records.text(data, row)) for row, detail in details.items()
+    )
 
 
 def plan_text_files(

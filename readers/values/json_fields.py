@@ -19,8 +19,7 @@ import pyarrow.json as pjson
 
 from ...windowing.support.jit import inline, kernel, njit
 from .kinds import BOOL, TEXT
-from .record_bounds import DEEPEST, are_deep, are_objects, count_line_ends, locate_lines
-from .records import Records
+from .record_bounds import DEEPEST, Records, are_deep, are_objects, count_line_ends, locate_lines
 from .types import Int64s, Mask
 from .value_kinds import UNSURE, digits_end, kind_of_number, kind_of_time, plain_end
 
