@@ -27,9 +27,9 @@ LAST = 1 << 16
 """Bytes: of Parquet and ORC they hold the footer. A file that has the size and the tail of a part is that part."""
 
 
-def checksum(data: bytes | pa.Buffer, before: int = 0) -> str:
-    """Return the checksum of bytes, such as ``crc32:0a1b2c3d``. ``before``: the CRC of the bytes before these."""
-    return _as_text(zlib.crc32(data, before))
+def checksum(data: bytes | pa.Buffer) -> str:
+    """Return the checksum of bytes, such as ``crc32:0a1b2c3d``."""
+    return _as_text(zlib.crc32(data))
 
 
 def checksum_of_blocks(blocks: Iterable[bytes]) -> tuple[int, str]:

@@ -113,24 +113,23 @@ def file_system_of(uri: str) -> tuple[fs.FileSystem, str]:
     """
     if Address.of(uri).is_path:
         return fs.LocalFileSystem(), os.path.abspath(uri)  # noqa: PTH100 - Path.resolve would follow links
-    address = StoreAddress.parse(uri)
-    system = None if address is None else _store(address, uri)
-    if address is None or system is None:
+    address, system = StoreAddress.parse(uri), None
+    if address is not None:
+        if not address.bucket:
+            raise pa.ArrowInvalid(f"{uri} names no bucket")
+        if address.scheme == "s3":
+            system = _s3(address, _TRIES)
+        elif address.scheme == "gs":
+            system = _gs()
+        else:
+            system = _abfs(address)
+    if address is None or system is None:  # the URI alone says all that there is to say
         plain = Address.of(uri).plain
         if plain.startswith("gs://") and "retry_limit_seconds=" not in plain:
             plain += f"{'&' if '?' in plain else '?'}retry_limit_seconds={_GOOGLE}"
         system, path = fs.FileSystem.from_uri(plain)
         return system, path.rstrip("/") or path
     return system, f"{address.bucket}/{address.path}".rstrip("/")
-
-
-def _store(address: StoreAddress, uri: str) -> fs.FileSystem | None:
-    """Return the file system of a store; None where the URI alone says all that there is to say."""
-    if not address.bucket:
-        raise pa.ArrowInvalid(f"{uri} names no bucket")
-    if address.scheme == "s3":
-        return _s3(address, _TRIES)
-    return _gs() if address.scheme == "gs" else _abfs(address)
 
 
 def reach(uri: str) -> None:
@@ -161,7 +160,7 @@ def _s3(address: StoreAddress, tries: int, seconds: int = _REQUEST) -> fs.FileSy
         "secret_key": address.password or None,
         "scheme": given.get("scheme"),
         "endpoint_override": given.get("endpoint_override") or endpoint(),
-        "region": given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        "region": given.get("region") or region(),
         "connect_timeout": _CONNECT,
         "request_timeout": seconds,
         "allow_delayed_open": True,  # a file under 5 MB is one request, and a kill leaves no part of an upload
@@ -237,6 +236,11 @@ if hasattr(fs, "S3FileSystem"):  # not every build of pyarrow has it
 def endpoint() -> str | None:
     """Return the endpoint of S3 that the environment names, as the tools of AWS read it; else None."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+
+
+def region() -> str | None:
+    """Return the region of S3 that the environment names; else None."""
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
 
 
 def _path(text: str) -> str:

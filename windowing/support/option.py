@@ -84,7 +84,7 @@ class Option:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that its value is one of; none, where it may be any text."""
-        return get_args(_without_none(self.annotation)) if self.kind == "word" else ()
+        return get_args(without_none(self.annotation)) if self.kind == "word" else ()
 
     @property
     def has_default(self) -> bool:
@@ -143,14 +143,14 @@ def _written(default: Any) -> Any:
 
 
 def _kind_of(annotation: Any) -> Kind:
-    given = _without_none(annotation)
+    given = without_none(annotation)
     if get_origin(given) is Literal:
         return "word"
     kinds: dict[Any, Kind] = {bool: "switch", int: "number", str: "text", tuple[str, ...]: "names"}
     return kinds[given]
 
 
-def _without_none(annotation: Any) -> Any:
+def without_none(annotation: Any) -> Any:
     """Return the type of a value that is given: ``X`` of ``X | None``."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (part for part in get_args(annotation) if part is not type(None))

@@ -68,3 +68,9 @@ _TROUBLES = (
 def store_trouble(text: str) -> StoreTrouble | None:
     """Return the trouble that the text of an error tells of; None for an error that is not of a store."""
     return next((trouble for pattern, trouble in _TROUBLES if re.search(pattern, text)), None)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of a message, or the type of an error without one."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

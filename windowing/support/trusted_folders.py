@@ -15,14 +15,13 @@ _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0
 
 
-def way_in(folder: Path, may_be_shared: bool = False, user: int | None = None) -> str | None:
+def way_in(folder: Path, may_be_shared: bool = False) -> str | None:
     """Return how other users could write to a folder or replace it; None if they cannot.
 
     ``may_be_shared``: whether the folder may be one like ``/tmp``, where everyone can create entries and nobody can
-    change those of others. ``user``: by default the user of this process. A folder that does not exist yet is safe:
-    this process will create it.
+    change those of others. A folder that does not exist yet is safe: this process will create it.
     """
-    trusted = (os.geteuid() if user is None else user, _ROOT)
+    trusted = (os.geteuid(), _ROOT)
     wanted = Path(os.path.abspath(folder))  # noqa: PTH100 - without links followed
     for path in dict.fromkeys([*_chain(wanted), *_chain(wanted.resolve())]):
         found = _state(path)

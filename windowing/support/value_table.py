@@ -10,11 +10,13 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from itertools import islice, pairwise
-from typing import Any, TypeAlias, TypeVar, get_args, get_type_hints, overload
+from typing import Any, TypeAlias, TypeVar, get_type_hints, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from .option import without_none
 
 T = TypeVar("T")
 _BATCH = 4096  # values that are objects at a time, while a table is made or gone through
@@ -207,17 +209,12 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 def _kinds(kind: Any) -> tuple[Any, ...]:
     hints = _hints(kind)
-    return tuple(_without_none(hints[name]) for name in _names(kind))
+    return tuple(without_none(hints[name]) for name in _names(kind))
 
 
 @cache
 def _hints(kind: Hashable) -> dict[str, Any]:
     return get_type_hints(kind)
-
-
-def _without_none(hint: Any) -> Any:
-    others = [each for each in get_args(hint) if each is not type(None)]
-    return others[0] if type(None) in get_args(hint) and len(others) == 1 else hint
 
 
 def _values(column: Column, start: int, stop: int) -> Iterable[Any]:

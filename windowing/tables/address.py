@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -189,47 +189,24 @@ def version_time(text: str, what: str, do: str) -> dt.datetime:
     return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
-class TableKind(Protocol):
-    """A kind of table: Delta, Iceberg. Its methods import its library."""
-
-    @property
-    def name(self) -> str:
-        """Its name in options."""
-
-    @property
-    def title(self) -> str:
-        """Its name in messages."""
-
-    def takes(self, path: str) -> bool:
-        """Whether a path or URI names a table of this kind, or a partition of one, that is there or may be made."""
-
-    def at_version(self, path: str, version: str | None = None) -> TableVersion:
-        """Return a version of the table at a path, or of the partition that the path names; None: the newest.
-
-        ``version``: a number, or a time in ISO 8601, which is UTC where it has no zone. Raises `InputError` where there
-        is no such table or version, or where it cannot be read rightly; `ConfigError` where its library is missing.
-        """
-
-
-# The kinds of table that there are. The next one is a module with a `TableKind`, and a line here.
+# The kinds of table that there are. The next one is a module with these two functions, and its name here.
 
 
 _MODULES = ("delta", "iceberg")
-"""Modules of this package; each has a value ``KIND``. They import their libraries only inside functions."""
-
-
-def kinds() -> tuple[TableKind, ...]:
-    """Return all kinds."""
-    modules: list[Any] = [import_module(f"{__package__}.{name}") for name in _MODULES]
-    return tuple(cast(TableKind, module.KIND) for module in modules)
-
-
-def kind_of(path: str) -> TableKind | None:
-    """Return the kind of the table that a path names, or whose partition it names; None where it is no table."""
-    return next((kind for kind in kinds() if kind.takes(path)), None)
+"""Modules of this package: ``takes(path)`` says whether a path or URI names a table of the kind, or a partition of one,
+that is there or may be made; ``at_version`` is `table_version` for such a path. Libraries are imported in functions."""
 
 
 def table_version(path: str, version: str | None = None) -> TableVersion | None:
-    """Return a version of the table at a path; None where the path is no table. Raises as `TableKind.at_version`."""
-    kind = kind_of(path)
-    return None if kind is None else kind.at_version(path, version)
+    """Return a version of the table at a path, or of the partition that the path names; None where it is no table.
+
+    ``version``: a number, or a time in ISO 8601, which is UTC where it has no zone; None: the newest. Raises
+    `InputError` where there is no such table or version, or where it cannot be read rightly; `ConfigError` where its
+    library is missing.
+    """
+    for name in _MODULES:
+        module: Any = import_module(f"{__package__}.{name}")
+        if module.takes(path):
+            found: TableVersion = module.at_version(path, version)
+            return found
+    return None

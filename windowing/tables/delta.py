@@ -155,28 +155,29 @@ def _stored(kind: pa.DataType) -> pa.DataType | None:
 PREFIX = "delta+"
 _READ = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors", "columnMapping"})
 """Reader features whose tables can be read, the last two only where no file makes use of them."""
+_COLUMNS = ("path", "size_bytes", "modification_time", "num_records")
 
 
-class Delta:
-    """The `TableKind` of Delta tables."""
-
-    name = "delta"
-    title = "Delta"
-
-    def takes(self, path: str) -> bool:
-        """Whether the path begins with ``delta+``, or there is a folder ``_delta_log`` at it."""
-        return path.startswith(PREFIX) or has_log(split_path(path).root)
-
-    def at_version(self, path: str, version: str | None = None) -> TableVersion:
-        """Return a version of the table. Raises as `TableKind.at_version` does."""
-        at = path_of(path)
-        system, root = file_system_of(at.root)
-        table = open_table(at.root, version)
-        check_readable(table, at.root)
-        return _version_of(table, at, system, root).where(canonical(at.values, table, redacted_path(at.root)))
+def takes(path: str) -> bool:
+    """Whether the path begins with ``delta+``, or there is a folder ``_delta_log`` at it."""
+    return path.startswith(PREFIX) or has_log(split_path(path).root)
 
 
-KIND = Delta()
+def at_version(path: str, version: str | None = None) -> TableVersion:
+    """Return a version of the table. Raises as `table_version` does."""
+    at = path_of(path)
+    shown = redacted_path(at.root)
+    system, root = file_system_of(at.root)
+    table = open_table(at.root, version)
+    check_readable(table, at.root)
+    names = list(table.metadata().partition_columns)
+    with input_errors(shown):
+        actions = pa.table(table.get_add_actions(flatten=True))
+        number = str(table.version())
+    rows = zip(*(actions[name].to_pylist() for name in _COLUMNS), values_of(actions, names), strict=True)
+    files = sorted((_file(root, shown, *each) for each in rows), key=lambda file: file.path)
+    found = TableVersion("Delta", shown, system, root, number, schema_of(table), tuple(names), tuple(files))
+    return found.where(canonical(at.values, table, shown))
 
 
 def path_of(path: str) -> TablePath:
@@ -225,32 +226,14 @@ def values_of(actions: pa.Table, names: list[str]) -> list[Mapping[str, str | No
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [{}] * actions.num_rows
 
 
-def _version_of(table: DeltaTable, at: TablePath, system: fs.FileSystem, root: str) -> TableVersion:
-    shown = redacted_path(at.root)
-    names = list(table.metadata().partition_columns)
-    with input_errors(shown):
-        actions = pa.table(table.get_add_actions(flatten=True))
-        version = str(table.version())
-    rows = zip(*(actions[name].to_pylist() for name in _COLUMNS), values_of(actions, names), strict=True)
-    files = [_file(root, shown, _relative(path, shown), *more) for path, *more in rows]
-    files.sort(key=lambda file: file.path)
-    return TableVersion("Delta", shown, system, root, version, schema_of(table), tuple(names), tuple(files))
-
-
 def _file(
     root: str, shown: str, path: str, size: int, time: int, rows: int | None, values: Mapping[str, str | None]
 ) -> TableFile:
+    if not Address.of(path).is_path or path.startswith("/"):
+        raise InputError(f"{shown} is a Delta table with a file that is elsewhere: {path}", "read a full copy of it")
+    path = unquote(path)
     folder = path.rpartition("/")[0]
     named = TablePath("", folder).values if folder and all("=" in name for name in folder.split("/")) else ()
     folders = named if {name for name, _ in named} == values.keys() else ()
     added = dt.datetime.fromtimestamp(time / 1000, dt.UTC).isoformat()  # Delta has milliseconds
     return TableFile(f"{root}/{path}", f"{shown}/{path}", size, rows, added, tuple(values.items()), folders)
-
-
-_COLUMNS = ("path", "size_bytes", "modification_time", "num_records")
-
-
-def _relative(path: str, shown: str) -> str:
-    if not Address.of(path).is_path or path.startswith("/"):
-        raise InputError(f"{shown} is a Delta table with a file that is elsewhere: {path}", "read a full copy of it")
-    return unquote(path)

@@ -23,9 +23,10 @@ from ..support.file_systems import (
     kind_of_mode,
     reach,
     read_file,
+    region,
 )
 from ..support.redaction import redacted_path
-from ..support.store_errors import store_trouble
+from ..support.store_errors import first_line, store_trouble
 from .address import version_time
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def storage_options(root: str) -> dict[str, str] | None:
     known = {
         "AWS_ACCESS_KEY_ID": address.user,
         "AWS_SECRET_ACCESS_KEY": address.password,
-        "AWS_REGION": address.option("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        "AWS_REGION": address.option("region") or region(),
         "AWS_ENDPOINT_URL": named,
         "AWS_ALLOW_HTTP": "true" if named and named.startswith("http://") else None,
     }
@@ -132,12 +133,6 @@ def _error(shown: str, what: str, error: Exception) -> InputError:
     if (trouble := store_trouble(str(error))) is not None:
         return InputError(f"{shown} cannot be read: {trouble.words}", trouble.do)
     return InputError(f"{shown} {what}: {first_line(error)}")
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of a message."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def uri_of(root: str) -> str:

@@ -21,10 +21,10 @@ from pyarrow import fs
 
 from ..errors import InputError, OutputError
 from ..support.file_systems import file_system_of
-from ..support.store_errors import store_trouble
+from ..support.store_errors import first_line, store_trouble
 from .address import Values, folder_path
 from .delta import merged_schema
-from .delta_library import LOG, first_line, import_library, open_table, storage_options, uri_of
+from .delta_library import LOG, import_library, open_table, storage_options, uri_of
 from .statistics import FileStatistics
 
 if TYPE_CHECKING:

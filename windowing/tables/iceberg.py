@@ -221,45 +221,37 @@ def _may_have(table: Table, address: TableAddress) -> Callable[[DataFile], bool]
     return may_have
 
 
-class Iceberg:
-    """The `TableKind` of Iceberg tables."""
-
-    name = "iceberg"
-    title = "Iceberg"
-
-    def takes(self, path: str) -> bool:
-        """Whether the path begins with ``iceberg://``."""
-        return is_address(path)
-
-    def at_version(self, path: str, version: str | None = None) -> TableVersion:
-        """Return a snapshot of the table. Raises as `TableKind.at_version` does."""
-        address = parse_address(path)
-        with catalog_errors(address, InputError):
-            table = find_table(open_catalog(address.catalog), address)
-            if table is None:
-                what = f"catalog {address.catalog!r} has no table {'.'.join(address.table)}"
-                raise InputError(what, "check the address")
-            shown = str(address.whole)
-            snapshot = chosen(table, version, shown)
-            schema = table.schema()
-            if snapshot is not None and version is not None:  # an older snapshot has the columns of its time
-                schema = table.schemas().get(snapshot.schema_id or 0, schema)
-            live = files_of(table, address, snapshot)
-            _check_readable(live, table, address)
-            system, root = file_system(table.io, data_folder(table))
-            number = "none" if snapshot is None else str(snapshot.snapshot_id)
-            names = list(identity_fields(schema, table.spec()))
-            files = tuple(_file(table, file, schema, names) for file in live.data)
-            columns = arrow_schema(schema)
-            mapping = table.name_mapping()
-            numbers = {name: field.field_id for field in (mapping.root if mapping else ()) for name in field.names}
-            in_files = [field for field in numbered_schema(schema) if field.name not in names]
-            numbered = pa.schema(in_files, {"names": json.dumps(numbers)})
-            found = TableVersion("Iceberg", shown, system, root, number, columns, tuple(names), files, numbered)
-            return found.where(address.where)
+def takes(path: str) -> bool:
+    """Whether the path begins with ``iceberg://``."""
+    return is_address(path)
 
 
-KIND = Iceberg()
+def at_version(path: str, version: str | None = None) -> TableVersion:
+    """Return a snapshot of the table. Raises as `table_version` does."""
+    address = parse_address(path)
+    with catalog_errors(address, InputError):
+        table = find_table(open_catalog(address.catalog), address)
+        if table is None:
+            what = f"catalog {address.catalog!r} has no table {'.'.join(address.table)}"
+            raise InputError(what, "check the address")
+        shown = str(address.whole)
+        snapshot = chosen(table, version, shown)
+        schema = table.schema()
+        if snapshot is not None and version is not None:  # an older snapshot has the columns of its time
+            schema = table.schemas().get(snapshot.schema_id or 0, schema)
+        live = files_of(table, address, snapshot)
+        _check_readable(live, table, address)
+        system, root = file_system(table.io, data_folder(table))
+        number = "none" if snapshot is None else str(snapshot.snapshot_id)
+        names = list(identity_fields(schema, table.spec()))
+        files = tuple(_file(table, file, schema, names) for file in live.data)
+        columns = arrow_schema(schema)
+        mapping = table.name_mapping()
+        numbers = {name: field.field_id for field in (mapping.root if mapping else ()) for name in field.names}
+        in_files = [field for field in numbered_schema(schema) if field.name not in names]
+        numbered = pa.schema(in_files, {"names": json.dumps(numbers)})
+        found = TableVersion("Iceberg", shown, system, root, number, columns, tuple(names), files, numbered)
+        return found.where(address.where)
 
 
 def _check_readable(live: LiveFiles, table: Table, address: TableAddress) -> None:

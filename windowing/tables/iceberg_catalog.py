@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pyarrow import fs
 
 from ..errors import ConfigError, WincliError, did_you_mean, install_extra
 from ..support.address import Address
-from ..support.file_systems import file_system_of
+from ..support.file_systems import endpoint, file_system_of, region
 from ..support.redaction import redacted
 from .address import Values, folder_name, leads_elsewhere, partition_path
 
@@ -149,8 +148,8 @@ def _load(name: str, settings: tuple[tuple[str, str], ...]) -> Catalog:
 def from_environment() -> dict[str, str]:
     """Return what the tools of the cloud find in the environment, and pyiceberg only in its own configuration."""
     found = {
-        "s3.endpoint": os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
-        "s3.region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        "s3.endpoint": endpoint(),
+        "s3.region": region(),
     }
     return {name: value for name, value in found.items() if value}
 

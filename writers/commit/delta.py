@@ -20,7 +20,6 @@ from ...windowing.support.file_systems import file_system_of
 from ...windowing.support.redaction import redacted_path
 from ...windowing.tables.address import TablePath, Values
 from ...windowing.tables.delta import (
-    KIND,
     PREFIX,
     canonical,
     canonical_in,
@@ -29,6 +28,7 @@ from ...windowing.tables.delta import (
     path_of,
     schema_of,
     stored_schema,
+    takes,
 )
 from ...windowing.tables.delta_library import LOG, import_library
 from ...windowing.tables.delta_transaction import (
@@ -203,7 +203,7 @@ class DeltaTable(VersionTable):
 
     @staticmethod
     def takes(path: str) -> bool:
-        return KIND.takes(path)
+        return takes(path)
 
     @classmethod
     def at(cls, path: str, shown: str | None = None) -> DeltaTable:
