@@ -35,19 +35,13 @@ def caster(kind: pa.DataType) -> Callable[[pa.StringArray, pa.DataType], pa.Arra
 
     The function raises `pa.ArrowInvalid` for a text that is no value of the type.
     """
-    for matches, function in (
-        (pa.types.is_duration, _duration),
-        (pa.types.is_time, _time),
-        (pa.types.is_binary, _binary),
-        (pa.types.is_nested, _nested),
-    ):
-        if matches(kind):
-            return function
-    return None
-
-
-def _duration(texts: pa.StringArray, kind: pa.DataType) -> pa.Array:
-    return pc.cast(pc.cast(texts, pa.int64()), kind)
+    if pa.types.is_duration(kind):
+        return lambda texts, kind: pc.cast(pc.cast(texts, pa.int64()), kind)
+    if pa.types.is_time(kind):
+        return _time
+    if pa.types.is_binary(kind):
+        return _binary
+    return _nested if pa.types.is_nested(kind) else None
 
 
 def _time(texts: pa.StringArray, kind: pa.DataType) -> pa.Array:

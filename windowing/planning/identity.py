@@ -55,11 +55,17 @@ def identity_of(plan: Plan, enrichments: Sequence[str] = ()) -> dict[str, Any]:
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Describe how two identities differ. Options that a state of an older version lacks had their defaults."""
+    held, read = was.get("columns") or {}, was.get("input") or {}
+    # A state that holds all columns of its input lacks none: no file has had this one.
+    holds_all = was.get("rows", was.get("emit", "aggregates") != "aggregates")
+    spared = {*(now.get("input") or {})} if holds_all else set()
     for key, value in now.items():
         old = was.get(key, _DEFAULTS.get(key))
         if key == "columns":
-            yield from (f"it does not hold column {name}" for name in value if _is_missing(name, was, now))
-        elif key not in _OF_COLUMNS and old != value and not (key == "order" and _has_no_value(was, old, value)):
+            yield from (f"it does not hold column {name}" for name in value if name not in held and name not in spared)
+        elif key not in _OF_COLUMNS and old != value:
+            if key == "order" and all({**read, **held}.get(name) == "null" for name in {*(old or ())} ^ {*value}):
+                continue  # columns without any value order nothing
             yield f"its {key} is {option_text(old)}, not {option_text(value)}"
 
 
@@ -125,17 +131,6 @@ def check_goes_on(plan: Plan) -> None:
         )
     if plan.options.operator is not None and plan.options.at_end == "hold":
         check_saves(load(plan.options.operator))
-
-
-def _is_missing(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a state lacks a column. One that holds all columns of its input lacks none: no file has had this one."""
-    holds_all = was.get("rows", was.get("emit", "aggregates") != "aggregates")
-    return name not in (was.get("columns") or {}) and not (holds_all and name in (now.get("input") or {}))
-
-
-def _has_no_value(was: Mapping[str, Any], old: Sequence[str] | None, new: Sequence[str]) -> bool:
-    types = {**(was.get("input") or {}), **(was.get("columns") or {})}
-    return all(types.get(name) == "null" for name in {*(old or ())} ^ {*new})
 
 
 def _kind_of_values(dtype: str) -> str:

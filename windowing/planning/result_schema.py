@@ -76,7 +76,11 @@ def stream_of_columns(schema: pa.Schema) -> StreamInfo | None:
         return None
     _check_whole(schema, missing)
     stamps, places = _stamps(names), [name for name in (STEP, ROW) if name in names]
-    own = (*(name for name in FIXED if name in names), *_outputs(schema), *stamps, *places, MARK)
+    after = names.index(FIXED[-1]) + 1 if FIXED[-1] in names else 0
+    types = [field.type for field in list(schema)[after : after + len(OUTPUTS)]]
+    of_events = (*names[after : after + len(OUTPUTS)],) == OUTPUTS and types == [pa.string(), pa.int64()]
+    outputs = OUTPUTS if of_events else ()
+    own = (*(name for name in FIXED if name in names), *outputs, *stamps, *places, MARK)
     head = [name for name in names[: names.index("window")] if name not in own]
     head = [name for name in head if is_sortable(schema.field(name).type)]
     step, row = ([name] if name in places else [] for name in (STEP, ROW))
@@ -107,9 +111,3 @@ def _stamps(names: Sequence[str]) -> list[str]:
         first -= 1
     found = list(names[first:stop])
     return found if {"_at", POS} <= set(found) else [name for name in names if _STAMP.fullmatch(name)]
-
-
-def _outputs(schema: pa.Schema) -> Sequence[str]:
-    after = schema.names.index(FIXED[-1]) + 1 if FIXED[-1] in schema.names else 0
-    found = [(field.name, field.type) for field in list(schema)[after : after + len(OUTPUTS)]]
-    return OUTPUTS if found == list(zip(OUTPUTS, (pa.string(), pa.int64()), strict=True)) else ()

@@ -250,22 +250,17 @@ def edge_rows(membership: Membership) -> tuple[Ints, Ints]:
 def gathered(membership: Membership, first: int, stop: int) -> tuple[Ints, Ints]:
     """Return the rows of the panes ``[first, stop)``, pane after pane, and the bounds of each pane, both int64."""
     if isinstance(membership, Memberships):
-        return _gathered_memberships(membership, first, stop)
+        low = np.searchsorted(membership.first_pane, first, side="right") - 1
+        high = np.searchsorted(membership.first_pane, stop, side="left")
+        mine, panes = slice(membership.first_entry[low], membership.first_entry[high]), stop - first
+        enter, leave = (np.clip(ends[mine] - first, 0, panes) for ends in (membership.enter, membership.leave))
+        changes = np.bincount(enter, minlength=panes + 1) - np.bincount(leave, minlength=panes + 1)
+        bounds = np.concatenate([[0], np.cumsum(np.cumsum(changes[:panes]))]).astype(np.int64)
+        return membership.row[mine][spread(enter, leave, bounds)], bounds
     counts = (membership.hi - membership.lo)[first:stop]
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     entries = np.repeat(membership.lo[first:stop] - bounds[:-1], counts) + np.arange(bounds[-1])
     return (entries if membership.row is None else membership.row[entries]), bounds
-
-
-def _gathered_memberships(memberships: Memberships, first: int, stop: int) -> tuple[Ints, Ints]:
-    low = np.searchsorted(memberships.first_pane, first, side="right") - 1
-    high = np.searchsorted(memberships.first_pane, stop, side="left")
-    mine = slice(memberships.first_entry[low], memberships.first_entry[high])
-    panes = stop - first
-    enter, leave = (np.clip(ends[mine] - first, 0, panes) for ends in (memberships.enter, memberships.leave))
-    changes = np.bincount(enter, minlength=panes + 1) - np.bincount(leave, minlength=panes + 1)
-    bounds = np.concatenate([[0], np.cumsum(np.cumsum(changes[:panes]))]).astype(np.int64)
-    return memberships.row[mine][spread(enter, leave, bounds)], bounds
 
 
 def take(membership: Membership, picks: Ints) -> Membership:

@@ -134,20 +134,15 @@ def schema_entry(name: str, word: str) -> str:
 
 def how_to_keep(name: str, kind: pa.DataType) -> str:
     """Return what to do so that a column keeps a type that it had in an earlier run."""
-    word = _word(kind)
-    return f"write it as {kind}" if word is None else f"read it as it was, with {schema_entry(name, word)}"
-
-
-def _word(kind: pa.DataType) -> str | None:
-    """Return the word of ``--schema`` for a type, or for one that holds all of its values; None where there is none."""
     types = pa.types
+    word = next((word for matches, word in _WORDS if matches(kind)), None)
     if types.is_timestamp(kind):
-        return "timestamptz" if kind.tz is not None else "timestamp_ns" if kind.unit == "ns" else "timestamp"
-    if types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
-        return f"decimal({kind.precision},{kind.scale})"
-    if types.is_integer(kind):
-        return None if kind == pa.uint64() else "int32" if kind == pa.int32() else "int64"
-    return next((word for matches, word in _WORDS if matches(kind)), None)
+        word = "timestamptz" if kind.tz is not None else "timestamp_ns" if kind.unit == "ns" else "timestamp"
+    elif types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
+        word = f"decimal({kind.precision},{kind.scale})"
+    elif types.is_integer(kind) and kind != pa.uint64():  # or one that holds all of its values
+        word = "int32" if kind == pa.int32() else "int64"
+    return f"write it as {kind}" if word is None else f"read it as it was, with {schema_entry(name, word)}"
 
 
 def type_of_text(text: str) -> pa.DataType | None:

@@ -28,6 +28,7 @@ REQUIRED: Final = object()
 """The default of an option that must be given."""
 
 _METADATA = "option"
+_KINDS: dict[Any, Kind] = {bool: "switch", int: "number", str: "text", tuple[str, ...]: "names"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +100,16 @@ def option(
     ``name``: empty: that of the attribute. ``kind``: None: that of its type. ``key_help``: empty: ``text``. ``more``:
     attributes of `Option` that have a default. In a dataclass ``default`` is that of the field.
     """
-    given = {"default": _written(default), "help": text, "group": group, "key_help": key_help or text, **more}
+    written = default
+    if isinstance(default, Fraction):  # seconds are texts in job files
+        written = str(default) if default.denominator == 1 else str(float(default))
+    given = {"default": written, "help": text, "group": group, "key_help": key_help or text, **more}
 
     def declare(attribute: str, annotation: Any) -> Option:
-        kind_ = kind or _kind_of(annotation)
+        kind_ = kind
+        if kind_ is None:
+            plain = without_none(annotation)
+            kind_ = "word" if get_origin(plain) is Literal else _KINDS[plain]
         return Option(name=name or attribute, attribute=attribute, annotation=annotation, kind=kind_, **given)
 
     return field(default=default, metadata={_METADATA: declare})
@@ -133,21 +140,6 @@ def with_parameters(function: F, more: Iterable[inspect.Parameter], eval_str: bo
     last = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
     function.__signature__ = whole.replace(parameters=[*first, *more, *last])  # type: ignore[attr-defined]
     return function
-
-
-def _written(default: Any) -> Any:
-    """Return a default as a job file writes it: seconds are texts."""
-    if not isinstance(default, Fraction):
-        return default
-    return str(default) if default.denominator == 1 else str(float(default))
-
-
-def _kind_of(annotation: Any) -> Kind:
-    given = without_none(annotation)
-    if get_origin(given) is Literal:
-        return "word"
-    kinds: dict[Any, Kind] = {bool: "switch", int: "number", str: "text", tuple[str, ...]: "names"}
-    return kinds[given]
 
 
 def without_none(annotation: Any) -> Any:

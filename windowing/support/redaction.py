@@ -104,6 +104,8 @@ _FORM = re.compile(  # a JWT, a PEM, and tokens that services begin with a name 
 _TOKEN = re.compile(r"[^\s'\"<>`]+")
 _IN_TEXTS = re.compile(_SECRET.replace("|key|", r"|key$|[._]key[._]|"), re.IGNORECASE)
 # ``key.column`` is masked where it is set; its value, a word such as ``user_id``, is not searched for in texts.
+_RANDOM = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[^\s/]{8,}")
+_ORDINARY = re.compile(r"[\d.]+|false|true|" + re.escape(MASK), re.IGNORECASE)
 _SHORTEST = 6  # letters of a value that is searched for in texts: shorter values occur in too many words
 
 
@@ -158,13 +160,15 @@ def secret_values(
     """
     named = [*settings.items(), *(environ or {}).items()]
     found = [value for name, value in named if _IN_TEXTS.search(name) and not value.startswith(("/", "~"))]
-    found += [value for name, value in settings.items() if _shown_value(name, value) == MASK and _looks_random(value)]
+    masked = [value for name, value in settings.items() if _shown_value(name, value) == MASK]
+    found += [value for value in masked if _RANDOM.fullmatch(value)]
     found += [
         pair[2].strip("\"'") for text in settings.values() for pair in _SETTING.finditer(text) if is_secret(pair[1])
     ]
     whole = (*paths, *(url[0] for text in settings.values() for url in _URL.finditer(text)), *settings.values())
     found += (part for text in whole for part in _secret_parts(text))
-    kept = {form for value in found for form in _forms(value) if _is_distinctive(form)}
+    forms = {form for value in found for form in _forms(value) if len(form) >= _SHORTEST}
+    kept = [form for form in forms if not _ORDINARY.fullmatch(form)]
     return tuple(sorted(kept, key=lambda value: (-len(value), value)))
 
 
@@ -202,14 +206,6 @@ def _option(word: str) -> str:
         return word if _BARE_WORD.fullmatch(word) or _PLAIN_VALUE.fullmatch(word) else MASK
     bare = re.sub(r"^-[DP]|^-{1,2}", "", name)
     return f"{name}={MASK}" if _shown_value(bare, value.strip("\"'")) == MASK else f"{name}={value}"
-
-
-def _is_distinctive(value: str) -> bool:
-    return len(value) >= _SHORTEST and not re.fullmatch(r"[\d.]+|false|true|" + re.escape(MASK), value, re.IGNORECASE)
-
-
-def _looks_random(value: str) -> bool:
-    return bool(re.fullmatch(r"(?=.*[A-Za-z])(?=.*\d)[^\s/]{8,}", value))
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -160,14 +159,10 @@ def _load(table: DeltaTable, version: str, root: str) -> None:
         table.load_as_version(int(version))
         return
     time = version_time(version, f"no version of {shown}", "its number, or a time such as 2026-11-01T06:00")
-    if time < (first := _first(root)):
-        raise InputError(f"{shown} has no version at {version}", f"its first is of {first.isoformat()}")
-    table.load_as_version(time)
-
-
-def _first(root: str) -> dt.datetime:
-    """Return the time of the oldest version in the log: that of its file, as the library takes it."""
+    # The oldest version in the log is of the time of its file, as the library takes it.
     system, inner = file_system_of(root)
     infos = system.get_file_info(fs.FileSelector(f"{inner}/{LOG}"))
     times = [info.mtime for info in infos if info.extension == "json" and info.mtime is not None]
-    return min(times, default=dt.datetime.min.replace(tzinfo=dt.UTC))
+    if times and time < (first := min(times)):
+        raise InputError(f"{shown} has no version at {version}", f"its first is of {first.isoformat()}")
+    table.load_as_version(time)

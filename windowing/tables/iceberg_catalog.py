@@ -101,20 +101,16 @@ def catalog_errors(address: TableAddress, error: type[WincliError]) -> Iterator[
     except WincliError:
         raise
     except Exception as cause:  # a catalog may raise what its driver does, as of SQLite, boto3 or requests
-        raise error(f"{address}: {reason(cause)}", _remedy(cause, address)) from cause
+        name, do = type(cause).__name__, f"check the configuration of catalog {address.catalog!r} (~/.pyiceberg.yaml)"
+        if "Unauthorized" in name or "Forbidden" in name or "Credential" in name:
+            do = f"check the credentials of catalog {address.catalog!r}"
+        raise error(f"{address}: {reason(cause)}", do) from cause
 
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error without secrets, or its type."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return redacted(lines[0].strip().rstrip(".")[:_LONGEST]) if lines else type(error).__name__
-
-
-def _remedy(error: BaseException, address: TableAddress) -> str:
-    name = type(error).__name__
-    if "Unauthorized" in name or "Forbidden" in name or "Credential" in name:
-        return f"check the credentials of catalog {address.catalog!r}"
-    return f"check the configuration of catalog {address.catalog!r} (~/.pyiceberg.yaml)"
 
 
 def open_catalog(name: str) -> Catalog:

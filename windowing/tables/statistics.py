@@ -45,14 +45,11 @@ def statistics_of(footer: parquet.FileMetaData) -> FileStatistics:
     """Return the statistics of a file, over all of its row groups."""
     groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
     columns = tuple(_column([group.column(at) for group in groups]) for at in range(footer.num_columns) if groups)
-    return FileStatistics(columns, tuple(_offset(group.column(0)) for group in groups if group.num_columns))
-
-
-def _offset(chunk: parquet.ColumnChunkMetaData) -> int:
-    begins = [chunk.data_page_offset]
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
-        begins.append(chunk.dictionary_page_offset)
-    return int(min(begins))
+    firsts = [group.column(0) for group in groups if group.num_columns]
+    begins = [
+        (each.data_page_offset, each.dictionary_page_offset if each.has_dictionary_page else None) for each in firsts
+    ]
+    return FileStatistics(columns, tuple(min(at for at in each if at is not None) for each in begins))
 
 
 def _column(chunks: list[parquet.ColumnChunkMetaData]) -> ColumnStatistics:
