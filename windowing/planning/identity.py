@@ -64,7 +64,9 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         if key == "columns":
             yield from (f"it does not hold column {name}" for name in value if name not in held and name not in spared)
         elif key not in _OF_COLUMNS and old != value:
-            if key == "order" and all({**read, **held}.get(name) == "null" for name in {*(old or ())} ^ {*value}):
+            types = {**read, **held}
+            orders = [[name for name in each or () if types.get(name) != "null"] for each in (old, value)]
+            if key == "order" and orders[0] == orders[1]:
                 continue  # columns without any value order nothing
             yield f"its {key} is {option_text(old)}, not {option_text(value)}"
 

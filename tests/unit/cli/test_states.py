@@ -119,6 +119,13 @@ def test_the_state_of_another_job(log: Path, case: str) -> None:
     fails(log, 2, text, *command, "a2.csv", "out/2", "--state", "st")
 
 
+def test_order_columns_in_another_sequence_are_another_order(log: Path) -> None:
+    two, swapped = ((*GAP[:5], order, *GAP[6:]) for order in ("ts,id", "id,ts"))
+    assert run(log, 1, command=two).code == 0
+    text = f"the state st is of another job (at run-000001): its order is ts, id, not id, ts; {RUN_THAT_JOB}"
+    fails(log, 2, text, *swapped, "a2.csv", "out/2", "--state", "st")
+
+
 def test_a_wider_type_goes_on_and_the_state_gets_it(log: Path) -> None:
     runs(log, 1)
     (log / "a2.csv").write_text("ts,user,id\n12.5,a,5\n20,b,6\n20,a,7\n")
