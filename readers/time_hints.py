@@ -18,6 +18,7 @@ from ..windowing.clock.tick_grid import DIGITS, ENOUGH, EpochUnit, epoch_unit
 from ..windowing.errors import SpecError
 from ..windowing.expressions.nodes import name_text
 from ..windowing.ports import Source
+from ..windowing.support.column_types import schema_name
 from .options import SchemaTypes, parse_schema
 from .values.casts import convert
 from .values.time_formats import compile_format, missing_part
@@ -161,7 +162,8 @@ def reading(guess: Guess, declared: SchemaTypes, source: Source | None = None) -
     ``source``: where to look for the value that made it text; None: nowhere.
     """
     types = [
-        ", ".join(f"{_name(name)}:{text}" for name, text in (*declared, (guess.column, kind))) for kind in guess.types
+        ", ".join(f"{schema_name(name)}:{text}" for name, text in (*declared, (guess.column, kind)))
+        for kind in guess.types
     ]
     flags = [f"--schema {_quoted(each)}" for each in types]
     what = f"column {guess.column!r} looks like a {'date' if guess.is_date else 'time'}, as {guess.value!r}"
@@ -185,12 +187,6 @@ def _lacking(guess: Guess, date: Guess | None, taken: Sequence[str]) -> str:
 
 def _quoted(text: str) -> str:
     return shlex.quote(text) if re.search(r'["$`\\!]', text) else f'"{text}"'
-
-
-def _name(name: str) -> str:
-    if name and name == name.strip() and not re.search('[:,"]', name):
-        return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 def free_name(taken: Sequence[str]) -> str:

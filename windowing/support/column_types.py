@@ -128,8 +128,14 @@ def _nested(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
 
 def schema_entry(name: str, word: str) -> str:
     """Return the option that gives a column a type, by the word of that type."""
-    quoted = f'"{name}"' if set(name) & set(":,") else name
-    return f"--schema '{quoted}:{word}'"
+    return f"--schema '{schema_name(name)}:{word}'"
+
+
+def schema_name(name: str) -> str:
+    """Return a name as ``--schema`` reads it: in double quotes where it would be read as something else without."""
+    if name and name == name.strip() and not re.search('[:,"]', name):
+        return name
+    return '"' + name.replace('"', '""') + '"'
 
 
 def how_to_keep(name: str, kind: pa.DataType) -> str:

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wincli.readers.options import parse_schema
 from wincli.readers.values.kinds import join, kind_of_texts, type_of
 from wincli.readers.values.types import unify
 from wincli.windowing.errors import InputError
-from wincli.windowing.support.column_types import common_type, type_of_text
+from wincli.windowing.support.column_types import common_type, schema_entry, type_of_text
 
 TYPES = [
     *(pa.null(), pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()),
@@ -161,6 +162,12 @@ def test_the_entry_reads_the_values_of_both_types(a: pa.DataType, b: pa.DataType
     with pytest.raises(InputError) as caught:
         unify([("1", pa.schema([("n", a)])), ("2", pa.schema([("n", b)]))], {}, is_text=is_text)
     assert entry in caught.value.do
+
+
+@pytest.mark.parametrize("name", ["n", " n", "a:b", 'say "n"'])
+def test_the_entry_of_a_schema_names_the_column(name: str) -> None:
+    entry = schema_entry(name, "string").removeprefix("--schema '").removesuffix("'")
+    assert parse_schema(entry) == ((name, "string"),)
 
 
 TEXTS = {
