@@ -73,7 +73,6 @@ class Within:
     """A `windowing.ports.Step`: of each file only the rows of a range. A batch counts those outside of it.
 
     ``firsts``: the index of the first file of each range, ascending from 0.
-    ``ranges``: the ranges.
     ``expressions``: the expressions over rows of the job: order columns may be among their columns.
     """
 

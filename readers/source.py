@@ -30,7 +30,6 @@ _HEAD = 1 << 20  # bytes at the beginning of a file, by which its first values a
 class FileKind:
     """What files of an input have in common; most inputs have one kind.
 
-    ``reader``: the reader of their format.
     ``names``: the names of their columns, in their order.
     ``formats``: the timestamp format of columns that are declared with one, by column.
     ``of_folders``: the columns whose value comes from the folder of the file.

@@ -112,7 +112,6 @@ _NUMBER = re.compile(r"\d{9,19}(?:\.(\d{1,9}))?")
 class Guess:
     """A column that looks like a time, and the types that can read it.
 
-    ``column``: the name of the column.
     ``value``: one value of the column, as an example.
     ``types``: the schema types that read it, one for each possible order of day and month.
     ``lacks``: ``date`` for a time of day alone, ``year`` for a time without a year, ``zone`` for times of which only

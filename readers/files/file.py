@@ -45,7 +45,6 @@ class Stream(Protocol):
 class Located:
     """The location of a file, and its version when it was listed.
 
-    ``fs``: the file system.
     ``path``: the path in that file system.
     ``shown``: the path as the user would write it, for messages.
     ``size``: the size in bytes when listed; None where no other process changes the file. The file opens only while it
@@ -253,11 +252,7 @@ def _check_folder(files: Sequence[Located]) -> None:
 
 
 class BadContentError(Exception):
-    """An error in the content of a file, without the file's name; `input_errors` turns it into an `InputError`.
-
-    ``what``: what is wrong.
-    ``do``: what the user can do.
-    """
+    """An error in the content of a file, without the file's name; `input_errors` turns it into an `InputError`."""
 
     def __init__(self, what: str, do: str) -> None:
         super().__init__(what, do)

@@ -26,9 +26,7 @@ class Result:
     """One result folder, as its manifest describes it.
 
     ``shown``: the folder, for messages.
-    ``files``: its part files, in order.
     ``rows``: the number of rows of each part.
-    ``types``: its types by column.
     ``stream``: how its rows are ordered as a stream; None for a result without stream columns.
     """
 
@@ -43,7 +41,6 @@ class Result:
 class Files:
     """The files of an input in arrival order.
 
-    ``files``: the files.
     ``ordinals``: the ordinal of each file's result folder; None unless the input is several streams.
     ``types``: the types that the manifests of results give, by column.
     ``stream``: how the rows are ordered as a stream; None for other inputs.

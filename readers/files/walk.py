@@ -146,7 +146,6 @@ class Spot:
     """A path of the walk and its entry.
 
     ``place``: the location, as the walk has reached it.
-    ``entry``: the directory entry there.
     ``real``: the path with all links resolved.
     ``below``: the path relative to the input path, or to the part of a glob before the first wildcard.
     ``by_link``: whether the relative path contains a link.
@@ -315,7 +314,6 @@ def check_values(first: Spot, again: Spot) -> None:
 class ListedFile:
     """A file of the input.
 
-    ``place``: where the file is.
     ``size``: its size in bytes.
     ``mtime``: its modification time, ISO 8601 in UTC; None where it is unknown.
     ``below``: its path relative to a base, else to the folder that was given, else to the part of a glob before the

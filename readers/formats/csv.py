@@ -47,7 +47,6 @@ _WINDOW = 64 << 10
 class Header:
     """The header of a CSV file.
 
-    ``names``: the names of the columns.
     ``size``: the bytes before the first data record, a byte order mark included.
     ``lines``: the line ends among these bytes.
     """

@@ -123,8 +123,6 @@ class FormatReader(Protocol):
 class SplitPlan:
     """The splits and schemas of an input.
 
-    ``splits``: the splits of all files.
-    ``schemas``: the schema of each file.
     ``text_at``: the index of the first split whose values made the type of a column string, by column.
     ``is_cut``: whether the input has more rows; then ``schemas`` may end before its files do.
     ``whole``: the last split as its reader knows it, where only its first rows are read; else None.

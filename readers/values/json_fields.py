@@ -399,7 +399,6 @@ _TOO_DEEP = f"the line nests more than {DEEPEST} levels"
 class JsonLines:
     """The lines of a buffer of JSON Lines that are not blank.
 
-    ``data``: the bytes of the buffer.
     ``records``: the positions of the lines in ``data``.
     """
 

@@ -51,7 +51,6 @@ _WORDS = (
 class ColumnType:
     """The type of a column, and the declared format of its values.
 
-    ``type``: the Arrow type.
     ``format``: a timestamp format, or a key of `readers.values.time_formats.UNIX`; None for no declared format.
     """
 

@@ -62,11 +62,7 @@ def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """A column of each side, and the type in which they are compared.
-
-    ``left``, ``right``: the names.
-    ``type``: the common type.
-    """
+    """A column of each side, and the type in which they are compared."""
 
     left: str
     right: str
@@ -77,7 +73,6 @@ class ComparedPair:
 class BoundAsOf:
     """The order of a bound as-of enrichment.
 
-    ``order``: the order columns.
     ``within``: the largest distance of a match, inclusive, in ticks of the type (int) or as a float; None: any.
     ``strict``: whether a match is before the row.
     """
@@ -91,7 +86,6 @@ class BoundAsOf:
 class BoundEnrichment:
     """An enrichment that fits its two sides. It pickles.
 
-    ``enrichment``: the request.
     ``keys``: the columns that must be equal.
     ``asof``: the order; None for a plain lookup.
     ``taken``: the columns to take, by their names on the right.

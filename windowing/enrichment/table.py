@@ -26,7 +26,6 @@ from .key_index import KeyIndex, Words, index_keys, is_key, newest_before
 class EnrichTable:
     """The rows of an enrich table that can match, sorted by key, order and arrival.
 
-    ``bound``: the enrichment.
     ``index``: the distinct keys.
     ``starts``: int64 (keys + 1,), where the rows of each key begin.
     ``order``: int64 ticks or float64 (rows,); None for a plain lookup.
@@ -242,7 +241,6 @@ class StoredTable:
     """`Matches` over an `EnrichTable` in scratch files. It pickles, and a process reads the files once.
 
     ``token``: the beginning of their names, which no other table has.
-    ``bound``: the enrichment.
     ``sink``: where the files are.
     """
 

@@ -133,8 +133,6 @@ _MOST_ROWS_OUT = Fraction(100)  # for each row of the input: larger estimates wo
 class Plan:
     """Everything that a scan needs besides the rows.
 
-    ``spec``: the window.
-    ``key``: the key columns.
     ``order``: the order columns of the user, and why they were chosen.
     ``sort``: the columns that sort rows, with ties in arrival order; more than ``order`` where the input is a stream.
     ``at``: the sort columns that are written as ``_at``, ``_at_2``, ...
@@ -143,7 +141,6 @@ class Plan:
     ``aggregates``: the aggregates, bound to their columns.
     ``rows``: the columns that are written unchanged where panes emit rows, or that an operator receives.
     ``sort_rows``: the sort keys of these rows within a pane.
-    ``options``: the other options of the window.
     ``schema``: the schema of the result, including stream columns unless ``plain``.
     ``carried``: further columns that sequences hold, though no window looks at them.
     ``weight``: the column that says how many rows of the input a row represents; None: one each.

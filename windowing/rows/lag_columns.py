@@ -38,7 +38,6 @@ class Shift:
 class LagColumn:
     """A column that the scan computes of rows in order.
 
-    ``name``: its name.
     ``label``: what messages call it.
     ``shifts``: the values of rows before that it needs, each after those that it uses.
     ``value``: the expression over these and other columns.

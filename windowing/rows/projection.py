@@ -46,8 +46,6 @@ class RowExpressions:
 class ComputedColumn:
     """A column that an expression computes of each row.
 
-    ``name``: its name.
-    ``value``: the expression.
     ``label``: what messages and rejects call it.
     """
 
@@ -242,11 +240,7 @@ def _check_name(name: str, schema: pa.Schema) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoredCondition:
-    """A `windowing.ports.Condition` over columns that the input stores.
-
-    ``value``: the condition.
-    ``schema``: the columns of the input.
-    """
+    """A `windowing.ports.Condition` over columns that the input stores."""
 
     value: BoundExpression
     schema: pa.Schema
@@ -284,7 +278,6 @@ def stored_condition(projection: Projection) -> StoredCondition | None:
 class Project:
     """A `windowing.ports.Step`: the columns and rows of a projection.
 
-    ``projection``: the columns and rows.
     ``used``: the columns that the run uses. They are computed at every reading, so that a row which fails for one of
         them is left out everywhere.
     ``condition``: the condition, where parts of files may be left out for which it is true for no row.

@@ -71,7 +71,6 @@ class StoreAddress:
     ``path``: the path below the bucket, without slashes at its ends.
     ``account``: the account behind ``@``, for ``abfs``; else empty.
     ``user``, ``password``: the credentials in the URI; empty where it has none.
-    ``options``: its parameters.
     """
 
     scheme: str

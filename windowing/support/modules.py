@@ -29,10 +29,7 @@ _IMPORTING = ("importlib", "_frozen_importlib")
 
 
 class WorkingFolder:
-    """A finder of modules in one folder, for imports by user modules, by jobs and by pickles.
-
-    ``folder``: the folder that is searched.
-    """
+    """A finder of modules in one folder, for imports by user modules, by jobs and by pickles."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

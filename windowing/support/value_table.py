@@ -79,7 +79,6 @@ Column: TypeAlias = "pa.Array | SharedValues | ValueTable[Any]"
 class ValueTable(Sequence[T]):
     """Values of one frozen dataclass; a value is made when it is asked for.
 
-    ``kind``: the class.
     ``columns``: one column of N values for each of its fields: an Arrow array of integers, booleans, texts (UTF-8, lone
         surrogates included) or tuples of integers, each with nulls for None; a table of a class inside; else shared
         values.

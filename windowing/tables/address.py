@@ -126,7 +126,6 @@ class TableVersion:
 
     ``title``: the kind of the table, for messages.
     ``shown``: the table as the user wrote it.
-    ``fs``: its file system.
     ``root``: its path in that.
     ``version``: the version, as the kind counts them.
     ``schema``: its columns, those of partitions among them.

@@ -58,7 +58,6 @@ class AddedFile:
 
     ``path``: relative to the table.
     ``size``: in bytes.
-    ``values``: its partition columns.
     ``statistics``: as the log has them.
     """
 
@@ -158,7 +157,6 @@ class DeltaLog:
     ``token``, ``held``: as `TableLog` has them.
     ``columns``: the columns of the result, those of partitions among them.
     ``partitions``: the names of the partition columns of a new table.
-    ``files``: its files.
     ``properties``: what the log says of the run.
     """
 

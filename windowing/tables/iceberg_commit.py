@@ -142,7 +142,6 @@ def data_file(entry: Entry) -> DataFile:
 class Reading:
     """What was read of a table.
 
-    ``catalog``: its catalog.
     ``table``: the newest version; None: there is no table.
     ``files``: the files that it holds at the address.
     """
@@ -158,10 +157,8 @@ class IcebergLog:
 
     ``address``: the partition, or the whole table.
     ``token``, ``held``: as `TableLog` has them.
-    ``run``: the id of the run.
     ``location``: where the table is, for one that is made by this commit.
     ``columns``: the columns of the files, with their field ids.
-    ``files``: the entries of the files.
     """
 
     address: TableAddress

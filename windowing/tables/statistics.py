@@ -33,7 +33,6 @@ class ColumnStatistics:
 class FileStatistics:
     """A Parquet file.
 
-    ``columns``: its leaf columns.
     ``offsets``: where its row groups begin, in bytes.
     """
 
