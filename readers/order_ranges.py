@@ -7,7 +7,7 @@ once. Rows keep the arrival positions of their own input, plus a constant shift 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from typing import ClassVar
@@ -118,7 +118,11 @@ def merge(ranges: Sequence[SourceRange], expressions: RowExpressions) -> FileSou
         text_at = {name: len(splits) + at for name, at in each.source.text_at.items()} | text_at
         for split in each.source.splits:
             splits.append(replace(split, index=len(splits), file=split.file + first, base=split.base + each.shift))
-    constants = dict.fromkeys(chain.from_iterable(source.constants for source in sources))
+    constants = {}
+    for name in dict.fromkeys(chain.from_iterable(source.constants for source in sources)):
+        kind = schema.field(name).type  # one value for each file; null where it has none by its folders
+        values = [(len(source.files), source.constants.get(name)) for source in sources]
+        constants[name] = pa.concat_arrays([pa.nulls(n, kind) if one is None else one.cast(kind) for n, one in values])
     return FileSource(
         schema,
         value_table(InputFile, chain.from_iterable(source.files for source in sources)),
@@ -126,21 +130,12 @@ def merge(ranges: Sequence[SourceRange], expressions: RowExpressions) -> FileSou
         None,
         share(chain.from_iterable(source.kinds for source in sources)),
         value_table(Located, chain.from_iterable(source.places for source in sources)),
-        {name: _constant(name, schema.field(name).type, sources) for name in constants},
+        constants,
         text_at,
         list(chain.from_iterable(source.names for source in sources)),
         tuple(dict.fromkeys(chain.from_iterable(source.skipped for source in sources))),
         steps=(Within(tuple(firsts[:-1]), tuple(each.rows for each in ranges), expressions),),
     )
-
-
-def _constant(name: str, kind: pa.DataType, sources: Iterable[FileSource]) -> pa.Array:
-    """Return the values that a column has by the folders of files, one for each file; null where it has none there."""
-    found = (
-        source.constants[name].cast(kind) if name in source.constants else pa.nulls(len(source.files), kind)
-        for source in sources
-    )
-    return pa.concat_arrays(list(found))
 
 
 def count_before(source: Source, bounds: Sequence[pa.Table], split: Split) -> list[int]:

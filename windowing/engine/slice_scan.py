@@ -17,7 +17,7 @@ from ..kinds.evictions import Evictions
 from ..local_executor import LocalExecutor
 from ..planning.plan import Plan, panes_only
 from ..ports import ChunkAccount, Counts, Executor, Part
-from ..rows.marks import Marks, all_in_order, no_marks
+from ..rows.marks import Marks, all_marks, in_order, no_marks
 from ..rows.merge import merge
 from ..rows.panes import ScanRejects
 from ..rows.sequence import Sequences, one_batch, order_of
@@ -116,7 +116,7 @@ def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
 def _evictions(work: TaskContext, chunks: Sequence[Chunk]) -> Evictions:
     reads = [read_rows(work, chunk) for chunk in chunks]
     sequences_by_chunk = [sequences_of(work, read.rows, read.pos, read.reasons) for read in reads]
-    marks = all_in_order([read.marks for read in reads]) if reads else no_marks(no_rows(work), work.plan.sort)
+    marks = in_order(all_marks([read.marks for read in reads])) if reads else no_marks(no_rows(work), work.plan.sort)
     state, since = load_window_state(work), work.before.clock
     new = with_lag_columns(work.plan, merge([no_sequences(work), *sequences_by_chunk]), state).sequences
     sequences, restored, _ = restore_rows(work.plan, new, window_marks(marks), Carry(work.before, state))
@@ -304,7 +304,7 @@ def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[Mapp
             merged_watermarks(plan, advances) if advances else no_watermarks(no_rows(work), plan.sort)
         )
     evictions = None if work.decisions is None else work.decisions.value.evictions
-    marks = all_in_order([part.marks for part in chunks]) if chunks else no_marks(no_rows(work), plan.sort)
+    marks = in_order(all_marks([part.marks for part in chunks])) if chunks else no_marks(no_rows(work), plan.sort)
     return window_marks(marks, evictions)
 
 

@@ -271,20 +271,18 @@ def partitions_of(keys: Sequence[pa.Array], count: int) -> Ints:
     """Return the partition of each key, in ``[0, count)``; arbitrary at nulls: int64 (n,)."""
     hashes = np.zeros(len(keys[0]), np.uint64)
     for column in keys:
-        hashes = (hashes ^ _hashes(column)) * _MIX
+        if has_words(column.type):
+            own = words_of(column).view(np.uint64) * _PRIME
+        else:
+            encoded = as_dictionary(column)
+            offsets, letters = offsets_and_bytes(encoded.dictionary.cast(pa.large_binary()))
+            offsets.flags.writeable = False  # kernels are compiled for one of the two
+            of_texts = hash_texts(offsets, letters)
+            indices = encoded.indices.fill_null(len(of_texts)) if encoded.indices.null_count else encoded.indices
+            own = np.append(of_texts, np.uint64(0))[indices.to_numpy()]
+        hashes = (hashes ^ own) * _MIX
         hashes ^= hashes >> np.uint64(31)
     return (hashes % np.uint64(count)).astype(np.int64)
-
-
-def _hashes(column: pa.Array) -> npt.NDArray[np.uint64]:
-    if has_words(column.type):
-        return words_of(column).view(np.uint64) * _PRIME
-    encoded = as_dictionary(column)
-    offsets, letters = offsets_and_bytes(encoded.dictionary.cast(pa.large_binary()))
-    offsets.flags.writeable = False  # kernels are compiled for one of the two
-    hashes = hash_texts(offsets, letters)
-    indices = encoded.indices.fill_null(len(hashes)) if encoded.indices.null_count else encoded.indices
-    return np.append(hashes, np.uint64(0))[indices.to_numpy()]
 
 
 @kernel

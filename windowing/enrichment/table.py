@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, Mask, Measures, combined, measures, view_of
 from ..errors import DataError, InputError
@@ -57,7 +56,7 @@ class EnrichTable:
         at = order_values(column)
         found = newest_before(codes, at, self.starts, self.order, asof.strict)
         if asof.within is not None:
-            found[is_too_far(found, at, self.order, asof.within)] = -1
+            found[_is_too_far(found, at, self.order, asof.within)] = -1
         return found
 
 
@@ -76,8 +75,14 @@ def enrich_table(bound: BoundEnrichment, rows: pa.Table, pos: Ints) -> EnrichTab
     permutation = arrange(codes.astype(np.int32), starts, parts[len(bound.keys) :])
     if permutation is not None:
         parts, row = [part.take(pa.array(permutation)) for part in parts], row[permutation]
-    if bound.asof is None:
-        _check_unique(bound, starts, parts, pos[row])
+    twice = np.flatnonzero(np.diff(starts) > 1)
+    if bound.asof is None and len(twice):
+        arrived, firsts = pos[row], starts[twice]
+        at = int(firsts[np.argmin(arrived[firsts + 1])])  # the one that a reader of the files finds first
+        values = [part.slice(at, 1) for part in parts]
+        plain = [each.cast(pa.string()) if pa.types.is_temporal(each.type) else each for each in values]
+        key = ", ".join(repr(each[0].as_py()) for each in plain)
+        raise DuplicateKeyError(f"--enrich {bound.enrichment.name}", key, (int(arrived[at]), int(arrived[at + 1])))
     order = order_values(parts[-1]) if bound.asof is not None else None
     columns = tuple(combined(rows.column(name)).take(pa.array(row)) for name in bound.taken)
     starts.flags.writeable = False
@@ -131,7 +136,7 @@ def order_values(column: pa.Array) -> Measures:
     return values
 
 
-def is_too_far(found: Ints, at: Measures, order: Measures, within: int | float) -> Mask:
+def _is_too_far(found: Ints, at: Measures, order: Measures, within: int | float) -> Mask:
     """Return which matches are further away than the tolerance, bool (n,); arbitrary where there is no match."""
     if not len(order):
         return np.zeros(len(found), np.bool_)
@@ -145,20 +150,6 @@ def is_too_far(found: Ints, at: Measures, order: Measures, within: int | float) 
 def taken_by(column: pa.Array, found: Ints) -> pa.Array:
     """Return the values of a column at the rows that were found, null at -1: (n,)."""
     return column.take(pa.array(found, mask=found < 0))
-
-
-def _check_unique(bound: BoundEnrichment, starts: Ints, keys: Sequence[pa.Array], pos: Ints) -> None:
-    twice = np.flatnonzero(np.diff(starts) > 1)
-    if not len(twice):
-        return
-    firsts = starts[twice]
-    at = int(firsts[np.argmin(pos[firsts + 1])])  # the one that a reader of the files finds first
-    values = ", ".join(repr(_plain(key[at])) for key in keys)
-    raise DuplicateKeyError(f"--enrich {bound.enrichment.name}", values, (int(pos[at]), int(pos[at + 1])))
-
-
-def _plain(value: pa.Scalar) -> object:
-    return pc.cast(value, pa.string()).as_py() if pa.types.is_temporal(value.type) else value.as_py()
 
 
 # The rows of an enrich table, read whole or split by split; a row that cannot be read is an error, never a gap.

@@ -67,12 +67,25 @@ def lower(items: Sequence[AggregateCall | AggregateExpression], names: Iterable[
 
 
 def _lower(call: AggregateCall, known: frozenset[str], lowered: LoweredAggregates) -> AggregateCall:
+    def column(expression: Expression) -> Column:
+        name = HIDDEN + str(expression)
+        lowered.columns[name] = expression
+        return Column(name)
+
     arguments = call.arguments
     if call.where is not None and ":" in call.function:
-        lowered.filters[call.name] = _column(call.where, lowered).name
+        lowered.filters[call.name] = column(call.where).name
     elif call.where is not None:
         arguments = tuple(_where_true(each, call.where) for each in arguments or (parse_expression("TRUE"),))
-    return AggregateCall(call.name, call.function, tuple(_argument(each, known, lowered) for each in arguments))
+    plain: list[Argument] = []
+    for each in arguments:
+        if isinstance(each, Expression):
+            plain.append(column(each))
+        elif isinstance(each, Column) and each.name not in known and each.name.partition(".")[0] in known:
+            plain.append(column(parse_expression(each.name)))  # a field of a column
+        else:
+            plain.append(each)
+    return AggregateCall(call.name, call.function, tuple(plain))
 
 
 def _where_true(argument: Argument, where: Expression) -> Argument:
@@ -86,20 +99,6 @@ def _where_true(argument: Argument, where: Expression) -> Argument:
         # The tree of a text that has no place in a source: a mistake in it shows the source as a whole.
         value = moved(parse_expression(str(argument)).root, lambda at: at and len(source))
     return expression_of(Node("case", ("", ""), (where.root, value), Span(0, len(source))), source)
-
-
-def _argument(argument: Argument, known: frozenset[str], lowered: LoweredAggregates) -> Argument:
-    if isinstance(argument, Expression):
-        return _column(argument, lowered)
-    if isinstance(argument, Column) and argument.name not in known and argument.name.partition(".")[0] in known:
-        return _column(parse_expression(argument.name), lowered)  # a field of a column
-    return argument
-
-
-def _column(expression: Expression, lowered: LoweredAggregates) -> Column:
-    name = HIDDEN + str(expression)
-    lowered.columns[name] = expression
-    return Column(name)
 
 
 # The values of a result that expressions compute: arithmetic over aggregates, and the condition of ``--having``.

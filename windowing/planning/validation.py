@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -250,11 +250,10 @@ def _times(
             continue
         if isinstance(amount, Duration) and amount:
             yield amount.written, amount, column
-        elif not isinstance(amount, Fraction) and _is_duration(amount, schema):
-            yield str(amount), None, column
-
-
-def _is_duration(operand: Any, schema: pa.Schema) -> bool:
-    if not isinstance(operand, str) and uses_previous(operand):
-        return has_duration(operand.root)
-    return bool(pa.types.is_duration(schema.field(operand_column(operand)).type))
+        elif not isinstance(amount, Fraction):
+            if not isinstance(amount, str) and uses_previous(amount):
+                is_duration = has_duration(amount.root)
+            else:
+                is_duration = pa.types.is_duration(schema.field(operand_column(amount)).type)
+            if is_duration:
+                yield str(amount), None, column

@@ -95,11 +95,6 @@ def all_marks(parts: Sequence[Marks]) -> Marks:
     return Marks(rows, pos, file)
 
 
-def all_in_order(parts: Sequence[Marks]) -> Marks:
-    """Return the marks of several sets as one set, sorted as by `in_order`."""
-    return in_order(all_marks(parts))
-
-
 def epochs(sequences: Sequences, marks: Marks) -> Ints:
     """Return the epoch of each row, the number of marks before it: int64 (n,).
 

@@ -131,20 +131,17 @@ def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | No
     """Codes of each part's keys among all keys, part after part; all keys; and the bounds of the merged rows."""
     if parts[0].keys is None:
         return None, None, np.array([0, sum(len(part) for part in parts)], np.int64)
-    codes, keys = _ranked_keys([part.keys for part in parts])
+    every = pa.concat_tables([part.keys for part in parts])
+    columns = [combined(column) for column in every.columns]
+    if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
+        codes, picks = merge_runs(columns[0], _bounds([part.keys.num_rows for part in parts]))
+        keys = pa.table([take_column(columns[0], picks)], names=every.column_names)
+    else:
+        codes, keys = group_codes(columns)
+        keys = keys.rename_columns(every.column_names)
     counts = np.zeros(keys.num_rows, np.int64)
     np.add.at(counts, codes, np.concatenate([np.diff(part.bounds) for part in parts]))
     return codes, keys, _bounds(counts)
-
-
-def _ranked_keys(tables: Sequence[pa.Table]) -> tuple[Codes, pa.Table]:
-    every = pa.concat_tables(tables)
-    columns = [combined(column) for column in every.columns]
-    if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
-        codes, picks = merge_runs(columns[0], _bounds([table.num_rows for table in tables]))
-        return codes, pa.table([take_column(columns[0], picks)], names=every.column_names)
-    codes, keys = group_codes(columns)
-    return codes, keys.rename_columns(every.column_names)
 
 
 def _bounds(counts: Ints | Sequence[int]) -> Ints:

@@ -118,14 +118,10 @@ def only_rewritten(root: str, table: DeltaTable, values: Values) -> bool:
         changes = [each.get("add") or each.get("remove") or {} for each in actions]
         others = [each for each in changes if each.get("dataChange")]
         is_own = any(app.startswith("wincli") for app, _ in taken)
-        if not is_own and any(_is_in(each.get("partitionValues"), wanted) for each in others):
+        values_of = (each.get("partitionValues") or wanted for each in others)  # of one without any it may be
+        if not is_own and any(all((one.get(name) or None) == value for name, value in values) for one in values_of):
             return False
     return False
-
-
-def _is_in(found: Mapping[str, str | None] | None, wanted: Mapping[str, str | None]) -> bool:
-    """Whether a file may be of a partition; of one that the log does not say it of, it may."""
-    return all(((found or wanted).get(name) or None) == value for name, value in wanted.items())
 
 
 def held(table: DeltaTable | None, values: Values) -> str:

@@ -84,12 +84,6 @@ def property_of(snapshot: Snapshot, name: str) -> str | None:
     return None if snapshot.summary is None else snapshot.summary.additional_properties.get(name)
 
 
-def newest(metadata: TableMetadata, address: TableAddress) -> Snapshot | None:
-    """Return the last snapshot that published a result at an address; None where none is kept."""
-    where = address.where_text
-    return next((each for each in ancestors(metadata) if property_of(each, WHERE) == where), None)
-
-
 def fence(metadata: TableMetadata, address: TableAddress) -> str:
     """Return the id of the last fence at an address; empty where there is none."""
     found = (property_of(each, FENCE) for each in ancestors(metadata) if property_of(each, FENCE) is not None)
@@ -98,8 +92,9 @@ def fence(metadata: TableMetadata, address: TableAddress) -> str:
 
 def published(metadata: TableMetadata, address: TableAddress) -> str | None:
     """Return the token of the result that was published last at an address; None where that is not known."""
-    found = newest(metadata, address)
-    return None if found is None else property_of(found, TOKEN)
+    results = (each for each in ancestors(metadata) if property_of(each, WHERE) == address.where_text)
+    newest = next(results, None)
+    return None if newest is None else property_of(newest, TOKEN)
 
 
 def untouched(metadata: TableMetadata, address: TableAddress) -> str | None:

@@ -76,13 +76,13 @@ def parse_address(path: str) -> TableAddress:
     if re.search(r"[?#@]", found.root):
         what = f"{path} has more than a catalog and a table, and an address of an Iceberg table has no parameters"
         raise ConfigError(what, "write users, tokens and properties to the catalog in ~/.pyiceberg.yaml")
-    if not is_address(path) or len(table) < 2 or not all(map(_is_name, (catalog, *table))):
+    are_names = all(
+        name.strip() and name == name.strip() and not leads_elsewhere(name) and not _OF_URIS & {*name}
+        for name in (catalog, *table)
+    )
+    if not is_address(path) or len(table) < 2 or not are_names:
         raise ConfigError(f"{path} is no address of an Iceberg table", _FORM)
     return TableAddress(catalog, table, found.values)
-
-
-def _is_name(name: str) -> bool:
-    return bool(name.strip()) and name == name.strip() and not leads_elsewhere(name) and not _OF_URIS & {*name}
 
 
 _SECONDS = 5.0  # to connect to the service of a catalog, which pyiceberg would wait for without end
