@@ -271,7 +271,7 @@ def _unreadable(odd: Sequence[str]) -> InputError:
 
 
 def _distinct_files(spots: ValueTable[Spot]) -> ValueTable[Spot]:
-    """Return each real file once, sorted by path, under its own path if the input contains that, else under a link.
+    """Return each real file once, under its own path if the input contains that, else under a link.
 
     Raises `InputError` for a file with two hard links: the rows of one file must not count twice by accident.
     """
@@ -289,25 +289,18 @@ def _distinct_files(spots: ValueTable[Spot]) -> ValueTable[Spot]:
             if first.place.path != spot.place.path:
                 check_values(first, spot)
         spots = spots.take(np.sort(firsts))
-    _refuse_twins(spots)
-    return _sorted(spots, [spots.column("place").column("path")])
-
-
-def _refuse_twins(spots: ValueTable[Spot]) -> None:
     known = spots.column("entry").column("node").drop_null()
-    if pc.count_distinct(known).as_py() == len(known):
-        return
     nodes: dict[object, Spot] = {}
-    for spot in spots:
+    for spot in () if pc.count_distinct(known).as_py() == len(known) else spots:
         entry = spot.entry
         if entry.node is None or not entry.size:
             continue
         first = nodes.setdefault((entry.node, entry.size, entry.mtime_ns), spot)
         if first is not spot:
-            what = (
-                f"{first.place.shown} and {spot.place.shown} are one file (a hard link), whose rows would count twice"
-            )
+            names = f"{first.place.shown} and {spot.place.shown}"
+            what = f"{names} are one file (a hard link), whose rows would count twice"
             raise InputError(what, "name one of them, or make the other a copy")
+    return spots
 
 
 def _relative_to_bases(

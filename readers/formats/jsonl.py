@@ -27,7 +27,6 @@ from ..values.json_fields import (
     TRUE,
     Fields,
     JsonLines,
-    LineKinds,
     count_names,
     fields_of,
     good_lines,
@@ -100,12 +99,15 @@ _SMALL = 64
 _MOST_CELLS_AT_ONCE = 1 << 24
 
 
-def infer_plain(data: bytes) -> tuple[dict[str, Kind], LineKinds] | None:
-    """Return the same where all lines are plain objects, without a parser, and the counts of these; else None."""
+def infer_plain(data: bytes) -> tuple[dict[str, Kind], int, int] | None:
+    """Return the kinds of all columns where all lines are plain objects, without a parser; else None.
+
+    Also returns the number of these lines, and of line ends.
+    """
     found = kinds_of_lines(data) if is_utf8(data) else None
     if found is None:
         return None
-    each = dict(zip(found.names, found.kinds.tolist(), strict=True))
+    each, rows, line_ends = found
     kinds: dict[str, Kind] = {name: TEXT if kind & TEXT else kind for name, kind in each.items()}
     unsure = [name for name, kind in each.items() if kind & (UNSURE | TEXT) == UNSURE]
     fields = fields_of(data, unsure) if unsure else None
@@ -113,7 +115,7 @@ def infer_plain(data: bytes) -> tuple[dict[str, Kind], LineKinds] | None:
         assert fields is not None, "plain lines are plain whatever columns are asked for"
         is_mixed = not fields.has_only(name, STRING)
         kinds[name] = TEXT if is_mixed else kind_of_texts(pa.chunked_array([fields.texts(data, name)]))
-    return kinds, found
+    return kinds, rows, line_ends
 
 
 def infer_lines(lines: JsonLines, start: int, stop: int) -> dict[str, Kind]:
@@ -338,7 +340,7 @@ def _leaves(kind: pa.DataType) -> int:
 def _survey(data: bytes) -> tuple[int, int, int, dict[str, Kind]]:
     plain = infer_plain(data)
     if plain is not None:
-        return plain[1].rows, 0, plain[1].line_ends, plain[0]
+        return plain[1], 0, plain[2], plain[0]
     records, line_ends = locate_lines(data)
     lines = JsonLines(data, records)
     if len(lines) and is_utf8(data) and lines.are_objects().all() and not _is_wide(lines, 0, len(lines)):

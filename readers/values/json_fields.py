@@ -102,22 +102,6 @@ def _gather(
             values[ends[row] + i] = data[at + i]
 
 
-@dataclass(frozen=True, slots=True)
-class LineKinds:
-    """The columns of plain lines.
-
-    ``names``: the k columns, in order of first appearance.
-    ``kinds``: int64 (k,), the union of the kinds of their values.
-    ``rows``: the number of lines that are not blank.
-    ``line_ends``: the number of line ends.
-    """
-
-    names: tuple[str, ...]
-    kinds: Int64s
-    rows: int
-    line_ends: int
-
-
 def fields_of(data: bytes, names: Sequence[str]) -> Fields | None:
     """Find the values of columns ``names``; other columns are passed over. None where a line is not plain."""
     most = count_line_ends(data) + 1
@@ -130,10 +114,11 @@ def fields_of(data: bytes, names: Sequence[str]) -> Fields | None:
     return None if why else Fields(tuple(names), kinds, token[:, :rows], start[:, :rows], stop[:, :rows], line_ends)
 
 
-def kinds_of_lines(data: bytes) -> LineKinds | None:
-    """Find all columns of plain lines, and the kinds of their values.
+def kinds_of_lines(data: bytes) -> tuple[dict[str, int], int, int] | None:
+    """Find all columns of plain lines, in order of first appearance, with the union of the kinds of their values.
 
-    None where a line is not plain, or where too many lines name new columns.
+    Also returns the number of lines that are not blank, and of line ends. None where a line is not plain, or where too
+    many lines name new columns.
     """
     names: list[str] = []
     kinds = np.zeros(0, np.int64)
@@ -145,7 +130,7 @@ def kinds_of_lines(data: bytes) -> LineKinds | None:
         )
         lines += line_ends
         if not why:
-            return LineKinds(tuple(names), kinds, rows, lines)
+            return dict(zip(names, kinds.tolist(), strict=True)), rows, lines
         if why != _NEW:
             return None
         line = data[at:].partition(b"\n")[0]
