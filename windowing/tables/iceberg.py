@@ -102,16 +102,8 @@ def untouched(metadata: TableMetadata, address: TableAddress) -> str | None:
 
     None where that is not known without a look at the files.
     """
-    where = address.where_text
-    for each in ancestors(metadata):
-        found = property_of(each, WHERE)
-        if found == where:
-            return property_of(each, TOKEN)
-        if found is None and property_of(each, FENCE) is None:
-            return None
-        if found == "":
-            return None
-    return None
+    found = _last_result(metadata, address, lambda _: False)
+    return None if found is None else property_of(found, TOKEN)
 
 
 def only_rewritten(table: Table, address: TableAddress) -> bool:
@@ -119,16 +111,26 @@ def only_rewritten(table: Table, address: TableAddress) -> bool:
 
     A compaction is a snapshot that replaces files; an update of as many rows as before is one that overwrites them.
     """
-    where = address.where_text
-    for each in ancestors(table.metadata):
-        found = property_of(each, WHERE)
-        if found == where:
-            return True
-        is_own = found is not None or property_of(each, FENCE) is not None
+
+    def is_harmless(each: Snapshot) -> bool:
         kind = None if each.summary is None else each.summary.operation.value
-        if found == "" or not (is_own or kind == "replace" or not _changes(table, address, each)):
-            return False
-    return False
+        return kind == "replace" or not _changes(table, address, each)
+
+    return _last_result(table.metadata, address, is_harmless) is not None
+
+
+def _last_result(
+    metadata: TableMetadata, address: TableAddress, is_harmless: Callable[[Snapshot], bool]
+) -> Snapshot | None:
+    """Return the snapshot of the last result at an address; None where another after it may have changed its rows."""
+    for each in ancestors(metadata):
+        found = property_of(each, WHERE)
+        if found == address.where_text:
+            return each
+        is_own = found is not None or property_of(each, FENCE) is not None
+        if found == "" or not (is_own or is_harmless(each)):
+            return None
+    return None
 
 
 def _changes(table: Table, address: TableAddress, snapshot: Snapshot) -> bool:
