@@ -336,7 +336,7 @@ def doctor(
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not start Spark, which takes seconds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for bug reports; without secrets.")] = False,
 ) -> int:
-    """Check what runs need: Python, packages, Java, Spark, memory, space, limits, cache, clock and stores."""
+    """Check what runs need: memory, space, Java, Spark and stores."""
     from .inspection.doctor import diagnose  # noqa: PLC0415 - only doctor needs it
 
     return diagnose(store or (), master, not no_spark, as_json)

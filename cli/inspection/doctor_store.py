@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from pathlib import Path
 
 from pyarrow import fs
 
-from ...windowing.errors import ConfigError, WincliError, few
+from ...windowing.errors import ConfigError, WincliError
 from ...windowing.support.address import Address
 from ...windowing.support.file_systems import reach
 from ...windowing.support.redaction import redacted, redacted_path
@@ -17,10 +17,7 @@ from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
 from ...writers.places.open import open_store
 from ...writers.places.os_errors import reason
 from ...writers.places.place import is_local, new_token, resolve
-from ...writers.state.layout import is_state
-from ...writers.state.state import read_state
-from ..console.amounts import is_mostly_late
-from .doctor_machine import Check
+from .doctor import Check
 
 _LONGEST = 300  # characters of what a store says
 _CONTENT = b"wincli doctor\n" * 64
@@ -49,21 +46,6 @@ def check_store(uri: str) -> Check:
         do = _HELP.get(Address.of(uri).scheme, "check the path and its permissions")
         return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", do)
     return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
-
-
-def check_late(uri: str) -> Iterator[Check]:
-    """Check, where a place is a state, whether most rows of one of its units came late."""
-    if not is_state(uri):
-        return
-    late = [
-        record.label
-        for record in read_state(uri).records
-        if any(is_mostly_late(stage.counts["rejected"], stage.counts["rows_in"]) for stage in record.stages)
-    ]
-    if late:
-        what = f"{redacted_path(uri)}: more than half of the rows of {few(late)} came late"
-        do = "a row of an earlier unit may be from the future: the run that rejects rows names it in a note"
-        yield Check("late rows", "warn", what, do)
 
 
 def _steps(uri: str) -> Generator[tuple[str, Callable[[], None]]]:
