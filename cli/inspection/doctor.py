@@ -105,7 +105,7 @@ def run_checks(stores: Sequence[str], master: str, starts_spark: bool, environ: 
     ]
     if starts_spark:
         looks.append(("spark", partial(check_spark, master)))
-    looks += [("store", partial(_check_place, uri)) for uri in stores]
+    looks += [("store", partial(check_place, uri)) for uri in stores]
     for name, look in looks:
         yield from run_check(name, look)
 
@@ -216,10 +216,11 @@ def check_spark(master: str) -> Iterator[Check]:
         yield Check("spark", "ok", what)
 
 
-def _check_place(uri: str) -> Iterator[Check]:
+def check_place(uri: str) -> Iterator[Check]:
+    """Check that files can be listed, written, read, moved and deleted in a place. Raises `WincliError` if not."""
     from .doctor_store import check_store  # noqa: PLC0415 - loads pyarrow, which may be what is broken
 
-    yield check_store(uri)
+    yield Check("store", "ok", check_store(uri))
 
 
 def _lines(check: Check, is_coloured: bool, width: int) -> list[str]:

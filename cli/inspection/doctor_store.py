@@ -17,7 +17,6 @@ from ...writers.places.conditional import ConditionalStore, refuses_stale_puts
 from ...writers.places.open import open_store
 from ...writers.places.os_errors import reason
 from ...writers.places.place import is_local, new_token, resolve
-from .doctor import Check
 
 _LONGEST = 300  # characters of what a store says
 _CONTENT = b"wincli doctor\n" * 64
@@ -30,8 +29,11 @@ _HELP = {
 }
 
 
-def check_store(uri: str) -> Check:
-    """Check a place step by step, with a small file that is deleted again, up to the first step that fails."""
+def check_store(uri: str) -> str:
+    """Check a place step by step, with a small file that is deleted again; return what was done, in words.
+
+    Raises `WincliError` at the first step that fails.
+    """
     shown, done = redacted_path(uri), list[str]()
     began, word = time.perf_counter(), "reached"
     try:
@@ -40,12 +42,12 @@ def check_store(uri: str) -> Check:
                 act()
                 done.append(word)
     except WincliError as error:
-        return Check("store", "fail", f"{shown}: {redacted(error.what)}", error.do or "")
+        raise ConfigError(f"{shown}: {redacted(error.what)}", error.do) from error
     except (OSError, ValueError) as error:
         words = " ".join((reason(error) if isinstance(error, OSError) else str(error)).split())[:_LONGEST]
         do = _HELP.get(Address.of(uri).scheme, "check the path and its permissions")
-        return Check("store", "fail", f"{shown} cannot be {word}: {redacted(words)}", do)
-    return Check("store", "ok", f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s")
+        raise ConfigError(f"{shown} cannot be {word}: {redacted(words)}", do) from error
+    return f"{shown}: {', '.join(done)}, in {time.perf_counter() - began:.1f} s"
 
 
 def _steps(uri: str) -> Generator[tuple[str, Callable[[], None]]]:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -174,10 +175,14 @@ def test_without_java_the_advice_is_to_install_it(tmp_path: Path, monkeypatch: p
 # Stores
 
 
+def place(uri: str) -> list[Check]:
+    return list(run_check("store", partial(doctor.check_place, uri)))
+
+
 def test_a_folder_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     for uri in (str(tmp_path), tmp_path.as_uri()):
-        found = doctor_store.check_store(uri)
+        (found,) = place(uri)
         assert (found.level, found.do) == ("ok", "")
         assert f"{uri}: reached, listed, written, read, renamed in, cleaned, in 0." in found.what
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
@@ -191,7 +196,7 @@ def test_the_step_that_fails_is_reported_and_nothing_is_left(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(doctor_store, step, refuse)
-    found = doctor_store.check_store(str(tmp_path))
+    (found,) = place(str(tmp_path))
     assert found.level == "fail"
     assert f"{tmp_path} cannot be {word}: " in found.what
     assert not list(tmp_path.iterdir())
@@ -203,7 +208,7 @@ def test_the_step_that_fails_is_reported_and_nothing_is_left(
 )
 def test_a_place_that_is_none_is_a_fail(uri: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = doctor_store.check_store(uri)
+    (found,) = place(uri)
     assert found.level == "fail"
     assert what in found.what
     assert "hush" not in found.what + found.do
