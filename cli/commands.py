@@ -274,9 +274,7 @@ def init(
     paths: Annotated[list[str], typer.Argument(metavar="IN..", help="Files, folders, globs or URIs.")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="JOB.yaml", help="Write the job here, and a case beside it. Default: stdout."
-        ),
+        typer.Option("--output", "-o", metavar="JOB.yaml", help="Write the job here. Default: stdout."),
     ] = None,
     time: Annotated[str | None, typer.Option("--time", metavar="COL", help="The column with the time.")] = None,
     key: Annotated[
@@ -294,9 +292,9 @@ def init(
     ] = ",",
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> int:
-    """Look at the data in IN and propose a job: time, key, order and window, with the reasons as comments."""
+    """Look at the data in IN and propose a job: time, key and window, with what was seen as comments."""
     from ..readers.options import ReadOptions  # noqa: PLC0415
-    from .inspection.proposal.command import init_job  # noqa: PLC0415 - loads pyarrow and numba
+    from .inspection.proposal import init_job  # noqa: PLC0415 - loads pyarrow and numba
 
     columns = None if key is None else list(_names([key]))
     return init_job(paths, ReadOptions(input_format, delimiter=delimiter), output, time, columns, force)

@@ -278,15 +278,6 @@ def run_case(file: JobFile, case: Case) -> CaseOutcome:
         return CaseOutcome(case, seconds, tuple(mismatches), error, drawing)
 
 
-def windows_of(file: JobFile, case: Case) -> pa.Table:
-    """Return the windows that the last stage of a job makes of the rows of a case. Raises what the run raises."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
-        runs = runs_of(file, case, Path(folder))
-        for run in runs:
-            run_request(run.job, local_context(Messages(-1)))
-        return _windows(list(runs[-1].outputs[-1].values())[-1])
-
-
 def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
     """Yield what is not as expected of a run: the part, the stage, empty for rejects, and the rows."""
     for part, outputs in zip(run.parts, run.outputs, strict=True):

@@ -1,4 +1,4 @@
-"""The job that `wincli init` proposes runs, with the right time column and layout; what it says of the rows is so."""
+"""The job that `wincli init` proposes runs, with the right time column, layout and key."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
-from wincli.cli.inspection.proposal import times as looks
-from wincli.cli.inspection.proposal.proposal import Proposal, find_session_gap, measure_gap, propose
-from wincli.cli.inspection.proposal.times import RowsInOrder, in_words, take_sample
+from wincli.cli.inspection import proposal_times as looks
 from wincli.conf.job_file import read_job_file
-from wincli.readers.options import ReadOptions
 
 BEGIN = dt.datetime(2026, 11, 12, 9, 58, 7, 250_000)
 Write = Callable[[Path, list[dict[str, Any]]], Path]
@@ -145,7 +140,7 @@ LAYOUTS: dict[str, tuple[Write, str, dict[str, str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_job_for_a_layout_runs_with_its_time_and_passes_its_case(layout: str, tmp_path: Path) -> None:
+def test_a_job_for_a_layout_runs_with_its_time(layout: str, tmp_path: Path) -> None:
     write, order, types, let = LAYOUTS[layout]
     rows = sessions()
     write(tmp_path, rows)
@@ -157,11 +152,11 @@ def test_a_job_for_a_layout_runs_with_its_time_and_passes_its_case(layout: str, 
     assert job.get("schema", "") == ", ".join(f"{name}:{text}" for name, text in types.items())
     assert job.get("let", []) == [f"{name}={text}" for name, text in let.items()]
     assert job["key"] == "host"
-    assert job["window"].startswith(f"gap({order}, ")
-    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    assert job["window"].startswith("time(")
     done = wincli_here("run", "job.yaml", cwd=tmp_path)
     assert done.code == 0, done.err
-    assert f"{len(rows)} rows in, 30 windows out, 0 rejected" in done.err
+    assert f"{len(rows)} rows in, " in done.err
+    assert "windows out, 0 rejected" in done.err
 
 
 def test_files_that_are_series_have_their_names_as_the_key(tmp_path: Path) -> None:
@@ -170,11 +165,9 @@ def test_files_that_are_series_have_their_names_as_the_key(tmp_path: Path) -> No
         lines = [f"{BEGIN + dt.timedelta(minutes=5 * n):%Y-%m-%d %H:%M:%S},{n}.5" for n in range(60)]
         (tmp_path / "traffic" / f"{name}.csv").write_text("\n".join(["timestamp,value", *lines]) + "\n")
     ran = wincli_here("init", "traffic", "-o", "job.yaml", cwd=tmp_path)
-    assert "Rows come every 5 m (100 % of them)" in ran.out
-    assert "Rows are in order as they arrive." in ran.out
+    assert "Each file is a series of its own, so its name is the key: _file." in ran.out
     job = read_job_file(str(tmp_path / "job.yaml")).values
     assert (job["key"], job["window"], job["agg"]) == ("_file", "time(1h)", ["rows=count()", "mean_value=mean(value)"])
-    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
     assert "12 windows out" in wincli_here("run", "job.yaml", cwd=tmp_path).err
 
 
@@ -242,14 +235,11 @@ def test_a_large_input_is_looked_at_in_parts_and_that_is_said(tmp_path: Path, mo
         as_jsonl(tmp_path / "in" / f"{number}", sessions())
     ran = wincli_here("init", "in", "-o", "job.yaml", cwd=tmp_path)
     assert "of 4 of 6 files, which hold 0 MiB" in ran.out
-    assert "in order as they arrive, as far as they were looked at" in ran.out
-    assert "window  gap(ms, " in ran.out
-    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
+    assert "window  time(" in ran.out
     monkeypatch.setattr(looks, "MOST_TEXT", 1 << 30)
     monkeypatch.setattr(looks, "MOST_ROWS", 50)
     ran = wincli_here("init", "in", "-o", "rows.yaml", cwd=tmp_path)
     assert "48 rows of 1,440: the first of 4 of 6 files" in ran.out
-    assert wincli_here("test", "rows.yaml", cwd=tmp_path).code == 0
     (tmp_path / "pq").mkdir()
     as_parquet(tmp_path / "pq", sessions())
     assert "50 rows of 240: the first of 1 of 1 file" in wincli_here("init", "pq", "-o", "p.yaml", cwd=tmp_path).out
@@ -272,7 +262,6 @@ def test_columns_of_every_type_are_looked_at(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     assert "The time of a row is ts" in ran.out
     assert "Each device (2 values)" in ran.out
-    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
     assert wincli_here("run", "job.yaml", cwd=tmp_path).code == 0
     for key in ("nothing", "bytes", "flag", "took", "big", "day_time"):
         ran = wincli_here("init", "log.parquet", "--key", key, cwd=tmp_path)
@@ -291,10 +280,8 @@ def test_odd_names_of_columns_are_written_so_that_the_job_reads_them(name: str, 
     pq.write_table(pa.table({**columns, name: [row["load"] for row in rows]}), tmp_path / "log.parquet")
     ran = wincli_here("init", "log.parquet", "-o", "job.yaml", cwd=tmp_path)
     assert (ran.code, ran.err) == (0, "")
-    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
     done = wincli_here("run", "job.yaml", cwd=tmp_path)
     assert done.code == 0, done.err
-    assert "30 windows out" in done.err
 
 
 def test_columns_that_a_job_file_cannot_name_are_left_alone(tmp_path: Path) -> None:
@@ -302,21 +289,6 @@ def test_columns_that_a_job_file_cannot_name_are_left_alone(tmp_path: Path) -> N
     columns = {"line\nbreak": [row["host"] for row in rows], "t": [row["t"] for row in rows]}
     pq.write_table(pa.table({**columns, "user": ["a\nb"] * len(rows)}), tmp_path / "log.parquet")
     assert wincli_here("init", "log.parquet", "-o", "job.yaml", "--key", "user", cwd=tmp_path).code == 0
-    assert wincli_here("test", "job.yaml", cwd=tmp_path).code == 0
-
-
-@pytest.mark.parametrize(
-    ("micros", "words"),
-    [
-        (250, "0.25 ms"),
-        (36_500_000, "36.5 s"),
-        (3_900_000_000, "1 h 5 m"),
-        (7_199_000_000, "2 h"),
-        (90_000_000, "1 m 30 s"),
-    ],
-)
-def test_durations_in_two_units(micros: int, words: str) -> None:
-    assert in_words(micros) == words
 
 
 MISTAKES: dict[tuple[str, ...], tuple[int, str]] = {
@@ -349,89 +321,6 @@ def test_a_mistake_is_reported_in_one_line(args: tuple[str, ...], tmp_path: Path
     assert ran.err.count("\n") == 1
 
 
-# What is said of the rows
-
-
-def looked_at(folder: Path, rows: Sequence[tuple[int, str, int]]) -> Proposal:
-    table = pa.table({
-        "ts": pa.array([t for t, _, _ in rows], pa.timestamp("s")),
-        "user": [user for _, user, _ in rows],
-        "x": pa.array([x for _, _, x in rows], pa.int64()),
-    })  # fmt: skip
-    pq.write_table(table, folder / "log.parquet")
-    return propose(["log"], take_sample([str(folder / "log.parquet")], ReadOptions(), folder), "ts", ["user"])
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(0, 1)), min_size=1, max_size=20))
-def test_order_ties_and_repeats_are_those_of_a_look_at_each_row(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, int]]
-) -> None:
-    order = looked_at(tmp_path_factory.mktemp("order"), rows).order
-    assert order is not None
-    behind = [max(t for t, _, _ in rows[: at + 1]) - rows[at][0] for at in range(len(rows))]
-    assert order.early == sum(each > 0 for each in behind)
-    assert order.latest == max(behind) * 1_000_000
-    assert order.ties == len(rows) - len({(t, user) for t, user, _ in rows})
-    assert order.repeats == len(rows) - len(set(rows))
-    assert (order.first, order.last) == (min(rows)[0] * 10**6, max(rows)[0] * 10**6)
-
-
-def session_of(times: Sequence[Sequence[int]], gap: int) -> list[int]:
-    """A row at a time: the number of the row, over all keys, with which the session of each row begins."""
-    found, number = [], 0
-    for key in times:
-        first = number
-        for at, t in enumerate(key):
-            if at and t - key[at - 1] > gap:
-                first = number
-            found.append(first)
-            number += 1
-    return found
-
-
-@given(
-    st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=12).map(sorted), min_size=1, max_size=4),
-    st.integers(5, 90),
-)
-def test_rows_that_would_move_are_those_whose_session_begins_elsewhere(times: list[list[int]], gap: int) -> None:
-    begins = np.array([at == 0 for key in times for at in range(len(key))])
-    ordered = RowsInOrder(np.array([t for key in times for t in key], np.int64), begins)
-    made = measure_gap(ordered, gap)
-    own = session_of(times, gap)
-    assert made.sessions == len(set(own))
-    for factor, moved in ((1.2, made.moved_longer), (0.8, made.moved_shorter)):
-        other = session_of(times, int(gap * factor))
-        assert moved == sum(a != b for a, b in zip(own, other, strict=True)) / len(own)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1), st.floats(0.05, 600), st.floats(40, 5000), st.integers(4, 30), st.integers(1, 5)
-)  # fmt: skip
-def test_the_gap_is_in_the_valley_between_two_hills(
-    seed: int, short: float, ratio: float, size: int, keys: int
-) -> None:
-    """Times inside of sessions are around ``short`` seconds, between them around ``ratio`` times as long."""
-    rng = np.random.default_rng(seed)
-    micros, begins, count = [], [], 40
-    for _ in range(keys):
-        inside = rng.lognormal(np.log(short), 0.3, size * count)
-        inside[::size] = rng.lognormal(np.log(short * ratio), 0.3, count)
-        micros.append(np.cumsum(inside * 1e6).astype(np.int64))
-        begins.append(np.arange(size * count) == 0)
-    found = find_session_gap(RowsInOrder(np.concatenate(micros), np.concatenate(begins)))
-    assert found is not None
-    assert short < found.micros / 1e6 < short * ratio
-    assert found.sessions == pytest.approx(keys * count, rel=0.1)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_times_without_two_hills_have_no_sessions(seed: int) -> None:
-    micros = np.cumsum(np.random.default_rng(seed).exponential(3e7, 5000)).astype(np.int64)
-    assert find_session_gap(RowsInOrder(micros, np.arange(5000) == 0)) is None
-
-
 # The page of the docs
 
 
@@ -455,6 +344,5 @@ def test_the_page_shows_what_init_says_and_writes(tmp_path: Path) -> None:
     ran = wincli_here("init", "shop.csv", "-o", "visits.yaml", cwd=tmp_path)
     (_, shown), *_ = fences(DOCS["init"], "console")
     assert shown == ["$ wincli init shop.csv -o visits.yaml", *ran.out.splitlines()]
-    files = {name: (tmp_path / name).read_text().splitlines() for name in ("visits.yaml", "visits.test.yaml")}
-    assert [lines for _, lines in fences(DOCS["init"], "yaml")] == list(files.values())
-    assert wincli_here("test", "visits.yaml", cwd=tmp_path).code == 0
+    assert [lines for _, lines in fences(DOCS["init"], "yaml")] == [(tmp_path / "visits.yaml").read_text().splitlines()]
+    assert wincli_here("run", "visits.yaml", cwd=tmp_path).code == 0

@@ -13,7 +13,6 @@ from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
 
 PAGE = DOCS["ten-minutes"]
-CASE = "    expect: |"
 
 
 def test_a_reader_sees_what_the_page_shows(tmp_path: Path) -> None:
@@ -37,15 +36,13 @@ def blocks() -> list[tuple[int, str, list[str]]]:
 
 
 def follow(folder: Path, lines: list[str]) -> None:
-    """Compare the job that the page shows with that of the reader, or replace what the case expects."""
+    """Compare the job that the page shows with that of the reader, or write the cases."""
     if lines[0] == "# work.yaml":
         job = (folder / "work.yaml").read_text(encoding="utf-8")
         assert [line for line in job.splitlines() if line and line[0] != "#"] == lines[1:]
         return
-    assert lines[0] == CASE
-    cases = folder / "work.test.yaml"
-    text = cases.read_text(encoding="utf-8")
-    cases.write_text(text[: text.index(CASE)] + "\n".join(lines) + "\n", encoding="utf-8")
+    assert lines[0] == "# work.test.yaml"
+    (folder / "work.test.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def printed(folder: Path, command: str) -> str:

@@ -13,23 +13,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....readers.files.file import COMPRESSIONS, input_errors
-from ....readers.files.listing import list_files
-from ....readers.files.walk import ListedFile
-from ....readers.open import open_source
-from ....readers.options import ReadOptions
-from ....readers.source import FileSource
-from ....readers.time_hints import free_name, layouts_of, time_guesses
-from ....readers.values.casts import convert
-from ....readers.values.time_formats import compile_format, missing_part
-from ....readers.values.types import column_type
-from ....windowing.errors import InputError
-from ....windowing.expressions.nodes import name_text
-from ....windowing.expressions.tokens import quoted
-from ....windowing.language.tokens import column_text
-from ....windowing.local_executor import LocalExecutor
-from ....windowing.support.formats import FORMATS, SUFFIXES, file_format
-from ...console.amounts import count_of
+from ...readers.files.file import COMPRESSIONS, input_errors
+from ...readers.files.listing import list_files
+from ...readers.files.walk import ListedFile
+from ...readers.open import open_source
+from ...readers.options import ReadOptions
+from ...readers.source import FileSource
+from ...readers.time_hints import free_name, layouts_of, time_guesses
+from ...readers.values.casts import convert
+from ...readers.values.time_formats import compile_format, missing_part
+from ...readers.values.types import column_type
+from ...windowing.errors import InputError
+from ...windowing.expressions.nodes import name_text
+from ...windowing.expressions.tokens import quoted
+from ...windowing.language.tokens import column_text
+from ...windowing.local_executor import LocalExecutor
+from ...windowing.support.formats import FORMATS, SUFFIXES, file_format
+from ..console.amounts import count_of
 
 Int64s = npt.NDArray[np.int64]
 
@@ -50,28 +50,22 @@ class Sample:
     """Rows of an input, in arrival order.
 
     ``source``: the files that the rows come from, opened; heads of the files where these are large texts.
-    ``paths``: the paths by which the source was opened.
     ``rows``: the rows, with the types of the source.
-    ``pos``: int64 (N,), the arrival position of each row in the source.
     ``piece``: int64 (N,), for each row which run of neighbouring rows it belongs to; one run where all rows are there.
     ``file``: int64 (N,), for each row its file among ``names``.
     ``names``: the files, relative to the input.
     ``is_text``: whether the files hold texts, which have no types.
-    ``is_whole``: whether these are all rows.
     ``extent``: which rows these are, in words.
     ``newest``: when the newest of the files was written, UTC; None: unknown.
     ``options``: how the files are read.
     """
 
     source: FileSource
-    paths: tuple[str, ...]
     rows: pa.Table
-    pos: Int64s
     piece: Int64s
     file: Int64s
     names: Sequence[str]
     is_text: bool
-    is_whole: bool
     extent: str
     newest: dt.datetime | None
     options: ReadOptions
@@ -104,8 +98,8 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
         if delimiter is not None:
             options = replace(options, delimiter=delimiter)
             source = open_source(read_paths, options, LocalExecutor())
-    lots = _read(source)
-    table = pa.concat_tables([source.schema.empty_table(), *(lot.rows for lot in lots)])
+    lots = list(_read(source))
+    table = pa.concat_tables([source.schema.empty_table(), *(rows for rows, _, _ in lots)])
     if not table.num_rows:
         raise InputError(f"{paths[0]} has no rows to look at", "name an input with rows")
     is_stream = source.stream is not None
@@ -121,16 +115,14 @@ def take_sample(paths: Sequence[str], options: ReadOptions, folder: Path) -> Sam
         extent += f", which hold {sum(file.size for file in files) / (1 << 20):,.0f} MiB"
     else:
         extent = f"{count_of(rows, 'row')} of {total:,}: the first of {min(MOST_FILES, len(files))} of {of_files}"
+    lengths_of_lots = [taken.num_rows for taken, _, _ in lots]
     return Sample(
         source,
-        tuple(read_paths),
         table.select(named),
-        np.concatenate([lot.pos for lot in lots]),
-        np.concatenate([lot.numbers(0 if is_whole else lot.run) for lot in lots]),
-        np.concatenate([lot.numbers(lot.file) for lot in lots]),
+        np.repeat([0 if is_whole else run for _, run, _ in lots], lengths_of_lots),
+        np.repeat([file for _, _, file in lots], lengths_of_lots),
         source.names,
         is_text,
-        is_whole,
         extent,
         newest,
         options,
@@ -146,48 +138,29 @@ def _plain(file: ListedFile) -> PurePosixPath:
     return PurePosixPath(name.stem) if _is_compressed(name.name) else name
 
 
-@dataclass(frozen=True, slots=True)
-class _Lot:
-    """Neighbouring rows of one file.
+def _read(source: FileSource) -> Iterator[tuple[pa.Table, int, int]]:
+    """Yield neighbouring rows, the number of their run and that of their file.
 
-    ``rows``: the rows. ``pos``: their arrival positions. ``run``, ``file``: the numbers of their run and their file.
+    These are all rows, or as many as may be held, from the beginnings of a few files.
     """
-
-    rows: pa.Table
-    pos: Int64s
-    run: int
-    file: int
-
-    def numbers(self, value: int) -> Int64s:
-        """Return a number for each row."""
-        return np.full(self.rows.num_rows, value, np.int64)
-
-
-def _read(source: FileSource) -> list[_Lot]:
-    """Read rows: all, or as many as may be held, from the beginnings of a few files."""
     total = sum(split.rows for split in source.splits)
     in_files = sorted({split.file for split in source.splits})
     in_files = [in_files[at] for at in _evenly(len(in_files))] if total > MOST_ROWS else in_files
     most = MOST_ROWS // len(in_files) if total > MOST_ROWS else total
-    found, left = [], MOST_BYTES
+    left = MOST_BYTES
     for run, file in enumerate(in_files):
         held = 0
         parts = (part for split in source.splits if split.file == file for part in source.parts_of(split))
         for part in parts:
-            batch = source.read(part, source.schema.names)
-            taken = batch.rows.slice(0, most - held)
+            taken = source.read(part, source.schema.names).rows.slice(0, most - held)
             held, left = held + taken.num_rows, left - taken.nbytes
-            found.append(_Lot(taken, batch.pos[: taken.num_rows], run, file))
+            yield taken, run, file
             if held >= most or left < 0:
                 break
-    return found
 
 
 def _evenly(count: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
-
-
-# Types of columns in the words of ``--schema``.
 
 
 def type_word(kind: pa.DataType) -> str:
@@ -351,166 +324,3 @@ def _likeliest(readings: Mapping[str, tuple[Int64s, Mask]], sample: Sample) -> t
     in_turn = sorted(readings, key=rank)
     most = rank(in_turn[0])[0]
     return in_turn[0], tuple(kind for kind in in_turn[1:] if rank(kind)[0] == most)
-
-
-# What a sample shows of the order of its rows: late ones, ties, repeated rows, and holes in time.
-
-
-_REGULAR = 0.75
-"""The share of distances that are the usual one, from which on rows come at a steady pace."""
-_ODD, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # as in splitmix64
-_HOLE = 3
-"""A hole is a distance of more than so many times the usual one."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderFacts:
-    """The order of the rows of a sample. All times are in microseconds.
-
-    ``first``, ``last``: the earliest and the latest time, since 1970.
-    ``early``: how many rows are before the latest row that arrived before them.
-    ``latest``: by how much at most.
-    ``ties``: how many rows have the time of another row of their key.
-    ``repeats``: how many rows are the same as one before, in all columns.
-    ``untimed``: how many rows have no time, or one that cannot be read.
-    """
-
-    first: int
-    last: int
-    early: int
-    latest: int
-    ties: int
-    repeats: int
-    untimed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """The times between neighbouring rows of a key. All times are in microseconds.
-
-    ``between``: int64 (G,), in the order of ``row``.
-    ``rows``: how many rows the keys have together.
-    ``usual``: the distance that rows usually have; None: there is none, rows come at no steady pace.
-    ``share``: the share of distances that are the usual one, within a tenth.
-    ``holes``: how many distances are more than three times the usual one.
-    ``longest``: the longest distance.
-    ``longest_at``: the time of the row before it, since 1970.
-    """
-
-    between: Int64s
-    rows: int
-    usual: int | None
-    share: float
-    holes: int
-    longest: int
-    longest_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowsInOrder:
-    """The rows of a sample that have a time and a key, by key and time.
-
-    ``micros``: int64 (M,), the times.
-    ``begins``: bool (M,), whether a row is the first of its key, or of its run of neighbouring rows.
-    """
-
-    micros: Int64s
-    begins: Mask
-
-
-def order_rows(sample: Sample, times: RowTimes, codes: Int64s) -> RowsInOrder:
-    """Bring the rows of a sample into order by run, key and time. ``codes``: the key of each row; negative: none."""
-    there = times.known & (codes >= 0)
-    micros, key, piece = times.micros[there], codes[there], sample.piece[there]
-    order = np.lexsort([micros, key, piece])
-    micros, key, piece = micros[order], key[order], piece[order]
-    begins = np.ones(len(micros), np.bool_)
-    begins[1:] = (np.diff(key) != 0) | (np.diff(piece) != 0)
-    return RowsInOrder(micros, begins)
-
-
-def look_at_order(sample: Sample, times: RowTimes, ordered: RowsInOrder, by_file: bool) -> OrderFacts:
-    """Look at the order in which rows arrived. ``by_file``: each file is a series, and has an order of its own."""
-    runs = sample.file if by_file else sample.piece
-    micros, piece = times.micros[times.known], runs[times.known]
-    early, latest = 0, 0
-    for run in np.unique(piece):
-        own = micros[piece == run]
-        behind = np.maximum.accumulate(own) - own
-        early, latest = early + int((behind > 0).sum()), max(latest, int(behind.max(initial=0)))
-    ties = int(((np.diff(ordered.micros) == 0) & ~ordered.begins[1:]).sum())
-    untimed = int((~times.known).sum())
-    mixed = sample.file.astype(np.uint64) if by_file else np.zeros(sample.rows.num_rows, np.uint64)
-    for column in sample.rows.columns:
-        if pa.types.is_nested(column.type):
-            mixed = np.arange(len(mixed), dtype=np.uint64)  # a nested value has no code, and no row repeats another
-            break
-        codes = column.combine_chunks()
-        encoded = codes if pa.types.is_dictionary(codes.type) else pc.dictionary_encode(codes)
-        numbers = encoded.indices.fill_null(-1).to_numpy().astype(np.int64).view(np.uint64)
-        mixed = (mixed ^ (numbers + _ODD + (mixed << np.uint64(6)))) * _MIXER
-        mixed ^= mixed >> np.uint64(31)
-    repeats = len(mixed) - len(np.unique(mixed))
-    return OrderFacts(int(micros.min()), int(micros.max()), early, latest, ties, repeats, untimed)
-
-
-def look_at_gaps(ordered: RowsInOrder) -> Gaps:
-    """Look at the times between neighbouring rows of a key."""
-    inside = ~ordered.begins[1:]
-    between = np.diff(ordered.micros)[inside]
-    before = ordered.micros[:-1][inside]
-    if not len(between):
-        return Gaps(between, len(ordered.micros), None, 0.0, 0, 0, 0)
-    moving = between[between > 0]
-    usual = int(np.median(moving)) if len(moving) else 0
-    share = float((np.abs(moving - usual) <= usual / 10).mean()) if len(moving) else 0.0
-    at = int(between.argmax())
-    is_steady = usual > 0 and share >= _REGULAR and len(moving) > len(between) / 2
-    holes = int((between > _HOLE * usual).sum()) if is_steady else 0
-    pace = usual if is_steady else None
-    return Gaps(between, len(ordered.micros), pace, share, holes, int(between[at]), int(before[at]))
-
-
-# Durations as people say them: those that are proposed, and their texts.
-
-
-_S = 1_000_000
-_MINUTE, _HOUR, _DAY = 60 * _S, 3600 * _S, 86400 * _S
-
-NICE: tuple[int, ...] = (
-    *(count * 10**power for power in range(6) for count in (1, 2, 5)),
-    *(count * _S for count in (1, 2, 3, 5, 10, 15, 20, 30, 45)),
-    *(count * _MINUTE for count in (1, 2, 3, 5, 10, 15, 20, 30, 45)),
-    *(count * _HOUR for count in (1, 2, 3, 4, 6, 8, 12)),
-    *(count * _DAY for count in (1, 2, 3, 7, 14, 30)),
-)
-"""Gaps that may be proposed, in microseconds."""
-
-GRID: tuple[int, ...] = (
-    *(count * 10**power for power in range(6) for count in (1, 2, 5)),
-    *(count * _S for count in (1, 5, 10, 30)),
-    *(count * _MINUTE for count in (1, 5, 15, 30)),
-    *(count * _HOUR for count in (1, 6, 12)),
-    *(_DAY, 7 * _DAY),
-)
-"""Lengths of windows on the clock that may be proposed, in microseconds."""
-
-_UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m"), (_S, "s"), (1000, "ms"), (1, "us"))
-
-
-def spec_text(micros: int) -> str:
-    """Return a duration as a window spec has it: ``30m``, ``90s``."""
-    size, unit = next(each for each in _UNITS if micros % each[0] == 0)
-    return f"{micros // size}{unit}"
-
-
-def in_words(micros: int) -> str:
-    """Return a duration in its two coarsest units: ``1 h 5 m``, ``2.5 s``."""
-    if micros < _S:
-        return f"{micros / 1000:.3g} ms"
-    if micros < _MINUTE:
-        return f"{micros / _S:.3g} s"
-    at = next(number for number, (size, _) in enumerate(_UNITS) if micros >= size)
-    (size, unit), (finer, word) = _UNITS[at], _UNITS[at + 1]
-    whole, rest = divmod(round(micros / finer), size // finer)
-    return f"{whole} {unit}" + (f" {rest} {word}" if rest else "")
