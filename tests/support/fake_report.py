@@ -30,6 +30,12 @@ def lane(key: str, bars: int, chosen: bool = False) -> Lane:
     return Lane(key, chosen, bars, int(sizes.sum()), starts, starts + lengths, sizes, np.ones(bars, np.int64))
 
 
+def one_window(key: str, start: float, end: float) -> Lane:
+    """A lane with one window of one row."""
+    one = np.ones(1, np.int64)
+    return Lane(key, False, 1, 1, np.array([start]), np.array([end]), one, one)
+
+
 def report(text: str = "u7", keys: int = 2, bars: int = 3, cells: int = 5, **more: Any) -> Report:
     """A report whose texts are all ``text``."""
     days = tuple(

@@ -25,7 +25,7 @@ from ....windowing.support.redaction import MASK, redacted, redacted_path
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
 from ....writers.state.unit_record import UnitRecord
-from ...console.amounts import count_of
+from ...console.amounts import count_of, size
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ..results.open_windows import open_windows
@@ -34,7 +34,6 @@ from ..results.status import Status, expectations_of, read_status
 from .measured import LATE as LATE_WINDOWS
 from .measured import LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
 from .page import MARK, page_of
-from .page_elements import bytes_text
 from .panes import axis_values
 from .report import Axis, Calendar, Cell, OverTime, Report, Series
 
@@ -432,4 +431,4 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
         sys.stdout.buffer.write(page.encode())
         return
     write_side_file(file, page)
-    messages.summary(f"{output}: {bytes_text(len(page.encode()))}, open it in a browser", bytes=len(page.encode()))
+    messages.summary(f"{output}: {size(len(page.encode()))}, open it in a browser", bytes=len(page.encode()))

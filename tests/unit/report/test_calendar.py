@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import Literal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.browser import open_browser
+from support.fake_report import report
 from wincli.cli.inspection.report.gather import calendar_of
-from wincli.cli.inspection.report.page import add_calendar
-from wincli.cli.inspection.report.page_elements import element
+from wincli.cli.inspection.report.page import page_of
 from wincli.cli.inspection.results.status import Status
 from wincli.conf.ranges import Kind, unit_at
 from wincli.windowing.ports import Counts
@@ -62,23 +64,27 @@ def test_a_unit_that_was_finished_after_a_later_one_was_run_again(
     assert found.again == {"state": "run again", "range": "written after a later one"}[what]
 
 
-def drawn(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
-    """Label, x and y of each cell."""
-    folder = status(kind or "day", {*range(size)}, size)
-    parent = element("section")
-    add_calendar(parent, calendar_of(folder, kind, {}))
-    return [
-        (
-            re.match(r"[^:]*", cell.findtext("title") or "")[0],
-            float(cell.get("x", "").rstrip("%")),
-            float(cell.get("y", "")),
-        )  # type: ignore[index]
-        for cell in parent.iter("rect")
-        if cell.find("title") is not None
-    ]
+Drawn = Callable[[Kind | None, int], list[tuple[str, float, float]]]
 
 
-def test_days_stand_below_their_weekdays() -> None:
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawn]:
+    """Draws a calendar in a browser: label, x and y of each cell."""
+    page = tmp_path_factory.mktemp("calendars") / "page.html"
+    cells = """return [...document.querySelectorAll('.units rect')].filter(e => e.querySelector('title')).map(e =>
+      [e.textContent.match(/^[^:]*/)[0], parseFloat(e.getAttribute('x')), parseFloat(e.getAttribute('y'))])"""
+    with open_browser() as browser:
+
+        def draw(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
+            found = calendar_of(status(kind or "day", {*range(size)}, size), kind, {})
+            page.write_text(page_of(report(calendar=found)), encoding="utf-8")
+            browser.open(page)
+            return [(label, x, y) for label, x, y in browser.run(cells)]
+
+        yield draw
+
+
+def test_days_stand_below_their_weekdays(drawn: Drawn) -> None:
     for size in (30, 400):
         cells = drawn("day", size)
         assert len(cells) == size
@@ -91,7 +97,7 @@ def test_days_stand_below_their_weekdays() -> None:
         assert len(by_weekday) == 7
 
 
-def test_hours_stand_in_the_column_of_their_hour() -> None:
+def test_hours_stand_in_the_column_of_their_hour(drawn: Drawn) -> None:
     cells = drawn("hour", 100)
     columns = {label[-2:]: x for label, x, _ in cells}
     assert len({(x, y) for _, x, y in cells}) == 100
@@ -99,7 +105,7 @@ def test_hours_stand_in_the_column_of_their_hour() -> None:
     assert sorted(columns, key=columns.__getitem__) == sorted(columns)
 
 
-def test_runs_and_weeks_have_a_cell_each() -> None:
+def test_runs_and_weeks_have_a_cell_each(drawn: Drawn) -> None:
     for kind, size in ((None, 5), (None, 130), ("week", 120)):
         cells = drawn(kind, size)  # type: ignore[arg-type]
         assert len({(x, y) for _, x, y in cells}) == len(cells) == size

@@ -15,8 +15,7 @@ from support.browser import Browser, open_browser
 from support.fake_report import report
 from support.hostile_texts import PAGE_TEXTS
 from support.in_process import wincli_here
-from wincli.cli.inspection.report.page import MARK, page_of
-from wincli.cli.inspection.report.page_elements import safe
+from wincli.cli.inspection.report.page import MARK, page_of, safe
 from wincli.windowing.errors import shown
 
 _TREE = """return [...document.querySelectorAll('*')].map(
@@ -72,7 +71,8 @@ def test_no_value_stands_in_the_file_as_markup() -> None:
     for text in PAGE_TEXTS:
         page = page_of(report(text)).removeprefix(MARK)
         assert text not in page or not set(text) & set("<>&\"'")
-    script = (files("wincli.cli.inspection.report") / "page.js").read_text("utf-8")
+    scripts = (files("wincli.cli.inspection.report") / name for name in ("page.js", "lanes.js"))
+    script = "".join(each.read_text("utf-8") for each in scripts)
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc"):
         assert word not in script
 

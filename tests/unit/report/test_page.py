@@ -1,69 +1,74 @@
-"""The page as a text: small whatever it shows, without anything from outside, and legible in light and dark."""
+"""The page: small whatever it shows, without anything from outside, legible in light and dark, and true to its data."""
 
 from __future__ import annotations
 
+import json
 import re
-from html.parser import HTMLParser
+from collections.abc import Callable, Iterator
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.fake_report import TIME, report
+from support.browser import Browser, open_browser
+from support.fake_report import TIME, one_window, report
 from support.strategies import examples
-from wincli.cli.inspection.report.page import MARK, MOST_BYTES, page_of
-from wincli.cli.inspection.report.page_elements import axis_ticks, duration_text, log_ticks, share_text, time_text
-from wincli.cli.inspection.report.report import (
-    Axis,
-    Bar,
-    Distribution,
-)
+from wincli.cli.inspection.report.page import MARK, MOST_BYTES, page_of, safe
+from wincli.cli.inspection.report.report import Axis, Bar, Distribution, Lanes, Report
+from wincli.windowing.ports import Counts
 
 TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
     ["</script><script>x()</script>", "<!--", "]]>", "&lt;", '" onload="x()']
 )
 
 
-class Reader(HTMLParser):
-    """Collects the elements of a page, and the texts outside of scripts and styles."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+def without_data(page: str) -> str:
+    """A page without its values."""
+    return re.sub(r'(<script id="data" type="application/json">).*?(?=</script>)', r"\1", page)
 
 
-def read(page: str) -> Reader:
-    reader = Reader()
-    reader.feed(page)
-    return reader
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as found:
+        yield found
+
+
+Show = Callable[[Report], Browser]
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Show:
+    """Shows the page of a report."""
+
+    def shown(found: Report) -> Browser:
+        (tmp_path / "page.html").write_text(page_of(found), encoding="utf-8")
+        browser.open(tmp_path / "page.html")
+        assert browser.logged() == []
+        return browser
+
+    return shown
 
 
 @examples(30)
 @given(TEXTS)
-def test_a_text_of_data_adds_no_element_and_no_attribute(text: str) -> None:
-    plain, found = (read(page_of(report(each))) for each in ("u7", text))
-    assert [tag for tag, _ in plain.elements] == [tag for tag, _ in found.elements]
-    assert [list(attributes) for _, attributes in plain.elements] == [
-        list(attributes) for _, attributes in found.elements
-    ]
+def test_a_text_of_data_stands_in_the_data_alone(text: str) -> None:
+    plain, found = (without_data(page_of(report(each, path="out"))) for each in ("u7", text))
+    assert plain == found
+    data = re.search(r'type="application/json">(.*?)</script>', page_of(report(text)))
+    assert data is not None
+    assert json.loads(data[1])["lanes"]["lanes"][0]["key"] == safe(f"{text}0")
 
 
 def test_a_page_names_nothing_outside_of_itself() -> None:
     page = page_of(report())
     assert page.startswith(MARK)
-    for tag, attributes in read(page).elements:
-        assert not {"src", "action", "srcset", "data", "poster"} & attributes.keys()
-        assert attributes.get("href") in (None, "data:,")
-        assert not any(name.startswith("on") or name == "style" for name in attributes), (tag, attributes)
+    assert not re.search(
+        r"<[^>]*\s(?:src|action|srcset|poster|style|on\w+)=", without_data(page[: page.index("<script>")])
+    )
+    assert re.findall(r'href="([^"]*)"', page) == ["data:,"]
     style = page[page.index("<style>") : page.index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
@@ -77,24 +82,33 @@ def test_a_page_has_at_most_2_mb_however_much_it_shows(text: str) -> None:
     large = report(text, keys=24, bars=20_000, cells=1000, lengths=spread, clauses=((text, text),) * 1000)
     page = page_of(large)
     assert len(page.encode()) <= MOST_BYTES
-    assert page.count('class="lane"') == 24
+    data = re.search(r'type="application/json">(.*?)</script>', page)
+    assert data is not None
+    assert len(json.loads(data[1])["lanes"]["lanes"]) == 24
 
 
-def test_numbers_of_a_page_are_those_of_the_report() -> None:
-    texts = " ".join(read(page_of(report())).texts)
+def test_numbers_of_a_page_are_those_of_the_report(show: Show) -> None:
+    texts = " ".join(show(report()).texts("main"))
     for words in ("5 rows in: every row is accounted for", "3 windows, 6 rows", "up to 7 more"):
         assert words in texts
 
 
-def test_an_empty_report_is_a_page() -> None:
+def test_a_stage_that_began_from_held_rows_is_counted_with_them(show: Show) -> None:
+    told = {"2": Counts(100, 88, 10, 0, 7, {"late": 0}, carried=5), "1": Counts(1, 1)}
+    browser = show(report(accounts=told))
+    assert browser.texts("#account h3") == ["Stage 2", "Stage 1"]
+    assert browser.texts("#account caption")[0] == "100 rows in + 5 carried in: every row is accounted for"
+    assert browser.texts("#account figure:first-of-type th") == ["windowed", "filtered", "held"]
+
+
+def test_an_empty_report_is_a_page(show: Show) -> None:
     nothing = dict.fromkeys(("lanes", "over_time", "lengths", "sizes", "calendar"))
-    page = page_of(report(**nothing, reasons=(), accounts={}, phases=(), expectations=(), notes=()))
-    assert "The job in words" in page
-    assert "<script" not in page
+    browser = show(report(**nothing, reasons=(), accounts={}, phases=(), expectations=(), notes=()))
+    assert browser.texts("h2") == ["The job in words"]
 
 
-def test_lanes_without_windows_are_a_page() -> None:
-    assert 'data-lane="1"' in page_of(report(bars=0))
+def test_lanes_without_windows_are_a_page(show: Show) -> None:
+    assert len(show(report(bars=0)).texts("svg.lane")) == 2
 
 
 Colour = tuple[float, float, float]
@@ -126,34 +140,50 @@ def test_texts_and_pictures_stand_out_in_light_and_dark() -> None:
         assert contrast(scheme["ink"], tint) >= 4.5
 
 
-@given(st.integers(-(2**55), 2**55), st.integers(1, 2**56))
-def test_ticks_of_times_lie_on_the_axis_and_are_few(low: int, span: int) -> None:
-    ticks = axis_ticks(TIME, low, low + span)
-    assert len(ticks) <= 9
-    assert all(-1e-9 <= tick.share <= 1 + 1e-9 for tick in ticks)
-    assert [tick.share for tick in ticks] == sorted({tick.share for tick in ticks})
+def ticks(show: Show, found: Report, where: str) -> list[tuple[float, str]]:
+    """Where the labels of an axis stand, in percent of the width, and what they say."""
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map(e => [parseFloat(e.getAttribute('x')), e.textContent])"
+    )
+    return [(x, text) for x, text in show(found).run(script, where)]
 
 
-@given(st.floats(-1e12, 1e12), st.floats(1e-3, 1e12))
-def test_ticks_of_numbers_lie_on_the_axis_and_are_few(low: float, span: float) -> None:
-    ticks = axis_ticks(Axis("number", "x"), low, low + span)
-    assert len(ticks) <= 9
-    assert all(-1e-6 <= tick.share <= 1 + 1e-6 for tick in ticks)
+SPANS = [
+    ("time", 0, 3), ("time", -(2**54), 2**55), ("time", 1_793_491_200_000_000, 86_400_000_000 * 9),
+    ("time", 1_793_491_200_000_000, 86_400_000_000 * 900), ("time", 1_793_491_200_123_456, 1_999_999),
+    ("number", -1e12, 1e3), ("number", 0.25, 1e-3), ("number", -7.5, 1e12), ("window", 0, 1), ("window", 3, 1000),
+]  # fmt: skip
 
 
-@given(st.floats(1e-6, 1e12), st.floats(1.1, 1e12), st.sampled_from(["duration", "rows"]))
-def test_ticks_of_logarithms_lie_on_the_axis(low: float, factor: float, unit: str) -> None:
-    assert all(0 <= tick.share <= 1 for tick in log_ticks(unit, low, low * factor))
+@pytest.mark.parametrize(("scale", "low", "span"), SPANS)
+def test_ticks_lie_on_the_axis_and_are_few(scale: Any, low: float, span: float, show: Show) -> None:
+    lanes = Lanes(Axis(scale, "x"), (one_window("u7", low, low + span),), 1, 0, True)
+    found = ticks(show, report(lanes=lanes), "#sheet .ticks text")
+    assert 1 <= len(found) <= 9
+    assert all(0 <= x <= 100 for x, _ in found)
+    assert [x for x, _ in found] == sorted({x for x, _ in found})
+    assert len({text for _, text in found}) == len(found)
 
 
-def test_texts_of_quantities() -> None:
-    texts = [duration_text(n) for n in (0, 7, 250_000, 12_500_000, 3_780_000_000, 90_000_000_000, 86_400_000_000 * 400)]
-    assert texts == ["0 µs", "7 µs", "250 ms", "12.5 s", "1 h 3 min", "1 d 1 h", "400 d"]
-    assert [share_text(n, 100_000) for n in (0, 1, 50_000, 99_999, 100_000)] == [
-        "0 %",
-        "< 0.01 %",
-        "50 %",
-        "> 99.9 %",
-        "100 %",
-    ]
-    assert time_text(1_793_491_200_250_000) == "2026-11-01 00:00:00.25"
+@pytest.mark.parametrize("unit", ["duration", "rows", "number"])
+def test_ticks_of_logarithms_lie_on_the_axis(unit: Any, show: Show) -> None:
+    for low, factor in ((1.0, 2.0), (1e-6, 1.1), (3.0, 1e12)):
+        spread = Distribution(unit, (Bar(low, low * factor, 2),), 1, 3, 0, low, low * 2, ((50, low),))
+        found = ticks(show, report(sizes=spread, lengths=None), "#distributions .histogram > text")
+        assert all(0 <= x <= 100 for x, _ in found)
+        assert [x for x, _ in found] == sorted({x for x, _ in found})
+
+
+def test_texts_of_quantities(show: Show) -> None:
+    spent = (0, 7e-6, 0.25, 12.5, 3780, 90_000, 86_400 * 400)
+    phases = (*((f"p{at}", float(each)) for at, each in enumerate(spent)), ("total", 100_000.0))
+    cells = """return [...document.querySelectorAll('#phases tr')].map(
+      e => [...e.querySelectorAll('td')].map(c => c.textContent))"""
+    rows = show(report(phases=phases)).run(cells)
+    texts = ["0 µs", "7 µs", "250 ms", "12.5 s", "1 h 3 min", "1 d 1 h", "400 d", "1 d 4 h"]
+    assert [row[0] for row in rows] == texts
+    assert [row[1] for row in rows][:5] == ["0 %", "< 0.01 %", "< 0.01 %", "0.0125 %", "3.78 %"]
+    phases = (("most", 99_999.0), ("total", 100_000.0))
+    assert show(report(phases=phases)).texts("#phases .share") == ["> 99.9 %", "100 %"]
+    lanes = Lanes(TIME, (one_window("u7", 1_793_491_200_250_000, 1_793_491_201_000_000),), 1, 0, True)
+    assert "from 2026-11-01 00:00:00.25 to 2026-11-01 00:00:01." in show(report(lanes=lanes)).texts("#windows > p")[0]
