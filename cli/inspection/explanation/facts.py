@@ -1,10 +1,11 @@
-"""The facts of a window, by its kind."""
+"""The facts of a window, by its kind: what opened it, what brought it out, and what came close."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow.compute as pc
@@ -12,16 +13,141 @@ import pyarrow.compute as pc
 from ....windowing.columns.arrays import combined, measures
 from ....windowing.kinds.row_values import Amount, amount_text, exact_text
 from ....windowing.kinds.tumbling.kind import policies_of
+from ....windowing.kinds.tumbling.policy import TumblingPolicy
 from ....windowing.language.calls import Policy
-from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import OPENERS, AnyOf, From, When, While
-from ....windowing.language.row_policies import Count, Delta
-from ....windowing.language.spec import Batched, Sliding, SlidingPolicy, TimeInterval, Tumbling
+from ....windowing.language.row_policies import Changing, Count, Delta, Gap
+from ....windowing.language.spec import Batched, Sliding, TimeInterval, Tumbling
 from ....windowing.rows.panes import BY_TICK
 from ....windowing.rows.sequence import have_risen, measures_and_amount
 from ...console.amounts import count_of
-from .closing import Fact, closing_fact, closing_policy, near_facts
-from .panes_of_key import BEFORE, CLOCK, KeyPane, pane_at
+from .panes_of_key import BEFORE, CLOCK, KeyPane, pane_at, scalar_text
+
+# One thing that is known of a window, as a value.
+
+
+Kind = Literal["opened", "closed", "near", "late", "other"]
+"""What a fact says: which row opened the window; what brought it out; what came close; what came late; all else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that is known of a window.
+
+    ``kind``: what it says.
+    ``text``: the same in words.
+    ``row``: the arrival position of the row that it is about; None: about none.
+    ``rule``: the word of the rule, as ``closed_by`` has it; None: there is none.
+    ``numbers``: its numbers by name, as texts that are exact.
+    """
+
+    kind: Kind
+    text: str
+    row: int | None = None
+    rule: str | None = None
+    numbers: Mapping[str, str] = field(default_factory=dict)
+
+
+def closing_fact(pane: KeyPane, policy: TumblingPolicy | None) -> Fact:
+    """Return what brought a window out. ``policy``: as `closing_policy` returns it."""
+    reason, row = pane.closed_by, pane.cause_row
+    if reason == "end":
+        return Fact("closed", "the end of the data brought it out: it was still open", None, reason)
+    if reason == "evicted":
+        return Fact("closed", "its key was evicted, and its rows with it", None, reason)
+    if reason in CLOCK:
+        end = pane.text("_at" if "_at" in pane.panes.head.column_names else "window_end")
+        pos = None if row is None else pane.values.pos(row)
+        text = f"the clock reached {end}, where it ends; its rows are from {pane.text('window_start')}"
+        if row is not None:
+            text = f"{pane.values.name(row)} is behind the end of its interval ({reason})"
+        return Fact("closed", text, pos, reason, {"end": end})
+    if row is None:
+        at, marks = pane.cause - len(pane.panes.sequences), pane.panes.marks
+        mark = f"arrival position {int(marks.pos[at])}"
+        if names := marks.rows.schema.names:
+            mark = f"the row at {scalar_text(marks.rows.column(names[0])[at])}"
+        return Fact("closed", f"a mark behind {mark} ended it", None, reason)
+    assert policy is not None
+    told = policy.explain(pane.values, pane.rows, row)
+    return Fact("closed", told.text, pane.values.pos(row), reason, told.numbers)
+
+
+def closing_policy(pane: KeyPane, policies: Sequence[TumblingPolicy]) -> TumblingPolicy | None:
+    """Return the policy that ended a window; None: none did.
+
+    Of several with the close reason of the window, such as two of ``delta``, it is the first that ends it at this row.
+    """
+    alike = [each for each in policies if each.why == pane.closed_by]
+    row = pane.cause_row
+    if len(alike) < 2 or row is None or pane.closed_by in CLOCK:
+        return next(iter(alike), None)
+    return next((each for each in alike if each.explain(pane.values, pane.rows, row).is_shown), alike[0])
+
+
+# What came close to another window: what nearly ended it, and the row next in line.
+
+
+def near_facts(pane: KeyPane, policy: Policy, ended: bool) -> Iterator[Fact]:
+    """Yield what came close for one policy: within the window, and the row next in line.
+
+    ``ended``: whether this policy ended the window.
+    """
+    values = pane.values
+    match policy.word if isinstance(policy, Changing) else type(policy).__name__.lower():
+        case "gap":
+            assert isinstance(policy, Gap | Changing)
+            name = _attribute(policy)
+            if (widest := values.widest(name, pane.rows)) is not None:
+                row, apart = widest
+                amount = amount_text(values.column(name).type, apart)
+                text = f"the widest gap inside is {amount}, before {values.name(row)}: "
+                yield _near_fact(pane, text + "with a smaller one the window ends there", row, "gap", apart)
+            if ended:
+                yield from _next_in_it(pane, name, int(pane.rows[-1]), "gap")
+        case "delta":
+            assert isinstance(policy, Delta | Changing)
+            name = _attribute(policy)
+            if (farthest := values.farthest(name, pane.rows)) is not None:
+                row, apart = farthest
+                amount = amount_text(values.column(name).type, apart)
+                text = f"{values.name(row)} is farthest from the first row, by {amount}: "
+                yield _near_fact(pane, text + "with a smaller delta it is in the next window", row, "delta", apart)
+            if ended:
+                yield from _next_in_it(pane, name, int(pane.rows[0]), "delta")
+        case "count":
+            if ended and pane.next_row is not None:
+                text = f"{values.name(pane.next_row)} is next in line: with one more row allowed it is in it, too"
+                yield Fact("near", text, values.pos(pane.next_row), "count")
+            elif isinstance(policy, Count) and not ended:
+                text = f"it holds {len(pane.rows):,} of {policy.n:,} rows"
+                yield Fact("near", text, None, "count", {"missing": str(policy.n - len(pane.rows))})
+        case "time" | "calendar" | "cron":
+            order, last = pane.panes.sequences.order[0], int(pane.rows[-1])
+            yield Fact("near", f"its last row is at {values.text(order, last)}", values.pos(last), "time")
+            if pane.next_row is not None:
+                apart = values.distance(order, pane.next_row, last)
+                amount = amount_text(values.column(order).type, apart)
+                text = f"the next row of its key is {amount} after its last row, {values.name(pane.next_row)}"
+                yield _near_fact(pane, text, pane.next_row, "time", apart)
+
+
+def _attribute(policy: Delta | Gap | Changing) -> str:
+    assert policy.attribute is not None  # it is None for ``count`` alone
+    return policy.attribute
+
+
+def _next_in_it(pane: KeyPane, name: str, origin: int, rule: str) -> Iterator[Fact]:
+    if pane.cause_row is not None:
+        apart = pane.values.distance(name, pane.cause_row, origin)
+        amount = amount_text(pane.values.column(name).type, apart)
+        text = f"with a {rule} of {amount} or more {pane.values.name(pane.cause_row)} is in it, too"
+        yield _near_fact(pane, text, pane.cause_row, rule, apart)
+
+
+def _near_fact(pane: KeyPane, text: str, row: int, rule: str, apart: Amount) -> Fact:
+    return Fact("near", text, pane.values.pos(row), rule, {"distance": exact_text(apart)})
+
 
 # The facts of a tumbling window: what opened and closed it, and what came close (semantics sections 2, 12 and 13).
 
@@ -227,36 +353,24 @@ def sliding_facts(pane: KeyPane, spec: Sliding) -> Iterator[Fact]:
 
 
 def _triggered(pane: KeyPane, spec: Sliding) -> Fact:
-    trigger, row = spec.trigger, pane.cause_row
+    trigger, row, values = spec.trigger, pane.cause_row, pane.values
     if pane.closed_by == "end":
         return end_fact()
     if row is None:
         return Fact("closed", f"the tick of {trigger} at {pane.text('_at')} brought it out", None, pane.closed_by)
-    return _TRIGGERED[type(trigger)](pane, trigger, row)
-
-
-def _by_count(pane: KeyPane, trigger: Count, row: int) -> Fact:
-    number = f"it is insertion number {trigger.n:,} since the trigger before"
-    why = "each row does" if trigger.n == 1 else number
-    values = pane.values
-    return Fact("closed", f"{values.name(row)} brought it out: {why}", values.pos(row), pane.closed_by)
-
-
-def _by_when(pane: KeyPane, trigger: When, row: int) -> Fact:
-    values = pane.values
-    return Fact("closed", f"{trigger.condition} is true for {values.name(row)}", values.pos(row), pane.closed_by)
-
-
-def _by_time(pane: KeyPane, _: Time, row: int) -> Fact:
-    return Fact("closed", f"{pane.values.name(row)} brought it out", pane.values.pos(row), pane.closed_by)
-
-
-def _by_delta(pane: KeyPane, trigger: Delta, row: int) -> Fact:
-    base, name, values = _baseline(pane, trigger, row), trigger.attribute, pane.values
-    kind, apart = values.column(name).type, values.distance(name, row, base)
-    text = f"{values.name(row)} is {amount_text(kind, apart)} above {values.name(base)}, at which it was triggered last"
-    text += f" or began; the trigger is {amount_text(kind, trigger.amount)}, and shows the window before that row"
-    numbers = {"distance": exact_text(apart), "limit": exact_text(trigger.amount)}
+    text, numbers = f"{values.name(row)} brought it out", dict[str, str]()
+    match trigger:
+        case Count(n=n):
+            text += ": each row does" if n == 1 else f": it is insertion number {n:,} since the trigger before"
+        case When(condition=condition):
+            text = f"{condition} is true for {values.name(row)}"
+        case Delta(attribute=name, amount=limit):
+            base, kind = _baseline(pane, trigger, row), values.column(name).type
+            apart = values.distance(name, row, base)
+            text = f"{values.name(row)} is {amount_text(kind, apart)} above {values.name(base)}, at which it was "
+            text += f"triggered last or began; the trigger is {amount_text(kind, limit)}, and shows the window before "
+            text += "that row"
+            numbers = {"distance": exact_text(apart), "limit": exact_text(limit)}
     return Fact("closed", text, values.pos(row), pane.closed_by, numbers)
 
 
@@ -273,31 +387,16 @@ def _baseline(pane: KeyPane, trigger: Delta, row: int) -> int:
 def _evicted(pane: KeyPane, spec: Sliding) -> Iterator[Fact]:
     if not len(pane.rows):
         return
-    measured = _measured(spec.evict, pane)
+    evict, measured = spec.evict, next(iter(pane.panes.sequences.order), None)
+    if isinstance(evict, Count | Delta):  # by the number of rows, or by a column
+        measured = evict.attribute if isinstance(evict, Delta) else None
     gone = np.setdiff1d(np.arange(int(pane.rows[-1]) + 1), pane.rows)
     if len(gone):
-        text = f"{pane.values.name(int(gone[-1]))} is the newest that {spec.evict} has evicted"
+        text = f"{pane.values.name(int(gone[-1]))} is the newest that {evict} has evicted"
         yield fact_of_age(pane, measured, int(gone[-1]), text)
     if measured is not None:
         oldest = int(pane.rows[0])
-        yield fact_of_age(
-            pane, measured, oldest, f"{pane.values.name(oldest)} is the oldest that {spec.evict} has kept"
-        )
-
-
-def _measured(evict: SlidingPolicy, pane: KeyPane) -> str | None:
-    """Return the column by which rows are evicted; None: by their number."""
-    if isinstance(evict, Count):
-        return None
-    return evict.attribute if isinstance(evict, Delta) else next(iter(pane.panes.sequences.order), None)
-
-
-_TRIGGERED: Final[Mapping[type, Callable[[KeyPane, Any, int], Fact]]] = {
-    Count: _by_count,
-    Delta: _by_delta,
-    Time: _by_time,
-    When: _by_when,
-}
+        yield fact_of_age(pane, measured, oldest, f"{pane.values.name(oldest)} is the oldest that {evict} has kept")
 
 
 _FACTS: Final[Mapping[type, Callable[[KeyPane, Any], Iterator[Fact]]]] = {

@@ -28,8 +28,7 @@ from ...console.streams import bold, json_text, print_lines, terminal_width
 from ...console.table import head_line, lay_out, row_lines, texts_of
 from ..results.result import ResultFolder
 from ..results.shown_rows import results_at, split_only
-from .closing import Fact
-from .facts import facts_of
+from .facts import Fact, facts_of
 from .panes_of_key import (
     KeyCondition,
     Sought,

@@ -26,7 +26,7 @@ from references.sliding import Count, Delta
 from references.tumbling import Pane, Row, Time, read
 from support.in_process import Here, wincli_here
 from support.window_cases import MORE, WINDOWS, WindowCase
-from wincli.cli.inspection.explanation.closing import Fact
+from wincli.cli.inspection.explanation.facts import Fact
 from wincli.cli.inspection.explanation.why import (
     Explanation,
     MissingWindow,

@@ -12,8 +12,7 @@ from hypothesis import given
 from support.event_logs import logs
 from support.in_memory_engine import MemorySource
 from support.strategies import examples
-from wincli.cli.inspection.explanation.closing import Fact
-from wincli.cli.inspection.explanation.facts import facts_of
+from wincli.cli.inspection.explanation.facts import Fact, facts_of
 from wincli.cli.inspection.explanation.panes_of_key import (
     KeyPane,
     Span,
