@@ -26,7 +26,8 @@ from typing import Any, TextIO
 
 import typer
 
-from ...windowing.errors import UNSAFE, ConfigError, OutputError, shown_lines
+from ...windowing.errors import UNSAFE, ConfigError, OutputError, shown, shown_lines
+from ...windowing.support.redaction import redacted
 
 _COLOURS = re.compile(r"(\x1b\[(?:0|1|2|31|32|33|36)m)")  # `typer.style`, those of cases, the doctor, drawings
 _COMPLETION = "_WINCLI_COMPLETE"
@@ -135,6 +136,11 @@ def _guarded(number: int, was: io.TextIOBase | object, lost: Callable[[OSError],
 
 
 _UNSAFE = re.compile(f"(?!\n)[{UNSAFE}]")
+
+
+def clean(text: str) -> str:
+    """Return a text of data or of a user as one line of what is printed: without secrets, and safe on a terminal."""
+    return redacted(shown(text))
 
 
 def say(*lines: str) -> None:

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Literal
 
 from ...conf.spark import heap_mb, memory_bytes, spark_settings
-from ...windowing.errors import WincliError, shown
+from ...windowing.errors import WincliError
 from ...windowing.spark.boot import boot
 from ...windowing.spark.java import OLDEST, find_java
 from ...windowing.spark.setup import is_local, temporary_place
-from ...windowing.support.redaction import redacted, redacted_settings, secret_values, without
+from ...windowing.support.redaction import redacted_settings, secret_values, without
 from ...writers.output.versions import versions
 from ..console.amounts import count_of
 from ..console.messages import OK, UNEXPECTED
-from ..console.streams import has_colour, json_text, say, terminal_width
+from ..console.streams import clean, has_colour, json_text, say, terminal_width
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -48,9 +48,7 @@ _RELEVANT_NAMES = ("TMPDIR", "TZ", "LANG", "LC_ALL", "XDG_CACHE_HOME", "PYTHONPA
 class Check:
     """What was found of one thing.
 
-    ``name``: the thing.
     ``level``: ``ok``; ``warn``: runs work, but not well, or not all; ``fail``: runs do not work.
-    ``what``: what was found, in words.
     ``do``: what to do about it; empty where it is ok.
     """
 
@@ -79,10 +77,10 @@ def diagnose(stores: Sequence[str], master: str, starts_spark: bool, as_json: bo
         names = [name for name in sorted(os.environ) if name.startswith(_RELEVANT) or name in _RELEVANT_NAMES]
         relevant = {name: "is set" if name.startswith(_ACCOUNTS) else os.environ[name] for name in names}
         report = {
-            "checks": [{name: _clean(text) for name, text in asdict(check).items()} for check in found],
+            "checks": [{name: clean(text) for name, text in asdict(check).items()} for check in found],
             "versions": versions(),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "environment": {name: _clean(value) for name, value in redacted_settings(relevant).items()},
+            "environment": {name: clean(value) for name, value in redacted_settings(relevant).items()},
         }
         say(json_text(report, 2))
     else:
@@ -228,12 +226,8 @@ def _lines(check: Check, is_coloured: bool, width: int) -> list[str]:
     colour = _COLOURS[check.level] if is_coloured else ""
     word = f"{colour}{check.level:4}{_PLAIN if colour else ''}"
     room = max(20, width - 6 - _NAME)
-    lines = textwrap.wrap(_clean(check.what), room, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(clean(check.what), room, break_on_hyphens=False) or [""]
     if check.do:
-        lines += textwrap.wrap(_clean(f"-> {check.do}"), room, subsequent_indent="   ", break_on_hyphens=False)
+        lines += textwrap.wrap(clean(f"-> {check.do}"), room, subsequent_indent="   ", break_on_hyphens=False)
     pad = " " * (6 + _NAME)
-    return [f"{word}  {_clean(check.name):{_NAME}}{lines[0]}", *(pad + line for line in lines[1:])]
-
-
-def _clean(text: str) -> str:
-    return redacted(shown(text))
+    return [f"{word}  {clean(check.name):{_NAME}}{lines[0]}", *(pad + line for line in lines[1:])]

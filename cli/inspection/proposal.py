@@ -22,11 +22,11 @@ from ...readers.options import ReadOptions
 from ...readers.time_hints import advise
 from ...windowing.errors import ConfigError, InputError, did_you_mean, printable, shown
 from ...windowing.language.tokens import column_text
-from ...windowing.support.redaction import redacted, redacted_path
+from ...windowing.support.redaction import redacted_path
 from ..console.amounts import count_of
 from ..console.messages import OK
 from ..console.side_file import SideFile, check_side_files, write_side_file
-from ..console.streams import say, terminal_width
+from ..console.streams import clean, say, terminal_width
 from .proposal_times import RowTimes, Sample, find_times, take_sample
 
 # The key of the rows: the column whose values are likely the users, devices or hosts that rows are about.
@@ -51,7 +51,6 @@ _LIKELY = 2
 class KeyColumn:
     """A column that may be the key.
 
-    ``name``: the column.
     ``values``: how many values it has in the sample.
     ``is_likely``: whether its name says that its values are things which rows are about.
     """
@@ -145,13 +144,8 @@ class Proposal:
     """A job for an input.
 
     ``inputs``: the paths, as the user wrote them.
-    ``output``: the folder of the result.
-    ``sample``: the rows that were looked at.
     ``times``: the time of the rows; None: no column has it.
-    ``other_times``: other columns that are times.
-    ``key``: the columns of the key.
     ``keys``: what may be the key, the most likely first.
-    ``window``: the window, canonical text.
     ``measures``: the columns that are numbers, of which the mean is proposed.
     """
 
@@ -277,11 +271,11 @@ def init_job(
         return OK
     write_side_file(file, job)
     width = min(terminal_width() or _WIDTH, _WIDTH)
-    say(redacted(shown(f"{proposal.inputs[0]}: {proposal.sample.extent}")))
+    say(clean(f"{proposal.inputs[0]}: {proposal.sample.extent}"))
     for label, sentences in (("time", _time_words(proposal)), ("key", _key_words(proposal))):
-        text = redacted(shown(" ".join(sentences)))
+        text = clean(" ".join(sentences))
         say(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
-    say(redacted(shown(f"window  {proposal.window}")))
+    say(clean(f"window  {proposal.window}"))
     say(shown(f"{target} is written; next: wincli run {target}"))
     return OK
 
@@ -360,7 +354,7 @@ def _instant(micros: int) -> str:
 
 
 def _comment(sentences: Iterable[str]) -> Iterator[str]:
-    text = redacted(shown(" ".join(sentences)))
+    text = clean(" ".join(sentences))
     for line in textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False):
         yield f"# {line}"
 

@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 
 from ....conf.job_file import given_variables, read_job_file
 from ....conf.yaml_nodes import as_error
-from ....windowing.errors import ConfigError, few, shown
+from ....windowing.errors import ConfigError, few
 from ....windowing.support.modules import search
 from ....windowing.support.redaction import redacted
 from ...console.amounts import count_of
 from ...console.messages import OK, UNEXPECTED
 from ...console.side_file import SideFile, check_side_files, write_side_file
-from ...console.streams import has_colour, say
+from ...console.streams import clean, has_colour, say
 from ...console.table import cell_width, cut_to, padded
 from .case import read_cases
 from .compare import CaseOutcome, Mismatch
@@ -32,15 +32,15 @@ _WIDEST = 40
 def outcome_lines(outcome: CaseOutcome, is_coloured: bool) -> Iterator[str]:
     """Yield the lines on one case."""
     word = _paint("ok  ", _GREEN, is_coloured) if outcome.passes else _paint("FAIL", _RED + _BOLD, is_coloured)
-    yield f"{word}  {_clean(outcome.case.name)}  ({outcome.seconds * 1000:,.0f} ms)"
+    yield f"{word}  {clean(outcome.case.name)}  ({outcome.seconds * 1000:,.0f} ms)"
     if outcome.error is not None:
-        yield from (f"      {_clean(line)}" for line in outcome.error.splitlines())
+        yield from (f"      {clean(line)}" for line in outcome.error.splitlines())
     for mismatch in outcome.mismatches:
-        yield f"      {_clean(headline(mismatch))}"
+        yield f"      {clean(headline(mismatch))}"
         yield from (f"      {line}".rstrip() for line in difference(mismatch, is_coloured))
     if outcome.drawing is not None:
         yield ""
-        yield from (f"      {_clean(line)}".rstrip() for line in outcome.drawing.rstrip().splitlines())
+        yield from (f"      {clean(line)}".rstrip() for line in outcome.drawing.rstrip().splitlines())
         yield ""
 
 
@@ -49,7 +49,7 @@ def closing_line(outcomes: Sequence[CaseOutcome], path: str) -> str:
     failed = sum(not outcome.passes for outcome in outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes)
     words = f"{failed:,} of them not as expected" if failed else "all as expected"
-    return f"{_clean(path)}: {count_of(len(outcomes), 'case')}, {words} ({seconds * 1000:,.0f} ms)"
+    return f"{clean(path)}: {count_of(len(outcomes), 'case')}, {words} ({seconds * 1000:,.0f} ms)"
 
 
 def headline(mismatch: Mismatch) -> str:
@@ -72,7 +72,7 @@ def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
     for pair in pairs:
         own = [(sign, texts) for sign, texts in (("- ", pair.expected), ("+ ", pair.found)) if texts is not None]
         rows += [(sign, texts, pair.differs if sign == own[-1][0] else ()) for sign, texts in own]
-    cells = [[cut_to(_clean(cell), _WIDEST) for cell in texts] for _, texts, _ in rows]
+    cells = [[cut_to(clean(cell), _WIDEST) for cell in texts] for _, texts, _ in rows]
     widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
     lines = []
     for (sign, _, differs), row in zip(rows, cells, strict=True):
@@ -83,10 +83,6 @@ def difference(mismatch: Mismatch, is_coloured: bool) -> list[str]:
             lines.append(("  " + "  ".join(marks)).rstrip())
     more = len(mismatch.pairs) - len(pairs)
     return [*lines, *([f"  and {count_of(more, 'row')} more"] if more else [])]
-
-
-def _clean(text: str) -> str:
-    return redacted(shown(text))
 
 
 def _paint(text: str, colour: str, is_coloured: bool) -> str:

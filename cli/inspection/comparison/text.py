@@ -13,7 +13,7 @@ from pyarrow import fs
 
 from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, hasher_of, type_text
-from ....windowing.errors import DamagedError, WincliError, shown
+from ....windowing.errors import DamagedError, WincliError
 from ....windowing.ports import Counts
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....windowing.support.file_systems import check_file
@@ -27,7 +27,7 @@ from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
 from ...console.amounts import count_of
 from ...console.messages import DATA, OK
-from ...console.streams import json_text, say
+from ...console.streams import clean, json_text, say
 from ...console.table import is_number
 from ...run.units import loss_of
 from ..results.result import ResultFolder, open_result_folder, results_at_path
@@ -245,7 +245,7 @@ def verification_text(found: Verification) -> str:
         results = count_of(found.without_digests, "result")
         lines.append(f"{results} of an older wincli, or of types without a digest: the rows were only counted")
     outcome = f"{len(found.damage):,} damaged" if found.damage else "all as it was written"
-    return "\n".join(redacted(shown(line)) for line in [*lines, f"{found.path}: {words}: {outcome}"])
+    return "\n".join(clean(line) for line in [*lines, f"{found.path}: {words}: {outcome}"])
 
 
 _SIGNS = {"only in A": "-", "only in B": "+", "changed": "~"}
@@ -420,7 +420,7 @@ def print_diff(request: DiffRequest, as_json: bool) -> int:
         say(json_text(fields, 2))
     else:
         lines = [f"A {request.a}", f"B {request.b}", *_outcome(found), *detail_lines(found, SIDES)]
-        say("\n".join(redacted(shown(line)) for line in lines))
+        say(*map(clean, lines))
     return DIFFERENT if found.differs else OK
 
 

@@ -29,7 +29,7 @@ from ...console.amounts import (
     sum_consecutive,
 )
 from ...console.messages import Messages
-from ...console.streams import json_text, say
+from ...console.streams import clean, json_text, say
 from ...run.units import local_loss_of
 from .result import folder_of, label_of, manifest_of, no_manifest, results_at_path
 
@@ -41,7 +41,6 @@ class Status:
     """The status of a state, of a folder of results, or of one result.
 
     ``path``: the folder, as the user wrote it.
-    ``what``: the kind of the folder.
     ``units``: the finished units, oldest first.
     ``gaps``: the units that are missing between the first and the last.
     ``accounts``: stage name to the account of all units together.
@@ -158,7 +157,7 @@ def print_status(path: str, as_json: bool, messages: Messages) -> None:
     status = read_status(path, socket.gethostname())
     messages.detail(f"{path} is {_WHAT[status.what]}", path=path, what=status.what)
     if not as_json:
-        say("\n".join(map(redacted, map(shown, _lines(status)))))
+        say(*map(clean, _lines(status)))
         return
     fields = _as_json(status)
     text = json_text(fields, 2, is_ascii=False)

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from ....conf.ranges import compact
-from ....windowing.errors import ConfigError, OutputError, shown
-from ....windowing.support.redaction import redacted, redacted_path
+from ....windowing.errors import ConfigError, OutputError
+from ....windowing.support.redaction import redacted_path
 from ....writers.places.lock import is_dead
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, open_state, read_state, state_without_lock
@@ -21,7 +21,7 @@ from ....writers.state.tables import record_of
 from ....writers.state.unit_record import UnitRecord
 from ...console.amounts import count_of, size
 from ...console.messages import OK, USAGE, Messages
-from ...console.streams import json_text, say
+from ...console.streams import clean, json_text, say
 from ...console.table import head_line, lay_out, row_lines
 from ...run.context import owner
 from ...run.late_rows import unit_of
@@ -151,8 +151,7 @@ def _change(path: str, choose: Choose, is_sure: bool, messages: Messages) -> int
 
 
 def _say(*lines: str) -> None:
-    for line in lines:
-        say(redacted(shown(line)))
+    say(*map(clean, lines))
 
 
 def rollback(state: State, label: str) -> Choice:
