@@ -29,7 +29,6 @@ class Scalar:
     """A value as the file has it.
 
     ``kind``: ``string``, ``integer``, ``number`` or ``boolean``, as YAML reads it; ``csv`` for a cell of CSV.
-    ``text``: its text.
     """
 
     kind: str
@@ -40,38 +39,12 @@ Value: TypeAlias = "Scalar | list[Any] | dict[str, Any] | None"
 """A value of a row: null, a scalar, or lists and mappings of values."""
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRows:
-    """Rows as CSV with a line of names.
-
-    ``text``: the CSV.
-    """
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ListedRows:
-    """Rows as a list of mappings.
-
-    ``rows``: each with its values by column.
-    """
-
-    rows: tuple[Mapping[str, Value], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """Rows in a file.
-
-    ``path``: the file, as its name says in which format.
-    """
-
-    path: str
-
-
-Rows: TypeAlias = CsvRows | ListedRows
-GivenRows: TypeAlias = CsvRows | ListedRows | StoredFile
+Row: TypeAlias = Mapping[str, Value]
+"""Values by column."""
+Rows: TypeAlias = str | tuple[Row, ...]
+"""Rows as CSV with a line of names, or as a list."""
+GivenRows: TypeAlias = Rows | Path
+"""Rows, or the file that they are in; its name says in which format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +64,13 @@ class Part:
     given: Mapping[str, GivenRows]
     tables: Mapping[str, GivenRows] = field(default_factory=dict)
     expect: Mapping[str, Rows] | None = None
-    rejects: Rows = ListedRows(())
+    rejects: Rows = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One case.
 
-    ``name``: its name.
     ``line``: where it begins in the file, from 1.
     ``parts``: what is given and expected; several where there are units, which run one after the other.
     ``options``: keys that the job has in this case, as flags.
@@ -142,39 +114,38 @@ def write_rows(rows: GivenRows, folder: Path, name: str, delimiter: str) -> None
         if path.is_absolute() or ".." in path.parts:
             raise ConfigError(f"{name} is not in the input of the case", "name a file below the input")
         form = _SUFFIXES.get(path.suffix.lower())
-        if form is None and not isinstance(rows, StoredFile):
-            form = "csv" if isinstance(rows, CsvRows) else "jsonl"
+        if form is None and not isinstance(rows, Path):
+            form = "csv" if isinstance(rows, str) else "jsonl"
             path = path.with_name(f"{path.name}.{form}")
-        if form == "jsonl" and isinstance(rows, CsvRows):
+        if form == "jsonl" and isinstance(rows, str):
             raise ConfigError(f"{name} is JSON Lines, and its rows are CSV", "write its rows as a list of mappings")
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(rows, StoredFile):
-            file = Path(rows.path)
-            shutil.copyfile(file, target.with_name(target.name.partition(".")[0] + "".join(file.suffixes[-2:])))
-        elif isinstance(rows, CsvRows):
-            target.write_text(rows.text.rstrip("\n") + "\n", encoding="utf-8")
+        if isinstance(rows, Path):
+            shutil.copyfile(rows, target.with_name(target.name.partition(".")[0] + "".join(rows.suffixes[-2:])))
+        elif isinstance(rows, str):
+            target.write_text(rows.rstrip("\n") + "\n", encoding="utf-8")
         elif form == "csv":
-            names = list(dict.fromkeys(name for row in rows.rows for name in row))
+            names = list(dict.fromkeys(name for row in rows for name in row))
             with target.open("w", encoding="utf-8", newline="") as out:
                 writer = csv.writer(out, delimiter="\t" if path.suffix == ".tsv" else delimiter, lineterminator="\n")
                 writer.writerow(names)
-                writer.writerows([_cell(row.get(name)) for name in names] for row in rows.rows)
+                writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
         else:
-            target.write_text("".join(f"{_json(dict(row))}\n" for row in rows.rows), encoding="utf-8")
+            target.write_text("".join(f"{_json(dict(row))}\n" for row in rows), encoding="utf-8")
     except (OSError, ValueError) as error:  # a name that no file can have is a `ValueError`
         words = error.strerror if isinstance(error, OSError) else error
         what = f"the rows of {printable(name)} cannot be written to a temporary file: {words}"
         raise ConfigError(what, "give the file another name, or name a folder with more room in TMPDIR") from None
 
 
-def csv_rows(rows: CsvRows, delimiter: str) -> tuple[Mapping[str, Value], ...]:
+def csv_rows(text: str, delimiter: str) -> tuple[Row, ...]:
     """Return the rows of CSV by column; an empty cell is null or an empty text, whichever is found.
 
     Raises `ConfigError` for a line that has not a value for each column.
     """
     try:
-        lines = [line for line in csv.reader(io.StringIO(rows.text), delimiter=delimiter) if line]
+        lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if line]
     except csv.Error as error:
         raise ConfigError(f"rows of a case are no CSV: {error}", "write them as a list of mappings") from None
     head, body = lines[0], lines[1:]
@@ -241,10 +212,7 @@ def read_cases(path: str) -> tuple[Case, ...]:
 
 
 class _Reader:
-    """Reads the nodes of one file.
-
-    ``path``: the path of the file, for messages.
-    """
+    """Reads the nodes of one file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -298,7 +266,7 @@ class _Reader:
             where = f"unit {label}" if label else "a case"
             raise self._error(node, f"{where} gives no rows", "write given: and rows, or given: [] for none")
         expect = self._named(keys["expect"], "expect", self._rows) if "expect" in keys else None
-        rejects = self._rows(keys["rejects"], "rejects") if "rejects" in keys else ListedRows(())
+        rejects = self._rows(keys["rejects"], "rejects") if "rejects" in keys else ()
         given = self._named(keys["given"], "given", self._given)
         return Part(label, _line(node), given, self._tables(keys), expect, rejects)
 
@@ -330,7 +298,7 @@ class _Reader:
     def _given(self, node: yaml.Node, what: str) -> GivenRows:
         """Return the rows of a node, which may be in a file: a path from the folder of the file of cases."""
         path = self._file_in(node)
-        return self._rows(node, what) if path is None else StoredFile(str(path))
+        return self._rows(node, what) if path is None else path
 
     def _rows(self, node: yaml.Node, what: str) -> Rows:
         if (path := self._file_in(node)) is not None:
@@ -344,15 +312,15 @@ class _Reader:
                 ) from None
             if not text.strip():
                 raise self._error(node, f"{what}: {path} is empty", "write the names of its columns in its first line")
-            return CsvRows(text)
+            return text
         if isinstance(node, yaml.ScalarNode) and kind_of(node) == "string" and node.value.strip():
-            return CsvRows(node.value)
+            return str(node.value)
         if isinstance(node, yaml.SequenceNode):
             for row in node.value:
                 if not isinstance(row, yaml.MappingNode):
                     wrong = f"a row of {what} must be a mapping, not {describe(row)}"
                     raise self._error(row, wrong, "write {COLUMN: VALUE}")
-            return ListedRows(tuple(self._values(row, 0) for row in node.value))
+            return tuple(self._values(row, 0) for row in node.value)
         found = "an empty text" if isinstance(node, yaml.ScalarNode) and not node.value else describe(node)
         do = "write a list of mappings, [] for none, or CSV after |"
         raise self._error(node, f"{what} must be rows, not {found}", do)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ....windowing.errors import ConfigError, SpecError, did_you_mean
 from ....windowing.language.parser import parse_duration
-from .case import Case, Scalar, Value
+from .case import Case, Row, Scalar, Value
 
 # One value that is expected and one that is found: whether they are the same, and both as texts.
 
@@ -46,8 +46,7 @@ def is_same(expected: Value, found: pa.Scalar, tolerance: float) -> bool:
             inner = _as_value(json.loads(expected.text, parse_float=str, parse_int=str))
         return inner is not None and is_same(inner, found, tolerance)
     if isinstance(expected, Scalar):
-        same = next((same for fits, same in _SAME if fits(kind)), _same_text)
-        return same(expected.text, found, tolerance)
+        return _says(expected.text, found, tolerance)
     if isinstance(expected, dict):
         names = {field.name for field in kind} if pa.types.is_struct(kind) else set()
         return expected.keys() <= names and all(
@@ -88,12 +87,7 @@ def text_of_found(value: pa.Scalar) -> str:
     return found.hex() if isinstance(found, bytes) else "''" if found == "" else str(found)
 
 
-def _same_text(text: str, found: pa.Scalar, _: float) -> bool:
-    is_text = pa.types.is_string(found.type) or pa.types.is_large_string(found.type)
-    return bool((found.as_py() if is_text else text_of_found(found)) == text)
-
-
-def _same_time(text: str, found: pa.Scalar, _: float) -> bool:
+def _is_time(text: str, found: pa.Scalar) -> bool:
     """Whether a text is a time, in the type of that; in the zone of that; or as a time of any day."""
     kind, plain = found.type, pa.scalar(text)
     readings: list[Callable[[], pa.Scalar]] = [lambda: plain.cast(kind)]
@@ -107,37 +101,28 @@ def _same_time(text: str, found: pa.Scalar, _: float) -> bool:
     return False
 
 
-def _same_duration(text: str, found: pa.Scalar, _: float) -> bool:
-    try:
-        return parse_duration(text) == _seconds(found)
-    except SpecError:
-        return False
-
-
-def _same_number(text: str, found: pa.Scalar, _: float) -> bool:
-    try:
-        return Decimal(text.replace("_", "")) == found.as_py()
-    except InvalidOperation:
-        return False
-
-
-def _same_float(text: str, found: pa.Scalar, tolerance: float) -> bool:
-    try:
-        wanted, value = float(text.lower().replace(".nan", "nan").replace(".inf", "inf")), float(found.as_py())
-    except ValueError:
-        return False
-    least = tolerance if pa.types.is_float64(found.type) else max(tolerance, _SINGLE)
-    return math.isclose(wanted, value, rel_tol=least) or (math.isnan(wanted) and math.isnan(value))
-
-
-_SAME: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str, pa.Scalar, float], bool]], ...] = (
-    (pa.types.is_duration, _same_duration),
-    (pa.types.is_temporal, _same_time),
-    (pa.types.is_integer, _same_number),
-    (pa.types.is_decimal, _same_number),
-    (pa.types.is_floating, _same_float),
-    (pa.types.is_boolean, lambda text, found, _: text.lower() in (_TRUE if found.as_py() else _FALSE)),
-)
+def _says(text: str, found: pa.Scalar, tolerance: float) -> bool:
+    """Whether a text is a value, in the type of that; a text that is no such value is not."""
+    types, kind = pa.types, found.type
+    same = False
+    with suppress(SpecError, InvalidOperation, ValueError):
+        if types.is_duration(kind):
+            same = parse_duration(text) == _seconds(found)
+        elif types.is_temporal(kind):
+            same = _is_time(text, found)
+        elif types.is_integer(kind) or types.is_decimal(kind):
+            same = Decimal(text.replace("_", "")) == found.as_py()
+        elif types.is_floating(kind):
+            wanted, value = float(text.lower().replace(".nan", "nan").replace(".inf", "inf")), float(found.as_py())
+            least = tolerance if types.is_float64(kind) else max(tolerance, _SINGLE)
+            same = math.isclose(wanted, value, rel_tol=least) or (math.isnan(wanted) and math.isnan(value))
+        elif types.is_boolean(kind):
+            same = text.lower() in (_TRUE if found.as_py() else _FALSE)
+        elif types.is_string(kind) or types.is_large_string(kind):
+            same = found.as_py() == text
+        else:
+            same = text_of_found(found) == text
+    return same
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -184,7 +169,6 @@ class Mismatch:
     """Rows that are not as expected.
 
     ``what``: which rows, in words.
-    ``columns``: the columns that are compared.
     ``pairs``: the rows that differ; none where only their order does.
     ``same``: how many rows are as expected.
     """
@@ -195,9 +179,7 @@ class Mismatch:
     same: int
 
 
-def compare(
-    what: str, expected: Sequence[Mapping[str, Value]], found: pa.Table, is_ordered: bool, tolerance: float
-) -> Mismatch | None:
+def compare(what: str, expected: Sequence[Row], found: pa.Table, is_ordered: bool, tolerance: float) -> Mismatch | None:
     """Compare rows in the columns that are expected; return None where each has its row.
 
     ``what``: which rows they are, in words. Raises `ConfigError` for a column that is not there.
@@ -218,7 +200,7 @@ def compare(
         in_order = not is_ordered or all(match[at] == at for at in match)
         return None if in_order else Mismatch(what, columns, (), len(match))
 
-    def pair(row: Mapping[str, Value] | None, at: int | None) -> RowPair:
+    def pair(row: Row | None, at: int | None) -> RowPair:
         cell = None if at is None else cells[at]
         texts = None if row is None else tuple(text_of_expected(row[name]) if name in row else "" for name in columns)
         differs = tuple(
@@ -270,9 +252,6 @@ def _match(same: Sequence[Sequence[bool]]) -> dict[int, int]:
 class CaseOutcome:
     """What came of one case.
 
-    ``case``: the case.
-    ``seconds``: how long it took.
-    ``mismatches``: the rows that are not as expected.
     ``error``: what went wrong, in words; None: it ran, or failed as expected.
     ``drawing``: the windows of the first rows that are not as expected, drawn; None: none are, or they have no drawing.
     """

@@ -25,12 +25,12 @@ from ....windowing.drawings.draw import draw
 from ....windowing.errors import ConfigError, WincliError, did_you_mean
 from ....windowing.language.enrichment import parse_enrichment, with_path
 from ....windowing.local_executor import LocalExecutor
-from ....windowing.planning.result_schema import MARK
 from ...console.messages import Messages
 from ...run.request import read_options
 from ...run.run_modes import local_context, run_request
+from ..comparison.compare import without_marks
 from ..results.result import StoredRows, open_result_folder, rejects_of
-from .case import Case, CsvRows, Part, Rows, Value, csv_rows, write_rows
+from .case import Case, Part, Row, Rows, csv_rows, write_rows
 from .compare import CaseOutcome, Mismatch, compare
 
 # The job of a case: the job that `run` would make of the job file, with every path in the folder of the case.
@@ -46,8 +46,6 @@ _BETWEEN = {"output_format": "parquet", "plain": False}
 class Run:
     """One run of a case, and where its results are.
 
-    ``job``: the job.
-    ``parts``: the parts of the case that it runs.
     ``outputs``: for each part, the folder of each stage by name, in their order; that of the job comes last.
     ``inputs``: for each part, the paths of its rows.
     """
@@ -299,18 +297,15 @@ def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
             yield part, "", rejected
 
 
-def _rows_of(rows: Rows, run: Run) -> Sequence[Mapping[str, Value]]:
-    return csv_rows(rows, run.job.delimiter) if isinstance(rows, CsvRows) else rows.rows
+def _rows_of(rows: Rows, run: Run) -> Sequence[Row]:
+    return csv_rows(rows, run.job.delimiter) if isinstance(rows, str) else rows
 
 
 def _windows(folder: str) -> pa.Table:
     """Return the rows of a result in their order, without those that are only marks; none where nothing was written."""
     if not Path(folder).exists():
         return pa.table({})
-    table = _table(open_result_folder(folder).rows)
-    if MARK in table.column_names:
-        table = table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True))
-    return table
+    return without_marks(_table(open_result_folder(folder).rows))
 
 
 def _rejects(outputs: Mapping[str, str]) -> pa.Table:

@@ -40,9 +40,7 @@ _ROUND = np.uint64(0x9E3779B97F4A7C15)
 class _Side:
     """One side: rows that wait, with their hashes; how many were read, of how many.
 
-    ``tables``: the rows to come.
     ``total``: about how many rows there are.
-    ``schema``: their columns.
     ``read``: how many were read. ``is_done``: whether all were.
     ``waiting``, ``hashes``: the rows that wait, and the hash of each, uint64 (n,).
     """
@@ -163,10 +161,7 @@ def _numbered(hashes: Words) -> tuple[Words, npt.NDArray[np.int64]]:
 
 @dataclass(slots=True)
 class _Buckets:
-    """Rows in temporary files, each row in the bucket of its window.
-
-    ``count``: how many buckets there are.
-    """
+    """Rows in temporary files, each row in the bucket of its window."""
 
     schema: pa.Schema
     identity: Sequence[str]
@@ -216,7 +211,6 @@ class Difference:
     """A window that differs.
 
     ``unit``: the label of its unit; empty where each side is one result.
-    ``kind``: how it differs.
     ``identity``: the values that make it, by column.
     ``values``: by column what each side has; the columns that differ, or all of a window that only one side has, for
         which the other value is None.
@@ -290,7 +284,6 @@ class Comparison:
 class Changes:
     """The windows of one bucket that differ; all arrays of a kind have the same length.
 
-    ``comparison``: how they were compared.
     ``only_in_a``, ``only_in_b``: rows that only one side has.
     ``before``, ``after``: the rows of changed windows on both sides.
     ``differs``: by compared column where ``before`` and ``after`` differ, bool (n,).

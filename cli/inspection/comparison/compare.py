@@ -56,7 +56,6 @@ class Side:
     """A result of which only the manifest has been read.
 
     ``shown``: its folder, as the user wrote it.
-    ``manifest``: what its run recorded.
     """
 
     shown: str
@@ -72,7 +71,6 @@ class ResultPair:
     """The results of one unit on both sides; None where a side has none.
 
     ``unit``: the label of the unit; empty where each side is one result.
-    ``a``, ``b``: the results.
     """
 
     unit: str
@@ -239,7 +237,6 @@ class UnitDiff:
     ``windows_a``, ``windows_b``: the rows of each side, mark-only rows included; None where a side has no result.
     ``by_digest``: whether the digests of the manifests are equal, and no row was read.
     ``has_digests``: whether both have digests, and the same columns.
-    ``tally``: what differs.
     ``columns``: the columns that were compared; None where nothing was.
     """
 
@@ -261,9 +258,7 @@ class UnitDiff:
 class Diff:
     """How two results, or those of two ranges, differ.
 
-    ``request``: what was compared, and how.
     ``units``: each unit that a side has, by label.
-    ``tally``: what differs in all of them.
     ``listed``: the differences with the largest effect, the largest first.
     ``sort``: the numeric columns by which they are sorted.
     """
@@ -331,11 +326,10 @@ def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Co
             if digest is not None and left.count(digest) == mine.count(digest):
                 skipped.append(part["name"])
     schema, names = columns.comparison.schema, list(columns.comparison.schema.names)
-    has_marks = MARK in result.schema.names
-    wanted = [name for name in names if name != NUMBER]
-    wanted += [name for name in (WINDOW if columns.number else None, MARK if has_marks else None) if name]
+    wanted = [name for name in names if name != NUMBER] + ([WINDOW] if columns.number else [])
+    wanted += [MARK] if MARK in result.schema.names else []
     for table in without_files(result.rows, skipped).tables(list(dict.fromkeys(wanted))):
-        rows = table.filter(pc.fill_null(pc.not_equal(table[MARK], "only"), True)) if has_marks else table
+        rows = without_marks(table)
         if columns.number:  # the number of the window stands apart: where it has bounds, these say which window it is
             number, at = rows[WINDOW], rows.schema.get_field_index(WINDOW)
             rows = rows.append_column(NUMBER, number)
@@ -343,6 +337,11 @@ def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Co
                 own = pc.if_else(pc.is_valid(rows[BOUNDS[0]]), pa.scalar(None, number.type), number)
                 rows = rows.set_column(at, WINDOW, own)
         yield rows.select(names).cast(schema)
+
+
+def without_marks(rows: pa.Table) -> pa.Table:
+    """Return the rows of a result that are not only marks."""
+    return rows.filter(pc.fill_null(pc.not_equal(rows[MARK], "only"), True)) if MARK in rows.column_names else rows
 
 
 def without_files(rows: StoredRows, skipped: Sequence[str]) -> StoredRows:

@@ -30,7 +30,7 @@ from ....windowing.language.row_policies import Count
 from ....windowing.language.spec import Batched, Sliding, Tumbling
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan, panes_only
-from ....windowing.planning.result_schema import MARK, POS
+from ....windowing.planning.result_schema import POS
 from ....windowing.ports import ChunkAccount, ColumnRange, Source, Split
 from ....windowing.rows.marks import Marks
 from ....windowing.rows.membership import gathered
@@ -41,6 +41,7 @@ from ....windowing.scan.lag_rows import with_lag_columns
 from ....windowing.scan.row_validation import split_by_reason
 from ....windowing.scan.scan import latest
 from ...console.table import texts_of
+from ..comparison.compare import without_marks
 from ..results.result import StoredRows
 from ..results.shown_rows import value_of
 from .recorded import RecordedStage
@@ -66,7 +67,6 @@ class KeyCondition:
 
     ``key``: value by column.
     ``order``: the first order column; None: rows are in arrival order.
-    ``span``: the range.
     """
 
     key: Mapping[str, pa.Scalar]
@@ -100,7 +100,6 @@ class KeyCondition:
 class KeyRows:
     """The rows of a key as its windows see them.
 
-    ``plan``: the plan of their panes.
     ``sequences``: the rows, at most one sequence.
     ``signals``: marks, watermark advances, evictions.
     ``clock``: the largest clock of all rows that were read, in measures; None: the window uses no clock.
@@ -213,7 +212,6 @@ CLOCK = frozenset({"time", "calendar", "cron"})
 class KeyPanes:
     """The panes of a key.
 
-    ``plan``: the plan of its panes.
     ``sequences``: the rows of the key, in order.
     ``panes``: its panes in order, also those that only the end of the data brings out.
     ``marks``: what causes of panes count after the rows.
@@ -352,7 +350,6 @@ class Sought:
 class FoundWindow:
     """What a result says of a window.
 
-    ``number``: its number.
     ``row``: its row by column, or the first of its rows.
     ``before``, ``after``: the rows of the windows with the numbers before and after it; None: the result has none.
     ``also``: the numbers of other windows that hold the order value that the user named.
@@ -429,11 +426,9 @@ def _rows_of(
     condition = KeyCondition(key, WINDOW, Span(*bounds), rows.schema)
     for split in rows.source.splits:
         for part in rows.source.parts_with(split, condition):
-            table = rows.source.read(part, names).rows
+            table = without_marks(rows.source.read(part, names).rows)
             numbers = combined(table[WINDOW])
             mask = is_of_key(table, key) & numbers.is_valid().to_numpy(zero_copy_only=False)
-            if MARK in table.column_names:
-                mask &= ~pc.equal(combined(table[MARK]), "only").fill_null(False).to_numpy(zero_copy_only=False)
             values = numbers.fill_null(-1).to_numpy(zero_copy_only=False)
             mask &= (True if low is None else values >= low) & (True if high is None else values <= high)
             yield table.filter(pa.array(mask))

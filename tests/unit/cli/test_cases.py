@@ -22,7 +22,7 @@ from support.in_process import wincli_here
 from support.places import ROOT
 from support.processes import Ran
 from support.strategies import examples
-from wincli.cli.inspection.cases.case import CsvRows, Scalar, csv_rows
+from wincli.cli.inspection.cases.case import Scalar, csv_rows
 from wincli.cli.inspection.cases.command import difference
 from wincli.cli.inspection.cases.compare import Mismatch, RowPair, compare, is_same, text_of_found
 
@@ -349,7 +349,7 @@ def test_values_are_compared_in_the_type_of_the_column(text: str, value: pa.Scal
 
 
 def test_an_empty_cell_of_csv_is_null_or_an_empty_text() -> None:
-    ((name, cell),) = csv_rows(CsvRows('a\n""\n'), ",")[0].items()
+    ((name, cell),) = csv_rows('a\n""\n', ",")[0].items()
     assert name == "a"
     assert is_same(cell, pa.scalar(""), 0)
     assert is_same(cell, pa.scalar(None, pa.string()), 0)
