@@ -20,32 +20,24 @@ from ..run.context import ObservedRun, StagedJob
 _SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{.*\})? (\S+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """The samples of one name.
-
-    ``name``: its name, with the unit at the end.
-    ``help``: what it says.
-    ``samples``: its values, each with its labels besides those that all samples of a file have.
-    """
-
-    name: str
-    help: str
-    samples: tuple[tuple[float, Mapping[str, str]], ...]
+Samples = Iterable[tuple[float, Mapping[str, str]]]
+"""Values, each with its labels besides those that all samples of a file have."""
+Gauge = tuple[str, str, Samples]
+"""The samples of one name: the name, with the unit at the end; what it says; the samples."""
 
 
 def text_of(gauges: Iterable[Gauge], labels: Mapping[str, str]) -> str:
     """Return gauges as text. ``labels``: those that all samples have."""
     lines = []
-    for gauge in gauges:
-        if gauge.samples:
-            lines += [f"# HELP {gauge.name} {_escaped(gauge.help)}", f"# TYPE {gauge.name} gauge"]
-        for value, own in gauge.samples:
+    for name_of_all, about, samples in gauges:
+        if samples:
+            lines += [f"# HELP {name_of_all} {_escaped(about)}", f"# TYPE {name_of_all} gauge"]
+        for value, own in samples:
             texts = {name: _escaped(shown(text)).replace('"', '\\"') for name, text in {**labels, **own}.items()}
             pairs = ",".join(f'{name}="{text}"' for name, text in texts.items())
             # The value reads back as the same float; whole numbers have no point.
             is_whole = float(value).is_integer() and abs(value) < 1e15
-            lines.append(f"{gauge.name}{{{pairs}}} {int(value) if is_whole else repr(float(value))}")
+            lines.append(f"{name_of_all}{{{pairs}}} {int(value) if is_whole else repr(float(value))}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -173,7 +165,7 @@ def gauges_of(
     )
     for name, text, value in found:
         if value is not None:
-            yield Gauge(name, text, value if isinstance(value, tuple) else ((value, {}),))
+            yield name, text, value if isinstance(value, tuple) else ((value, {}),)
 
 
 def _newest(now: float | None, before: float | None) -> float | None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest
-from wincli.cli.monitoring.metrics import Gauge, text_of, values_in
+from wincli.cli.monitoring.metrics import text_of, values_in
 
 START = dt.datetime(2026, 11, 1, tzinfo=dt.UTC).timestamp()
 DAY = 86400.0
@@ -187,7 +187,7 @@ ODD = st.text(st.sampled_from(string.printable + "é\u2028\x85"), max_size=12)
 @given(st.lists(st.tuples(ODD, st.floats(allow_nan=False, allow_infinity=False)), unique_by=lambda pair: pair[0]))
 def test_any_label_and_any_number_read_back(pairs: list[tuple[str, float]]) -> None:
     samples = tuple((value, {"reason": text}) for text, value in pairs)
-    text = text_of([Gauge("wincli_x", "A\\B\nC", samples)], {"output": 'o"ut'})
+    text = text_of([("wincli_x", "A\\B\nC", samples)], {"output": 'o"ut'})
     assert text.count("\n") == (len(pairs) + 2 if pairs else 0)
     found = [line for line in text.split("\n") if line and not line.startswith("#")]
     for line, (_, value) in zip(found, pairs, strict=True):
