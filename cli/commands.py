@@ -153,14 +153,24 @@ def show(
 ) -> None:
     """Print the rows of a result, its rejects, or the open windows of a state."""
     from ..windowing.errors import ConfigError  # noqa: PLC0415 - beside the next
-    from .inspection.results.show import Form, ShowRequest, print_rows  # noqa: PLC0415 - loads pyarrow
+    from .inspection.results.show import Form, print_rows  # noqa: PLC0415 - loads pyarrow
 
     given: list[tuple[Form, bool]] = [("jsonl", as_json), ("csv", as_csv), ("drawing", draw)]
     forms = [form for form, is_given in given if is_given]
     if len(forms) > 1:
         raise ConfigError("--json, --csv and --draw are three forms of one answer", "say one of them")
-    own = tuple(only or ()), _names(columns)
-    print_rows(ShowRequest(path, unit, stage, rejects, head, where, *own, *forms[:1]), Messages())
+    print_rows(
+        path,
+        Messages(),
+        unit=unit,
+        stage=stage,
+        rejects=rejects,
+        head=head,
+        where=where,
+        only=only or (),
+        columns=_names(columns),
+        form=forms[0] if forms else "table",
+    )
 
 
 # ``wincli status``: what a state, a backfill or a result holds.

@@ -21,7 +21,7 @@ from ....writers.formats.encoder import encoder_of
 from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.streams import bold, print_lines, terminal_width
-from ...console.table import cell_width, cut_to, head_line, is_number, lay_out, row_lines, texts_of
+from ...console.table import cell_width, cut_to, head_line, is_number, lay_out, padded, row_lines, texts_of
 from .shown_rows import ShownRows, condition_of, parse_only, rows_at
 
 Form = Literal["table", "jsonl", "csv", "drawing"]
@@ -31,51 +31,41 @@ _LINES = 1 << 14
 """Rows that become lines of a table at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShowRequest:
-    """What is to be shown.
+def print_rows(
+    path: str,
+    messages: Messages,
+    *,
+    unit: str | None = None,
+    stage: str | None = None,
+    rejects: bool = False,
+    head: int | None = None,
+    where: str | None = None,
+    only: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    form: Form = "table",
+) -> None:
+    """Print rows of a result, of the results of a range, or of a state to stdout.
 
-    ``path``: the folder of a result, of results, or of a state.
-    ``unit``, ``stage``, ``rejects``: which rows of it, as `rows_at` takes them.
-    ``head``: how many rows; None: all.
-    ``where``: a condition (semantics section 11); None: all rows.
-    ``only``: values of columns, ``NAME=VALUE``.
-    ``columns``: which columns, in this order; empty: all.
-    ``form``: how.
-    """
-
-    path: str
-    unit: str | None = None
-    stage: str | None = None
-    rejects: bool = False
-    head: int | None = None
-    where: str | None = None
-    only: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    form: Form = "table"
-
-
-def print_rows(request: ShowRequest, messages: Messages) -> None:
-    """Print the rows that are requested to stdout.
-
-    Raises `InputError` where there are none of wincli or they cannot be read, `ConfigError` and `SpecError` where
-    columns or the condition do not fit, `DataError` for a value that CSV or JSON has no form for.
+    ``unit``, ``stage``, ``rejects``: which rows, as `rows_at` takes them. ``head``: how many; None: all. ``where``: a
+    condition (semantics section 11). ``only``: values of columns, ``NAME=VALUE``. ``columns``: which columns, in this
+    order; empty: all. Raises `InputError` where there are none of wincli or they cannot be read, `ConfigError` and
+    `SpecError` where columns or the condition do not fit, `DataError` for a value that CSV or JSON has no form for.
     """
     block_pandas()
-    rows = rows_at(request.path, unit=request.unit, stage=request.stage, rejects=request.rejects)
-    for name in request.columns:
+    rows = rows_at(path, unit=unit, stage=stage, rejects=rejects)
+    for name in columns:
         if name not in rows.schema.names:
             raise ConfigError(f"--columns: there is no column {name!r}", did_you_mean(name, rows.schema.names))
-    names = list(dict.fromkeys(request.columns)) or list(rows.schema.names)
-    where = condition_of(request.where, parse_only(request.only, rows.schema))
-    if request.form == "drawing":
-        print_bars(rows, where, request.columns, request.head, messages)
+    names = list(dict.fromkeys(columns)) or list(rows.schema.names)
+    condition = condition_of(where, parse_only(only, rows.schema))
+    if form == "drawing":
+        print_bars(rows, condition, columns, head, messages)
         return
-    tables = _first(rows.tables(names, where), request.head)
+    tables = _first(rows.tables(names, condition), head)
     schema = pa.schema([rows.schema.field(name) for name in names])
-    if request.form != "table":
+    if form != "table":
         sys.stdout.flush()
-        encoder_of(request.form).encode(tables, schema, sys.stdout.buffer)
+        encoder_of(form).encode(tables, schema, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
     pieces = (table.slice(at, _LINES) for table in tables for at in range(0, table.num_rows, _LINES))
@@ -115,6 +105,7 @@ _LABEL = 20
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _PLAIN = ".:-=+*#@"
 Numbers = npt.NDArray[np.float64]
+Columns = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +127,6 @@ class BarLane:
 class Bars:
     """All that the drawing shows.
 
-    ``lanes``: one for each key.
     ``low``, ``high``: the ends of the axis, as numbers.
     ``first``, ``last``: the ends of the axis, as texts.
     ``aggregate``: the column of the line; None: there is no number.
@@ -221,27 +211,29 @@ def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
     room = max(width - left - 2, 20)
     gap = max(room - cell_width(bars.first) - cell_width(bars.last), 1)
     yield f"{' ' * left} {bars.first}{' ' * gap}{bars.last}"
+    span, known = (bars.high - bars.low) or 1.0, np.concatenate([lane.value for lane in bars.lanes])
+    known = known[np.isfinite(known)]
+    least, most = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
     for lane in bars.lanes:
-        label = lane.label or "windows"
-        for at, line in enumerate(_stacked(bars, lane, room)):
-            yield f"{_padded(label if not at else '', left)} {line}".rstrip()
+        ends = (((at - bars.low) / span * (room - 1)).round() for at in (lane.start, lane.end))
+        first, last = (np.clip(each, 0, room - 1).astype(np.int64) for each in ends)
+        for at, line in enumerate(_stacked(lane, first, last, room)):
+            yield f"{padded(cut_to('' if at else lane.label or 'windows', left - 1), left)} {line}".rstrip()
         if bars.aggregate is not None:
             # A letter for each character of the axis: the largest value of the windows there.
             highest = np.full(room, -np.inf)
-            first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
             for a, b, value in zip(first, last, lane.value, strict=True):
                 if np.isfinite(value):
                     highest[a : b + 1] = np.maximum(highest[a : b + 1], value)
-            low, high = _extent(bars)
-            span = (high - low) or 1.0
             line = "".join(
-                blocks[int(min((each - low) / span * len(blocks), len(blocks) - 1))] if np.isfinite(each) else " "
+                blocks[int(min((each - least) / ((most - least) or 1.0) * len(blocks), len(blocks) - 1))]
+                if np.isfinite(each)
+                else " "
                 for each in highest
             )
-            yield f"{_padded(f' {bars.aggregate}', left)} {line}".rstrip()
-    if bars.aggregate is not None and np.isfinite(_extent(bars)[0]):
-        low, high = _extent(bars)
-        yield bold(f"{bars.aggregate}: {blocks[0]} {low:.6g} to {blocks[-1]} {high:.6g}")
+            yield f"{padded(cut_to(f' {bars.aggregate}', left - 1), left)} {line}".rstrip()
+    if bars.aggregate is not None and len(known):
+        yield bold(f"{bars.aggregate}: {blocks[0]} {least:.6g} to {blocks[-1]} {most:.6g}")
 
 
 def _numbers(values: pa.Array) -> Numbers:
@@ -254,14 +246,11 @@ def _numbers(values: pa.Array) -> Numbers:
     return out
 
 
-def _columns(bars: Bars, at: Numbers, room: int) -> npt.NDArray[np.int64]:
-    span = (bars.high - bars.low) or 1.0
-    return np.clip(((at - bars.low) / span * (room - 1)).round(), 0, room - 1).astype(np.int64)
+def _stacked(lane: BarLane, first: Columns, last: Columns, room: int) -> list[str]:
+    """Return lines of bars; a window that overlaps others stands below them, as far as there are lines.
 
-
-def _stacked(bars: Bars, lane: BarLane, room: int) -> list[str]:
-    """Return lines of bars; a window that overlaps others stands below them, as far as there are lines."""
-    first, last = _columns(bars, lane.start, room), _columns(bars, lane.end, room)
+    ``first``, ``last``: int64 (P,), the characters in which windows begin and end.
+    """
     lines, hidden, used = [[" "] * room for _ in range(_LANES)], 0, 1
     until = [-np.inf] * _LANES
     for start, end, a, b in zip(lane.start, lane.end, first, last, strict=True):
@@ -277,14 +266,3 @@ def _stacked(bars: Bars, lane: BarLane, room: int) -> list[str]:
             cells[a : b + 1] = ["[" if cells[a] == " " else "#", *"=" * int(b - a - 1), "]"]
     texts = ["".join(line) for line in lines[:used]]
     return texts if not hidden else [*texts, f"(and {count_of(hidden, 'window')} that overlap these)"]
-
-
-def _extent(bars: Bars) -> tuple[float, float]:
-    every = np.concatenate([lane.value for lane in bars.lanes])
-    known = every[np.isfinite(every)]
-    return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
-
-
-def _padded(text: str, width: int) -> str:
-    cut = cut_to(text, width - 1)
-    return cut + " " * (width - cell_width(cut))
