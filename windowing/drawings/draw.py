@@ -295,7 +295,11 @@ def make_picture(
     lanes = tuple(_lane(plan, own, batch, result, chosen, i, limit_panes) for i in range(len(chosen.totals)))
     keys = 1 if sequences.keys is None else sequences.keys.num_rows
     panes = count_panes(result)
-    notes = _without_place(placed)
+    rejected = sum(placed.rejected.values())
+    left_out = placed.total - len(sequences) - rejected
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())
+    notes = [f"{counted(rejected, 'row')} rejected: {reasons}"] if rejected else []
+    notes += [f"{counted(left_out, 'row')} left out by where"] if left_out else []
     if more_keys := keys - len(lanes):
         more_rows = len(sequences) - sum(chosen.totals)
         more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
@@ -341,15 +345,10 @@ def _lane(
     return Lane(label, rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
 
 
-def _without_place(placed: PlacedRows) -> list[str]:
-    rejected = sum(placed.rejected.values())
-    left_out = placed.total - len(placed.batch.sequences) - rejected
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())
-    notes = [f"{counted(rejected, 'row')} rejected: {reasons}"] if rejected else []
-    return notes + ([f"{counted(left_out, 'row')} left out by where"] if left_out else [])
-
-
 # A drawing of windows: a value that prints as text and shows as SVG in notebooks.
+
+
+_MOST = {"limit": 1000, "limit_keys": 100, "limit_panes": 1000}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -427,7 +426,12 @@ def draw_with(
     ``given``: its arguments that `aggregate` has, too; ``limits``: the others that are numbers. ``busiest``: whether to
     draw the keys with the most rows, in place of the first.
     """
-    _check(limits, given["rejected"])
+    for name, asked in limits.items():
+        if not 1 <= asked <= _MOST[name]:
+            what = f"{name}: {asked} is not from 1 to {_MOST[name]:,}"
+            raise ConfigError(what, "say how many to draw, or leave it out")
+    if given["rejected"] not in ("drop", "error"):
+        raise ConfigError(f"rejected: {given['rejected']!r} is neither 'drop' nor 'error'", "say one of these")
     table = as_table(table)
     placed = _placed_rows(table, given)
     sequences, marks = placed.batch.sequences, placed.batch.signals.marks
@@ -444,18 +448,6 @@ def draw_with(
     plan = plan_of_call(drawn.schema, call)
     result = aggregate(drawn, **call)
     return Drawing(make_picture(plan, own, result, placed, chosen, limits["limit_panes"]))
-
-
-_MOST = {"limit": 1000, "limit_keys": 100, "limit_panes": 1000}
-
-
-def _check(limits: Mapping[str, int], rejected: str) -> None:
-    for name, asked in limits.items():
-        if not 1 <= asked <= _MOST[name]:
-            what = f"{name}: {asked} is not from 1 to {_MOST[name]:,}"
-            raise ConfigError(what, "say how many to draw, or leave it out")
-    if rejected not in ("drop", "error"):
-        raise ConfigError(f"rejected: {rejected!r} is neither 'drop' nor 'error'", "say one of these")
 
 
 def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:

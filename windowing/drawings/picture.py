@@ -22,7 +22,6 @@ class Row:
     """A row that is drawn.
 
     ``place``: its place among all drawn rows in their total order, from 0.
-    ``arrival``: its arrival position.
     """
 
     place: int
@@ -33,10 +32,8 @@ class Row:
 class Pane:
     """A pane that is drawn.
 
-    ``number``: its window number.
     ``places``: the places of the drawn rows that it shows, ascending.
     ``count``: how many rows it shows, drawn or not.
-    ``closed_by``: why it was emitted.
     ``start``, ``end``: its bounds on the axis, where the window has such bounds; else None.
     ``tick``: the instant of the clock that emitted it, on the axis; None: none did.
     ``told``: what else is told of it, pairs of a name, which may be empty, and a text.
@@ -65,7 +62,6 @@ class Lane:
     """The rows and panes of a key.
 
     ``label``: the values of the key, as text; empty without a key.
-    ``rows``: the rows that are drawn.
     ``panes``: the panes that are drawn, in the order in which they were emitted.
     ``more_rows``, ``more_panes``: how many the key has that are not drawn.
     """
@@ -101,7 +97,6 @@ class Picture:
 
     ``window``: the canonical text of the window.
     ``about``: key, order and counts, in words.
-    ``axis``: the axis.
     ``lanes``: one for each key that is drawn; one without a key.
     ``notes``: what is left out and what has no place, in words.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -211,14 +211,11 @@ class _Sheet:
         for tick in axis.ticks:
             if (at := self.of(tick)) is not None and self.within.left <= at <= self.within.right:
                 vertical(self.behind, at, _AXIS, bottom, "wd-tick")
-        for mark in axis.marks:
-            self._mark(mark, bottom)
-
-    def _mark(self, mark: int, bottom: float) -> None:
         edges = [self.within.left, *self.at, self.within.right]
-        x = (edges[mark + 1] + edges[mark + 2]) / 2
-        explain(vertical(self.behind, x, _AXIS, bottom, "wd-mark"), "window mark")
-        write(self.root, x, bottom + 10, "mark", "wd-mark-text", text_anchor="middle")
+        for mark in axis.marks:
+            x = (edges[mark + 1] + edges[mark + 2]) / 2
+            explain(vertical(self.behind, x, _AXIS, bottom, "wd-mark"), "window mark")
+            write(self.root, x, bottom + 10, "mark", "wd-mark-text", text_anchor="middle")
 
     def lanes(self) -> float:
         """Add all lanes; return where the last one ends."""
@@ -238,15 +235,8 @@ class _Sheet:
         shown = {place for pane in lane.panes for place in pane.places}
         for row in lane.rows:
             vertical(self.behind, self.at[row.place], line, bottom - 8, "wd-guide")
-            point = add(
-                group,
-                "circle",
-                "wd-row" if row.place in shown else "wd-row wd-out",
-                cx=self.at[row.place],
-                cy=line,
-                r=4,
-            )
-            where = "" if row.place in shown else ", in no pane that is drawn"
+            classes, where = ("wd-row", "") if row.place in shown else ("wd-row wd-out", ", in no pane that is drawn")
+            point = add(group, "circle", classes, cx=self.at[row.place], cy=line, r=4)
             explain(point, f"row {row.arrival}: {self.picture.axis.name} {self.picture.axis.texts[row.place]}{where}")
         return bottom
 
@@ -293,17 +283,13 @@ class _Sheet:
     def notes(self, bottom: float) -> int:
         """Add what is left out under the lanes; return the height of the document."""
         line = bottom + (26 if self.picture.axis.marks else 12)
-        for note in [*self._legend(), *lane_notes(self.picture), *self.picture.notes]:
+        panes = [pane for lane in self.picture.lanes for pane in lane.panes]
+        legend = ["dashed: emitted at the end of the data"] if any(pane.is_open for pane in panes) else []
+        legend += ["open at the right: shows more rows than are drawn"] if any(pane.more for pane in panes) else []
+        for note in [*legend, *lane_notes(self.picture), *self.picture.notes]:
             write(self.root, _SIDE, line, note, "wd-faint")
             line += 16
         return round(line + 4)
-
-    def _legend(self) -> Iterator[str]:
-        panes = [pane for lane in self.picture.lanes for pane in lane.panes]
-        if any(pane.is_open for pane in panes):
-            yield "dashed: emitted at the end of the data"
-        if any(pane.more for pane in panes):
-            yield "open at the right: shows more rows than are drawn"
 
 
 def _captions(pane: Pane) -> tuple[str, str, str]:

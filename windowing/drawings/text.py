@@ -143,7 +143,6 @@ def _pane_label(pane: Pane) -> str:
 class _Block:
     """Lines of the places from ``first`` to before ``stop``.
 
-    ``told``: what is told of each pane.
     ``left``: the width of labels.
     ``width``: the width of a line.
     """
