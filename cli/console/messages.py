@@ -54,7 +54,6 @@ _EXIT_CODES: tuple[tuple[type[WincliError], int], ...] = (
 class Stopped(BaseException):
     """A signal to stop has arrived. It is no `Exception`, like `KeyboardInterrupt`.
 
-    ``code``: the exit code.
     ``kept``: the units that were done before it, and stay; None: nothing was written.
     """
 

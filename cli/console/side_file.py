@@ -39,7 +39,6 @@ class SideFile:
     ``option``: the option that names it.
     ``name``: its path as the user wrote it.
     ``kind``: what it holds, such as ``a report``.
-    ``example``: the name of such a file.
     ``is_own``: whether a first line, with its end, is that of such a file.
     ``grows``: whether lines are added to it; else another file takes its place.
     """

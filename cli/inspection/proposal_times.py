@@ -57,7 +57,6 @@ class Sample:
     ``is_text``: whether the files hold texts, which have no types.
     ``extent``: which rows these are, in words.
     ``newest``: when the newest of the files was written, UTC; None: unknown.
-    ``options``: how the files are read.
     """
 
     source: FileSource

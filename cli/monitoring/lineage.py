@@ -304,9 +304,7 @@ Origin = Sequence[tuple[DatasetName, str]]
 class RunFacts:
     """What all events of a run have.
 
-    ``run``: its identity.
     ``about``: the job in words.
-    ``parents``: the runs above it.
     ``unit``: the unit that it is of; None: of none.
     """
 
@@ -518,7 +516,6 @@ class Lineage:
     """Sends the events of one command. What cannot be made or sent is a note at its end, and fails no run.
 
     ``job``: the job as the user requested it.
-    ``messages``: the writer to stderr.
     ``outbox``: where events go.
     ``environ``: the environment, which names the runs above this one.
     """

@@ -77,7 +77,6 @@ def _is_event(line: bytes) -> bool:
 class _Emitter:
     """Sends events through a client of OpenLineage, which may hang or try for long: so it has a patience.
 
-    ``client``: the client.
     ``left``: the seconds that the command still waits in all; what answers soon takes nothing from them.
     """
 

@@ -28,7 +28,6 @@ class Monitors:
     """What looks on at one command.
 
     ``job``: the job as the user requested it.
-    ``messages``: the writer to stderr.
     ``started``: `time.perf_counter` when the command began.
     """
 

@@ -34,8 +34,6 @@ Kind = Literal["opened", "closed", "near", "late", "other"]
 class Fact:
     """One thing that is known of a window.
 
-    ``kind``: what it says.
-    ``text``: the same in words.
     ``row``: the arrival position of the row that it is about; None: about none.
     ``rule``: the word of the rule, as ``closed_by`` has it; None: there is none.
     ``numbers``: its numbers by name, as texts that are exact.

@@ -52,8 +52,6 @@ from ..results.result import ResultFolder, open_result_folder
 class RecordedInput:
     """The input of a run, opened again.
 
-    ``source``: its files.
-    ``paths``: the paths that were opened.
     ``bases``: the folders below which folder names give columns.
     """
 

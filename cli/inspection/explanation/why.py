@@ -73,13 +73,8 @@ class InputRows:
 class Explanation:
     """Why a window is as it is.
 
-    ``result``: the folder of the result.
-    ``spec``: the window of the job.
     ``key``: value of each key column, as text.
-    ``window``: its number.
     ``pane``: what the result says of it, by column, as texts.
-    ``facts``: what is known of it.
-    ``rows``: its rows.
     ``others``: the rows that facts name and that are not among ``rows``.
     ``also``: the numbers of other windows that hold the time of ``--at``.
     """
@@ -102,9 +97,7 @@ class MissingWindow:
     ``result``, ``spec``, ``key``: as of `Explanation`.
     ``missing``: the window that it does not have, in words: ``window 7``, ``window at 10:00``.
     ``rows``: how many rows of the key were read.
-    ``windows``: how many windows the key has.
     ``counts``: how many of the rows were filtered, rejected (by reason), in windows, dropped at the end, or held.
-    ``facts``: what else is known.
     """
 
     result: str
@@ -320,9 +313,6 @@ class WhyRequest:
     ``only``: the key, ``NAME=VALUE`` for each of its columns.
     ``window``: the number of the window; None: ``at`` says which.
     ``at``: a time in the window; None: ``window`` says which.
-    ``unit``: the unit of a range.
-    ``rows``: how many rows of the window are shown.
-    ``as_json``: whether the answer is JSON.
     """
 
     path: str

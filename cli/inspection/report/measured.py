@@ -318,7 +318,6 @@ class Measured:
     ``steps``: windows and rows over time, by the starts of the windows.
     ``reasons``: ``closed_by`` to windows.
     ``windows``: the number of panes; ``placeless``: those without a place in time.
-    ``axis``: what the windows lie along.
     """
 
     columns: PaneColumns

@@ -24,12 +24,10 @@ class PaneColumns:
     """Where a result says what of its panes.
 
     ``keys``, ``types``: the columns of the key, and their types.
-    ``axis``: what the windows lie along.
     ``rows``: the column with the number of rows of a pane; None where there is none.
     ``is_emitted_rows``: whether each row of the result is a row of a pane.
     ``is_one``: whether each row of the result is a pane.
     ``is_sorted``: whether all panes of a key come one after another.
-    ``names``: the columns to read.
     """
 
     keys: tuple[str, ...]

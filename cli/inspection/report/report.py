@@ -38,7 +38,6 @@ class HeldRows:
     """The rows of a key that a state holds for the next unit, as those of a window that is open.
 
     ``start``, ``end``: the least and the largest order value, both inclusive.
-    ``rows``: their number.
     """
 
     start: float
@@ -52,7 +51,6 @@ class Lane:
 
     ``key``: the values of the key as text; empty where the windows have no key.
     ``is_chosen``: whether the user named it; else it is one of the busiest.
-    ``windows``: the number of its windows.
     ``rows``: the rows in its windows; None where the result does not say.
     ``starts``, ``ends``: from where to where each bar reaches, int64 or float64, shape (bars,); ``ends`` is inclusive.
     ``sizes``: the rows in each bar, int64; None where the result does not say.
@@ -116,9 +114,6 @@ class Distribution:
     ``unit``: what they are.
     ``bars``: the bars of values above 0, in order; their bounds grow by a constant factor.
     ``zeros``: the number of values that are 0.
-    ``count``: the number of all values.
-    ``least``, ``most``: the smallest and the largest.
-    ``total``: their sum.
     ``quantiles``: (percent, value) pairs; a value is at most 1.6 % too small.
     """
 
@@ -136,7 +131,6 @@ class Distribution:
 class Series:
     """Counts over time.
 
-    ``name``: what is counted.
     ``values``: the count of each step.
     ``is_trouble``: whether it counts rows that did not come as they should.
     """
@@ -154,7 +148,6 @@ class OverTime:
     ``axis``: what the steps lie along; None where they are units.
     ``bounds``: (first, after the last) along the axis; labels of the first and of the last unit.
     ``labels``: the name of each step.
-    ``series``: what is counted, each with one value for each step.
     ``apart``: what is known of rows that have no place in time; empty for nothing.
     """
 
@@ -219,7 +212,6 @@ class Report:
     """All that a report shows. Texts have no secrets; they are not escaped.
 
     ``path``: the folder as the user wrote it.
-    ``what``: what it holds.
     ``window``: the canonical text of the window of the last stage.
     ``clauses``: sentences on the windows, as (stage, text), stage by stage.
     ``settings``: further options of the job that differ from their defaults, as (name, value).

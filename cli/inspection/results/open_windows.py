@@ -24,10 +24,7 @@ class OpenWindowRows:
     Columns: those of the key; ``window``, the number of the open window; ``rows``, how many it holds; ``first`` and
     ``last``, the least and the largest order value of these, where rows are ordered by a column.
 
-    ``files``: the files of the state.
-    ``key``: the key columns.
     ``order``: the first order column; None for arrival order.
-    ``schema``: the columns.
     """
 
     files: ParquetStateFiles = field(repr=False)

@@ -66,7 +66,6 @@ class ResultFolder:
 
     ``shown``: the folder, as the user wrote it.
     ``manifest``: what its run recorded (docs/results.md).
-    ``rows``: its rows.
     ``place``: the file of the manifest.
     """
 
