@@ -16,7 +16,7 @@ from pyarrow import fs
 
 from wincli.writers.commit import store_objects, tables
 from wincli.writers.places import place
-from wincli.writers.places.conditional import ConditionFailedError, Object, Version
+from wincli.writers.places.conditional import ConditionFailedError, Object, Version, version_of
 from wincli.writers.state import stage_files, store_storage
 
 URI = "s3://quick/state"
@@ -59,16 +59,9 @@ class QuickStore:
         with self.change():
             return self._write(name, content)
 
-    def create(self, name: str, content: bytes) -> Version:
+    def put_if(self, name: str, content: bytes, version: Version | None) -> Version:
         with self.change(), _ONE:
-            if self.get(name) is not None:
-                raise ConditionFailedError(name)
-            return self._write(name, content)
-
-    def replace(self, name: str, content: bytes, version: Version) -> Version:
-        with self.change(), _ONE:
-            found = self.get(name)
-            if found is None or found.version != version:
+            if version_of(self.get(name)) != version:
                 raise ConditionFailedError(name)
             return self._write(name, content)
 

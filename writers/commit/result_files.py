@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from pyarrow import fs
 from ...windowing.errors import OutputError
 from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import is_begun
+from ..places import atomic_files
 from ..places.atomic_files import is_attempt, is_file, list_files
 from ..places.place import MANIFEST, SUCCESS, Place, is_local, new_token
-from .contract import Content, Progress, TableCommit
+from .contract import Content, Description_contra, Progress, TableCommit
 
 
 def read_sealed(place: Place, path: str) -> dict[str, Any] | None:
@@ -37,19 +39,6 @@ def read_manifest(place: Place, folder: str) -> dict[str, Any] | None:
     """
     manifest = read_sealed(place, f"{folder}/{MANIFEST}")
     return None if manifest is None or is_begun(manifest) else manifest
-
-
-def is_whole(place: Place, folder: str, run: str) -> bool:
-    """Whether ``folder``, the output or a folder beside it, holds the complete result of a run."""
-    manifest = read_manifest(place, folder)
-    return manifest is not None and manifest.get("run") == run and is_file(place.fs, f"{folder}/{SUCCESS}")
-
-
-def progress_of(place: Place, staging: str, run: str) -> Progress:
-    """Return how far a result has come that one step publishes."""
-    if is_whole(place, place.path, run):
-        return Progress.PUBLISHED
-    return Progress.READY if is_whole(place, staging, run) else Progress.GONE
 
 
 def content_of(place: Place, is_vacant: Callable[[], bool]) -> Content:
@@ -148,7 +137,40 @@ def folders_beside(place: Place) -> Iterator[tuple[str, str, str]]:
 
 
 def remove_beside(place: Place, folder: Path) -> None:
-    """Delete a folder; the rename before that stops tasks of a cancelled run that still write to it by its name."""
-    gone = Path(place.beside("gone", new_token()))
-    folder.rename(gone)
-    shutil.rmtree(gone)
+    """Delete a folder, if it exists, atomically.
+
+    The rename before that stops tasks of a cancelled run that still write to it by its name.
+    """
+    if folder.exists():
+        gone = Path(place.beside("gone", new_token()))
+        folder.rename(gone)
+        shutil.rmtree(gone)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSwap(TableCommit[Description_contra]):
+    """A `TableCommit` on a local file system, whose staging folder becomes the folder of the result or of the unit.
+
+    ``place``: the location of that folder.
+    ``token``: the id of the staging folder.
+    """
+
+    place: Place
+    token: str
+
+    @property
+    def staging(self) -> str:
+        return self.place.beside("new", self.token)
+
+    @property
+    def former(self) -> Path:
+        """Where the former folder is between two renames, and after them."""
+        return Path(self.place.beside("old", self.token))
+
+    def publish(self) -> None:
+        """Swap the staging folder in. A kill at any point leaves the old folder or the new one.
+
+        The old one is deleted afterwards. If this raises `OSError`, it is in place, unless only the sync of the parent
+        folder failed. Where the system cannot exchange names, a kill between two renames leaves it at `former`.
+        """
+        atomic_files.replace(Path(self.place.path), Path(self.staging), self.former)

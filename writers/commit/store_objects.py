@@ -11,7 +11,7 @@ from typing import Any
 from ...windowing.errors import OutputError
 from ...windowing.support.checksum import read_object, unseal
 from ...windowing.support.file_systems import StoreAddress, begun, is_begun, with_fence
-from ..places.conditional import ConditionalStore, Object, Version, holder_of, lost_to
+from ..places.conditional import CommitObject, ConditionalStore, Object, version_of
 from ..places.lock import Owner
 from ..places.open import abort_uploads, open_store
 from ..places.place import MANIFEST, SUCCESS, Place, new_token
@@ -54,8 +54,9 @@ class StoreObjects:
         return posixpath.basename(self.place.lock)
 
     @property
-    def commit_object(self) -> str:
-        return self.of_output(MANIFEST)
+    def manifest(self) -> CommitObject:
+        """The manifest, or what says that there is none yet."""
+        return CommitObject(self.store, self.of_output(MANIFEST), self.lease, self.place.shown, self.owner)
 
     def of_output(self, name: str) -> str:
         """Return the name of a file of the output."""
@@ -65,27 +66,15 @@ class StoreObjects:
         """Return the name of a file in a folder beside the output."""
         return f"{posixpath.basename(self.place.beside(role, token))}/{name}"
 
-    def read(self) -> Object | None:
-        """Return the manifest with its version, or what says that there is none yet; None where nothing is."""
-        return self.store.get(self.commit_object)
-
-    def put_if(self, content: bytes, version: Version | None) -> Version:
-        """Put the manifest if its version is still this one; None: if there is none. Raises `ConditionFailedError`."""
-        if version is None:
-            return self.store.create(self.commit_object, content)
-        return self.store.replace(self.commit_object, content, version)
-
     def fence(self, now: Object | None) -> None:
         """Make all that have read the manifest before unable to commit. Raises `ConditionFailedError`."""
         token = new_token()
-        if now is None:
-            self.put_if(begun(token), None)
-            return
         try:
-            fenced = with_fence(read_object(now.content), token)
+            fenced = begun(token) if now is None else with_fence(read_object(now.content), token)
         except ValueError:  # it stays as damaged as it is
+            assert now is not None
             fenced = now.content + token.encode()
-        self.put_if(fenced, now.version)
+        self.store.put_if(self.of_output(MANIFEST), fenced, version_of(now))
 
     def files(self) -> dict[str, int]:
         """Return the sizes of all objects of the output, by name in it."""
@@ -95,16 +84,6 @@ class StoreObjects:
     def files_beside(self, role: str, token: str) -> list[str]:
         """Return the names of all files in a folder beside the output."""
         return list(self.store.list(posixpath.basename(self.place.beside(role, token))))
-
-    def is_held(self) -> bool:
-        """Whether the lease is that of this run, expired or not."""
-        holder = holder_of(self.store, self.lease)
-        return holder is not None and holder.owner == self.owner
-
-    def lost(self) -> OutputError:
-        """Return the error for a run that may not publish any more."""
-        assert self.owner is not None
-        return lost_to(self.store, self.lease, self.owner, self.place.shown)
 
     def abort_uploads(self) -> None:
         """Abort the uploads to the output that nobody completes any more; this run must hold the lease."""

@@ -21,8 +21,14 @@ from ...windowing.support.redaction import redacted_path
 from ...windowing.tables.delta import PREFIX
 from ...windowing.tables.iceberg_catalog import is_address
 from ..places import atomic_files
-from ..places.atomic_files import put_file
-from ..places.conditional import ConditionFailedError, Version, hold_lease, keeps_conditions
+from ..places.atomic_files import is_file, put_file
+from ..places.conditional import (
+    ConditionFailedError,
+    Version,
+    hold_lease,
+    keeps_conditions,
+    version_of,
+)
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
 from ..places.place import MANIFEST, REJECTED, SUCCESS, Place, locate, refuse_others
@@ -30,11 +36,11 @@ from .contract import Content, Progress, Table, TableCommit
 from .delta import DeltaTable
 from .iceberg import IcebergTable
 from .result_files import (
+    FolderSwap,
     check_parts,
     content_of,
     folders_beside,
     missing_file,
-    progress_of,
     read_manifest,
     remove_beside,
     sealed_text,
@@ -115,17 +121,13 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
     def open(self) -> None:
         """Note which version of the manifest is to be replaced; no other may have come when this run publishes."""
         self.objects.own.add(self.token)
-        now = self.objects.read()
-        self.base = None if now is None else now.version
+        self.base = version_of(self.objects.manifest.read())
 
     def begin(self) -> None:
-        objects = self.objects
-        now = objects.read()
+        manifest = self.objects.manifest
+        now = manifest.read()
         if now is None or not has_result(now.content):
-            try:
-                self.base = objects.put_if(begun(self.token), self.base)
-            except ConditionFailedError as error:
-                raise self.objects.lost() from error
+            self.base = manifest.put(begun(self.token), self.base)
 
     def prepare(self, manifest: Mapping[str, Any]) -> None:
         """Check the parts, and put the manifest beside the output, from where a journal can publish it.
@@ -136,13 +138,10 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
         with output_errors(f"{shown}/{MANIFEST}"):
             there, named = objects.files(), set(files_of(manifest))
             try:
-                check_files(self.objects.place.shown, there, manifest)
+                check_files(shown, there, manifest)
             except OutputError as error:
-                now = self.objects.read()
-                if (
-                    None if now is None else now.version
-                ) != self.base:  # who took the output over has deleted the parts
-                    raise self.objects.lost() from error
+                if version_of(objects.manifest.read()) != self.base:  # who took the output over has deleted the parts
+                    raise objects.manifest.lost() from error
                 raise
             objects.store.delete([objects.of_output(n) for n in there if run_of(n) == self.token and n not in named])
             objects.may_have_uploads |= any(there[name] >= _UPLOADED for name in named)
@@ -153,32 +152,29 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
 
         Raises `OutputError` where another run has published or has taken the output over.
         """
-        prepared, now = self._prepared(), self.objects.read()
-        version = None if now is None else now.version
-        if prepared is None or prepared.base != version:
-            raise self.objects.lost()
-        self.objects.tried.add(self.token)
+        objects = self.objects
+        prepared, now = self._prepared(), objects.manifest.read()
+        if prepared is None or prepared.base != version_of(now):
+            raise objects.manifest.lost()
+        objects.tried.add(self.token)
         try:
-            self.objects.put_if(prepared.content, prepared.base)
-        except ConditionFailedError as error:
-            raise self.objects.lost() from error
+            objects.manifest.put(prepared.content, prepared.base)
         except OSError:
             if not self._is_published(prepared):
                 raise
         with suppress(OSError):  # `StoreTable.remove_leftovers` tries again
             former = now.content if now else b""
-            objects = self.objects
             objects.store.put(objects.of_output(SUCCESS), b"")
             kept = set(files_of(parse(prepared.content) or {}))
             gone = [objects.of_output(name) for name in files_of(parse(former) or {}) if name not in kept]
             objects.store.delete([*gone, *objects.files_beside("new", self.token)])
 
     def progress(self, run: str) -> Progress:
-        now = self.objects.read()
+        now = self.objects.manifest.read()
         if now is not None and (parse(now.content) or {}).get("run") == run:
             return Progress.PUBLISHED
         prepared = self._prepared()
-        if prepared is None or prepared.base != (None if now is None else now.version):
+        if prepared is None or prepared.base != version_of(now):
             return Progress.GONE
         return Progress.READY if (parse(prepared.content) or {}).get("run") == run else Progress.GONE
 
@@ -193,7 +189,7 @@ class StoreCommit(TableCommit[Mapping[str, Any]]):
     def _is_published(self, prepared: Prepared) -> bool:
         """Whether a put whose answer got lost has taken effect; False where the store does not say that."""
         with suppress(OSError):
-            now = self.objects.read()
+            now = self.objects.manifest.read()
             return now is not None and now.content == prepared.content
         return False
 
@@ -274,12 +270,12 @@ class StoreTable:
         runs that came before unable to publish. Only then files are deleted.
         """
         for _ in range(_TRIES):
-            now = self.objects.read()
+            now = self.objects.manifest.read()
             manifest = None if now is None else parse(now.content)
             if now is not None and manifest is None and has_result(now.content):
                 return  # a damaged manifest does not say what is of its result
             left, foreign = self._leftovers({} if manifest is None else manifest)
-            if foreign and not self.objects.is_held():
+            if foreign and not self.objects.manifest.is_held():
                 left = [name for name in left if name not in foreign]
             elif foreign:
                 try:
@@ -288,7 +284,7 @@ class StoreTable:
                     continue
             self.objects.store.delete(left)
             self.objects.may_have_uploads |= bool(foreign)
-            if self.objects.may_have_uploads and self.objects.is_held():
+            if self.objects.may_have_uploads and self.objects.manifest.is_held():
                 self.objects.abort_uploads()
             return
 
@@ -326,20 +322,10 @@ class StoreTable:
 # renames.
 
 
-@dataclass(frozen=True, slots=True)
-class FolderSwap(TableCommit[Mapping[str, Any]]):
-    """A `TableCommit` whose staging folder becomes the folder of the output.
+class ResultSwap(FolderSwap[Mapping[str, Any]]):
+    """A `FolderSwap` of an output; `FolderTable.remove_leftovers` deletes the old result."""
 
-    ``place``: the location of the output.
-    ``token``: the id of the staging folder.
-    """
-
-    place: Place
-    token: str
-
-    @property
-    def staging(self) -> str:
-        return self.place.beside("new", self.token)
+    __slots__ = ()
 
     def open(self) -> None:
         staging, out = Path(self.staging), Path(self.place.path)
@@ -358,17 +344,16 @@ class FolderSwap(TableCommit[Mapping[str, Any]]):
                 if folder.is_dir():
                     atomic_files.sync(folder)
 
-    def publish(self) -> None:
-        """Swap the staging folder in. A kill at any point leaves the old result or the new one.
-
-        `FolderTable.remove_leftovers` deletes the old result. If this raises `OSError`, the old result is in place,
-        unless only the sync of the parent folder failed.
-        """
-        atomic_files.replace(Path(self.place.path), Path(self.staging), Path(self.place.beside("old", self.token)))
-
     def progress(self, run: str) -> Progress:
         """Return how far the result has come; between two renames it is ready, and there is no result to see."""
-        return progress_of(self.place, self.staging, run)
+        if self._is_whole(self.place.path, run):
+            return Progress.PUBLISHED
+        return Progress.READY if self._is_whole(self.staging, run) else Progress.GONE
+
+    def _is_whole(self, folder: str, run: str) -> bool:
+        """Whether a folder holds the complete result of a run."""
+        manifest = read_manifest(self.place, folder)
+        return manifest is not None and manifest.get("run") == run and is_file(self.place.fs, f"{folder}/{SUCCESS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,11 +416,10 @@ class FolderTable:
                 new = Path(self.place.beside("new", token))
                 (new if (new / SUCCESS).is_file() else path).rename(self.place.path)
         for path, _, _ in left:
-            if path.exists():
-                remove_beside(self.place, path)
+            remove_beside(self.place, path)
 
-    def commit(self, token: str) -> FolderSwap:
-        return FolderSwap(self.place, token)
+    def commit(self, token: str) -> ResultSwap:
+        return ResultSwap(self.place, token)
 
     def token_of(self, run: str) -> str:
         return token_of(self.place, run, self.commit)

@@ -17,7 +17,7 @@ from ...windowing.support.checksum import seal
 from ...windowing.tables.statistics import FileStatistics
 from ..places import atomic_files
 from ..places.atomic_files import is_attempt, list_files, put_file
-from ..places.conditional import ConditionalStore, hold_lease, holder_of
+from ..places.conditional import ConditionalStore, hold_lease, is_held_by
 from ..places.lock import Owner, hold_lock, lock_of
 from ..places.os_errors import make_folders, output_errors
 from ..places.place import MANIFEST, Place, is_local
@@ -225,10 +225,8 @@ class VersionTable(ABC):
 
     def remove_leftovers(self) -> None:
         """Remove what earlier runs left here: their files, unless a version has them, and their descriptions."""
-        if self.owners:
-            holder = holder_of(self._store(), self._lease)
-            if holder is None or holder.owner != self.owners[0]:
-                return  # another run has taken over, and what is here may be its own
+        if self.owners and not is_held_by(self._store(), self._lease, self.owners[0]):
+            return  # another run has taken over, and what is here may be its own
         left = [*folders_beside(self.place)]
         for role, token, path in left:
             if role == "new" and not self._is_kept(token):

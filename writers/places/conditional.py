@@ -48,6 +48,11 @@ class Object:
     version: Version
 
 
+def version_of(found: Object | None) -> Version | None:
+    """Return the version of an object that was read, None where there was none."""
+    return None if found is None else found.version
+
+
 class ConditionalStore(Protocol):
     """The objects below a folder of a store; names are relative to it. `open.open_store` makes it.
 
@@ -60,14 +65,11 @@ class ConditionalStore(Protocol):
     def put(self, name: str, content: bytes) -> Version:
         """Put an object, whatever is there; return its version."""
 
-    def create(self, name: str, content: bytes) -> Version:
-        """Put an object where there is none; return its version. Raises `ConditionFailedError` where there is one."""
-
-    def replace(self, name: str, content: bytes, version: Version) -> Version:
-        """Replace the version of an object that was read; return the new one.
+    def put_if(self, name: str, content: bytes, version: Version | None) -> Version:
+        """Replace the version of an object that was read, None: put one where there is none; return the new one.
 
         ``content`` must be unlike that of all other writers, so that an answer that got lost is not mistaken for a
-        refusal. Raises `ConditionFailedError` where the object is gone or another version.
+        refusal. Raises `ConditionFailedError` where the object is another version or gone, or where there is one.
         """
 
     def list(self, beginning: str = "") -> dict[str, int]:
@@ -105,13 +107,13 @@ def refuses_stale_puts(store: ConditionalStore, beside: str) -> bool:
     """
     name = f"{beside}-{new_token()}"
     try:
-        first = store.create(name, b"first")
+        first = store.put_if(name, b"first", None)
         with suppress(ConditionFailedError):
-            store.create(name, b"second")
+            store.put_if(name, b"second", None)
             return False
-        store.replace(name, b"third", first)
+        store.put_if(name, b"third", first)
         with suppress(ConditionFailedError):
-            store.replace(name, b"fourth", first)
+            store.put_if(name, b"fourth", first)
             return False
     except ConditionFailedError:  # it refuses what it must take
         return False
@@ -182,8 +184,7 @@ def hold_lease(store: ConditionalStore, name: str, owner: Owner, shown: str, ins
         if holder is not None and time.time() < holder.expires and not is_dead(holder.owner, owner.host):
             raise busy(shown, owner, holder.owner, do)
         try:
-            content = _content(owner)
-            version = store.create(name, content) if found is None else store.replace(name, content, found.version)
+            version = store.put_if(name, _content(owner), version_of(found))
         except ConditionFailedError as error:
             now = holder_of(store, name)
             raise busy(shown, owner, now.owner if now else None, do) from error
@@ -192,7 +193,7 @@ def hold_lease(store: ConditionalStore, name: str, owner: Owner, shown: str, ins
     def renew(version: Version) -> None:
         while not stop.wait(_BEAT):
             try:
-                version = store.replace(name, _content(owner), version)
+                version = store.put_if(name, _content(owner), version)
             except ConditionFailedError:  # it is lost
                 return
             except OSError:  # a store that fails now is asked again at the next beat
@@ -206,7 +207,7 @@ def hold_lease(store: ConditionalStore, name: str, owner: Owner, shown: str, ins
         stop.set()
         beats.join()
         with suppress(OSError):  # it expires by itself
-            if (now := holder_of(store, name)) is not None and now.owner == owner:
+            if is_held_by(store, name, owner):
                 store.delete([name])
 
 
@@ -216,16 +217,58 @@ def holder_of(store: ConditionalStore, name: str) -> Holder | None:
     return None if found is None else Holder.parse(found.content)
 
 
-def lost_to(store: ConditionalStore, name: str, owner: Owner, shown: str) -> OutputError:
-    """Return the error for a run whose commit was refused because another run has committed or fenced since."""
-    with suppress(OSError):
-        now = holder_of(store, name)
-        if now is not None and now.owner != owner:
-            what = (
-                f"this run has lost {shown} to another one ({now.owner.describe(owner.started)}); nothing was written"
-            )
-            return OutputError(what, "run again when that run has ended")
-    return OutputError(f"another run has written to {shown} since this one began; nothing was written", "run again")
+def is_held_by(store: ConditionalStore, name: str, owner: Owner | None) -> bool:
+    """Whether a lease is that of a run, expired or not. Raises `OSError`."""
+    holder = holder_of(store, name)
+    return holder is not None and holder.owner == owner
+
+
+@dataclass(frozen=True, slots=True)
+class CommitObject:
+    """The one object that says which files of a store are a result, or the units of a state; its put is the commit.
+
+    ``store``: the store.
+    ``name``: the object.
+    ``lease``: the lease of the output or of the state.
+    ``shown``: the output or the state, for messages.
+    ``owner``: the run that commits; None for one that only reads.
+    """
+
+    store: ConditionalStore
+    name: str
+    lease: str
+    shown: str
+    owner: Owner | None = None
+
+    def read(self) -> Object | None:
+        """Return the object, None where there is none. Raises `OSError`."""
+        return self.store.get(self.name)
+
+    def put(self, content: bytes, version: Version | None) -> Version:
+        """Replace the version that was read, None: there was none; return the new one.
+
+        Raises `OutputError` where another run has put one since, `OSError` where nobody knows what has happened.
+        """
+        try:
+            return self.store.put_if(self.name, content, version)
+        except ConditionFailedError as error:
+            raise self.lost() from error
+
+    def is_held(self) -> bool:
+        """Whether the lease is that of the run, expired or not. Raises `OSError`."""
+        return is_held_by(self.store, self.lease, self.owner)
+
+    def lost(self) -> OutputError:
+        """Return the error for a run whose commit was refused because another run has committed or fenced since."""
+        assert self.owner is not None
+        with suppress(OSError):
+            now = holder_of(self.store, self.lease)
+            if now is not None and now.owner != self.owner:
+                who = now.owner.describe(self.owner.started)
+                what = f"this run has lost {self.shown} to another one ({who}); nothing was written"
+                return OutputError(what, "run again when that run has ended")
+        what = f"another run has written to {self.shown} since this one began; nothing was written"
+        return OutputError(what, "run again")
 
 
 def _content(owner: Owner) -> bytes:

@@ -17,7 +17,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from ...windowing.support.file_systems import StoreAddress, azure_account, endpoint, google_emulator
 from ...windowing.support.redaction import redacted
-from .conditional import ConditionFailedError, Object, Version
+from .conditional import ConditionFailedError, Object, Version, version_of
 
 _AT_ONCE = 1000  # objects that one request deletes
 _NOT_AS_ASKED = (exceptions.AlreadyExistsError, exceptions.NotFoundError, exceptions.PreconditionError)
@@ -54,13 +54,24 @@ class Objects:
     def put(self, name: str, content: bytes) -> Version:
         return self._put(name, content, "overwrite")
 
-    def create(self, name: str, content: bytes) -> Version:
-        return self._put_if(name, content, "create", None)
+    def put_if(self, name: str, content: bytes, version: Version | None) -> Version:
+        """A try may have succeeded, or been refused, although its answer got lost or broke off.
 
-    def replace(self, name: str, content: bytes, version: Version) -> Version:
-        mode = {"e_tag": version.etag, "version": version.number}
-        wanted = {key: value for key, value in mode.items() if value is not None}
-        return self._put_if(name, content, wanted, version)
+        So after any error the object says what has happened.
+        """
+        mode: Any = "create"
+        if version is not None:
+            told = {"e_tag": version.etag, "version": version.number}
+            mode = {key: value for key, value in told.items() if value is not None}
+        try:
+            return self._put(name, content, mode)
+        except (*_NOT_AS_ASKED, OSError) as error:
+            now = self.get(name)
+            if now is not None and now.content == content:
+                return now.version
+            if isinstance(error, OSError) and version_of(now) == version:
+                raise
+            raise ConditionFailedError(name) from error
 
     def list(self, beginning: str = "") -> dict[str, int]:
         with _os_errors():
@@ -88,22 +99,6 @@ class Objects:
     def _put(self, name: str, content: bytes, mode: Any) -> Version:
         with _os_errors():
             return _version(obstore.put(self.store, name, content, mode=mode, use_multipart=False))
-
-    def _put_if(self, name: str, content: bytes, mode: Any, former: Version | None) -> Version:
-        """Put under a condition, and return the new version.
-
-        A try may have succeeded, or been refused, although its answer got lost or broke off; so after any error the
-        object says what has happened. ``former``: the version that the condition asks for, None for no object.
-        """
-        try:
-            return self._put(name, content, mode)
-        except (*_NOT_AS_ASKED, OSError) as error:
-            now = self.get(name)
-            if now is not None and now.content == content:
-                return now.version
-            if isinstance(error, OSError) and (now and now.version) == former:
-                raise
-            raise ConditionFailedError(name) from error
 
 
 def store_at(address: StoreAddress) -> Objects:

@@ -50,22 +50,34 @@ class Place:
 
     @property
     def lock(self) -> str:
-        return posixpath.join(self.parent, f".{self._stem}.wincli-lock")
+        return posixpath.join(self.parent, f"{self._hidden}lock")
 
     def beside(self, role: str, token: str) -> str:
         """Return the path of a hidden folder beside this one; ``role`` is ``new``, ``old`` or ``gone``."""
-        return posixpath.join(self.parent, f".{self._stem}.wincli-{role}-{token}")
+        return posixpath.join(self.parent, f"{self._hidden}{role}-{token}")
 
     def role_of(self, name: str) -> tuple[str, str] | None:
         """Return role and token of a name that `beside` has made for this output, else None."""
-        found = re.fullmatch(rf"\.{re.escape(self._stem)}\.wincli-(new|old|gone)-([0-9a-f]{{12}})", name)
+        found = re.fullmatch(rf"{re.escape(self._hidden)}(new|old|gone)-([0-9a-f]{{12}})", name)
         return (found[1], found[2]) if found else None
 
     @property
-    def _stem(self) -> str:
+    def _hidden(self) -> str:
+        """What all hidden names beside this folder begin with."""
         name = posixpath.basename(self.path)
         raw = os.fsencode(name)
-        return name if len(raw) <= _LONGEST_NAME else hashlib.sha256(raw).hexdigest()
+        stem = name if len(raw) <= _LONGEST_NAME else hashlib.sha256(raw).hexdigest()
+        return f".{stem}.wincli-"
+
+
+class UnitPlace(Place):
+    """The location of a unit in a state, whose run is alone in it: names beside it do not say the unit."""
+
+    __slots__ = ()
+
+    @property
+    def _hidden(self) -> str:
+        return "."
 
 
 def is_local(system: fs.FileSystem) -> bool:

@@ -7,7 +7,6 @@ With an id of 12 hex digits, ``.new-ID`` is a unit that is being written, ``.old
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -19,12 +18,12 @@ from pyarrow import fs
 from ...windowing.errors import ConfigError, DamagedError
 from ...windowing.support.file_systems import read_file
 from ..commit.contract import Progress
-from ..commit.result_files import check_names
+from ..commit.result_files import FolderSwap, check_names, remove_beside
 from ..places import atomic_files
 from ..places.atomic_files import is_attempt, writing
 from ..places.lock import Lock, Owner, hold_lock, read_owner
 from ..places.os_errors import make_folders, output_errors, reason
-from ..places.place import Place, new_token
+from ..places.place import Place, UnitPlace
 from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
 from .stage_files import LocalStage, ParquetStateFiles, is_part
 from .storage import UnitCommit, with_forgotten
@@ -33,30 +32,16 @@ from .unit_record import UnitRecord
 # The unit of a state in a local folder: its staging folder becomes the folder of the unit.
 
 
-@dataclass(frozen=True, slots=True)
-class UnitSwap(UnitCommit):
-    """A `UnitCommit` of a local folder. A unit has its state, and so needs no lock or leftovers of its own.
+class UnitSwap(FolderSwap[UnitRecord], UnitCommit):
+    """A `UnitCommit` of a local folder. A unit has its state, and so needs no lock or leftovers of its own."""
 
-    ``root``: the folder of the state.
-    ``shown``: that folder as the user wrote it.
-    ``label``: the label of the unit.
-    ``token``: the id of the run, which is that of the staging folder, too.
-    """
-
-    root: Path
-    shown: str
-    label: str
-    token: str
-
-    @property
-    def staging(self) -> str:
-        return str(self.root / f".new-{self.token}")
+    __slots__ = ()
 
     def open(self) -> None:
         Path(self.staging).mkdir()
 
     def stage(self, name: str) -> ParquetStateFiles:
-        folder, shown = Path(self.staging, name), f"{self.shown}/{self.label}/{name}"
+        folder, shown = Path(self.staging, name), f"{self.place.shown}/{name}"
         with output_errors(shown):
             folder.mkdir(exist_ok=True)
         return ParquetStateFiles(LocalStage(str(folder)), shown)
@@ -64,7 +49,7 @@ class UnitSwap(UnitCommit):
     def prepare(self, record: UnitRecord) -> None:
         for stage in record.stages:
             self.stage(stage.name)  # makes the folder of a stage that left nothing
-            shown, folder = f"{self.shown}/{self.label}/{stage.name}", Path(self.staging, stage.name)
+            shown, folder = f"{self.place.shown}/{stage.name}", Path(self.staging, stage.name)
             with output_errors(shown):
                 there = {path.name for path in folder.iterdir()}
                 for name in filter(is_attempt, there):
@@ -72,35 +57,28 @@ class UnitSwap(UnitCommit):
             recorded = {part.name for part in stage.parts}
             parts = {name for name in there if name in recorded or is_part(name)}
             check_names(shown, recorded, parts, "keep the state in a folder that all workers share")
-        with output_errors(f"{self.shown}/{self.label}"):
+        with output_errors(self.place.shown):
             for stage in record.stages:
                 atomic_files.sync(Path(self.staging, stage.name))
             put(Path(self.staging, RECORD), record.to_json())
-
-    def publish(self) -> None:
-        atomic_files.replace(self.root / self.label, Path(self.staging), self._former)
 
     def progress(self, run: str) -> Progress:
         """Return how far the unit has come; between two renames, which leave no unit to see, it is partial.
 
         Raises as `UnitRecord.from_json` does.
         """
-        if _is_unit_of(self.root / self.label, run):
+        if _is_unit_of(Path(self.place.path), run):
             return Progress.PUBLISHED
-        if self._former.exists():
+        if self.former.exists():
             return Progress.PARTIAL
         return Progress.READY if _is_unit_of(Path(self.staging), run) else Progress.GONE
 
     def discard(self) -> None:
-        remove(self.root, Path(self.staging))
+        remove_beside(self.place, Path(self.staging))
 
     def settle(self) -> None:
         self.discard()
-        remove(self.root, self._former)
-
-    @property
-    def _former(self) -> Path:
-        return self.root / f".old-{self.token}"
+        remove_beside(self.place, self.former)
 
 
 def put(path: Path, text: str) -> None:
@@ -115,17 +93,6 @@ def put(path: Path, text: str) -> None:
 def half(path: Path) -> Path:
     """Return the temporary name under which `put` writes a file."""
     return path.with_name(f"{path.name}.half")
-
-
-def remove(root: Path, path: Path) -> None:
-    """Delete a folder of the state atomically, if it exists.
-
-    The rename before that stops tasks of a killed run that still write to the folder by its name.
-    """
-    if path.exists():
-        gone = root / f".gone-{new_token()}"
-        path.rename(gone)
-        shutil.rmtree(gone)
 
 
 def _is_unit_of(folder: Path, run: str) -> bool:
@@ -148,6 +115,10 @@ class LocalFolder:
     @property
     def place(self) -> Place:
         return Place(self.shown, fs.LocalFileSystem(), str(self.root))
+
+    def place_of(self, label: str) -> UnitPlace:
+        """Return the location of a unit."""
+        return UnitPlace(f"{self.shown}/{label}", fs.LocalFileSystem(), str(self.root / label))
 
     def path_of(self, name: str) -> str:
         return str(self.root / name)
@@ -203,16 +174,16 @@ class LocalFolder:
 
     def delete_data(self, record: UnitRecord) -> None:
         for stage in record.stages:
-            remove(self.root, self.root / record.label / stage.name)
+            remove_beside(self.place_of(record.label), self.root / record.label / stage.name)
 
     def forget(self, records: Iterable[UnitRecord]) -> None:
         gone = list(records)
         put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone))
         for record in gone:
-            remove(self.root, self.root / record.label)
+            remove_beside(self.place_of(record.label), self.root / record.label)
 
     def commit(self, label: str, token: str) -> UnitSwap:
-        return UnitSwap(self.root, self.shown, label, token)
+        return UnitSwap(self.place_of(label), token)
 
     def prepared(self) -> Mapping[str, UnitRecord | None]:
         staged = [path for path in self.root.glob(".new-*") if path.is_dir()]
@@ -242,14 +213,14 @@ class LocalFolder:
     def remove_leftovers(self) -> None:
         for path in list(self._leftovers()):
             if path.is_dir():
-                remove(self.root, path)
+                remove_beside(self.place_of(path.name), path)
             else:
                 path.unlink()
 
     def _leftovers(self) -> Iterator[Path]:
         halves = {half(self.root / name) for name in (MARKER, JOURNAL, RUNNING, LAST_ERROR, FORGOTTEN)}
         for path in self.root.iterdir():
-            if re.fullmatch(r"\.(new|old|gone)-[0-9a-f]{12}", path.name) or path in halves:
+            if self.place_of(path.name).role_of(path.name) or path in halves:
                 yield path
         for label, run in read_forgotten(self).items():
             record = self.in_place(label)

@@ -27,14 +27,14 @@ from ...windowing.support.file_systems import StoreAddress, reach
 from ...windowing.support.redaction import redacted_path
 from ..commit.contract import Progress
 from ..places.conditional import (
+    CommitObject,
     ConditionalStore,
-    ConditionFailedError,
     Object,
     Version,
     hold_lease,
     holder_of,
-    lost_to,
     refuses_stale_puts,
+    version_of,
 )
 from ..places.lock import Owner
 from ..places.open import open_store
@@ -94,17 +94,13 @@ class Head:
 class HeldHead:
     """The head of a state that this run holds.
 
-    ``objects``: the store.
-    ``owner``: this run.
-    ``shown``: the state as the user wrote it.
-    ``head``: what the head says.
-    ``version``: the version of the object.
+    ``object``: the object.
+    ``head``: what it says.
+    ``version``: its version.
     ``tried``: the content of a put that was not answered, so that nobody knows whether it took effect; else None.
     """
 
-    objects: ConditionalStore
-    owner: Owner
-    shown: str
+    object: CommitObject
     head: Head
     version: Version
     tried: bytes | None = None
@@ -115,41 +111,25 @@ class HeldHead:
         Raises `OutputError` where another run has taken the state, `OSError` where the store does not answer.
         """
         if self.tried is not None:
-            found = self.objects.get(JOURNAL)
+            found = self.object.read()
             if found is not None and found.content == self.tried:
-                self.head, self.version = Head.parse(self.tried, self.shown), found.version
+                self.head, self.version = Head.parse(self.tried, self.object.name), found.version
             elif found is None or found.version != self.version:
-                raise self._is_lost()
+                raise self.object.lost()
             self.tried = None
         content = self.tried = head.to_bytes()
         try:
-            self.version = self.objects.replace(JOURNAL, content, self.version)
-        except ConditionFailedError as error:
+            self.version = self.object.put(content, self.version)
+        except OutputError:
             self.tried = None
-            raise self._is_lost() from error
+            raise
         self.head, self.tried = head, None
 
     def loss(self) -> OutputError | None:
         """Return the error of a run that has lost the state, None while this run still has it. Raises `OSError`."""
-        found = self.objects.get(JOURNAL)
+        found = self.object.read()
         is_own = found is not None and found.version == self.version
-        return None if is_own or self.tried is not None else self._is_lost()
-
-    def _is_lost(self) -> OutputError:
-        return lost_to(self.objects, LOCK, self.owner, f"the state {self.shown}")
-
-
-def take(objects: ConditionalStore, found: Object | None, head: Head, owner: Owner, shown: str) -> HeldHead:
-    """Replace the head by one with another ``fence``, or make it; ``found``: the object that it was read from.
-
-    Raises `OutputError` where another run does the same, `OSError` where the store does not answer.
-    """
-    content = head.to_bytes()
-    try:
-        version = objects.replace(JOURNAL, content, found.version) if found else objects.create(JOURNAL, content)
-    except ConditionFailedError as error:
-        raise lost_to(objects, LOCK, owner, f"the state {shown}") from error
-    return HeldHead(objects, owner, shown, head, version)
+        return None if is_own or self.tried is not None else self.object.lost()
 
 
 # The objects of a state in a store, and the list of them that was made when a run took the state.
@@ -375,9 +355,11 @@ class StoreFolder:
                 raise ConfigError(f"{what}; nothing was written", do)
         with hold_lease(store, LOCK, owner, shown, "choose another state") as former:
             with output_errors(shown):
-                found = self.objects.store.get(JOURNAL)
-                self.objects.there = self.objects.store.list()
-                self.held = take(self.objects.store, found, self._head_in(found), owner, self.shown)
+                decides = CommitObject(store, JOURNAL, LOCK, shown, owner)
+                found = decides.read()
+                self.objects.there = store.list()
+                head = self._head_in(found)
+                self.held = HeldHead(decides, head, decides.put(head.to_bytes(), version_of(found)))
             try:
                 yield former
             except (ConfigError, DamagedError) as error:  # if another run has the state now, this one met its results

@@ -10,7 +10,7 @@ import pytest
 from support import fault_proxy
 from support.fault_proxy import FAULTS, Fault, FaultProxy
 from support.s3_server import S3Bucket
-from wincli.writers.places.conditional import ConditionalStore, ConditionFailedError
+from wincli.writers.places.conditional import ConditionalStore, ConditionFailedError, version_of
 from wincli.writers.places.open import open_store
 
 NAME = "words"
@@ -32,10 +32,7 @@ def add(store: ConditionalStore, word: str) -> bool:
     """Add a word to those of an object, as all writers do; whether the store says that it was added."""
     found = store.get(NAME)
     try:
-        if found is None:
-            store.create(NAME, word.encode())
-        else:
-            store.replace(NAME, found.content + b" " + word.encode(), found.version)
+        store.put_if(NAME, b" ".join([*([found.content] if found else []), word.encode()]), version_of(found))
     except ConditionFailedError:
         return False
     return True

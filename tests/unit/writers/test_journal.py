@@ -16,11 +16,10 @@ from support.folder_contents import names, tree
 from support.interrupted_commits import outs, put_in_store, settled, stop, stopping
 from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
 from wincli.windowing.errors import ConfigError, OutputError
-from wincli.writers.commit.store_objects import StoreObjects
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.output import open_output
 from wincli.writers.places import atomic_files
-from wincli.writers.places.conditional import Version
+from wincli.writers.places.conditional import CommitObject, Version
 from wincli.writers.places.lock import Owner
 from wincli.writers.state import journal
 from wincli.writers.state.journal import commit_all, commit_together
@@ -280,15 +279,15 @@ def test_output_in_a_store_is_completed_from_wherever_its_run_was_killed(
     tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, is_put: bool
 ) -> None:
     put_in_store(tmp_path / "state", 1)
-    put_if = StoreObjects.put_if
+    put = CommitObject.put
 
-    def killed(self: StoreObjects, content: bytes, version: Version | None) -> Version:
+    def killed(self: CommitObject, content: bytes, version: Version | None) -> Version:
         if is_put:
-            put_if(self, content, version)
+            put(self, content, version)
         raise _Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(StoreObjects, "put_if", killed)
+        patch.setattr(CommitObject, "put", killed)
         with pytest.raises(_Killed):
             put_in_store(tmp_path / "state", 2)
     with open_state(str(tmp_path / "state"), ME) as state:

@@ -15,9 +15,9 @@ from support.interrupted_commits import outs, put_in_store, settled, stop, stopp
 from support.numbered_units import ME, put, state_value, value_of
 from wincli.windowing.errors import ConfigError, DamagedError, OutputError
 from wincli.windowing.support.checksum import seal
-from wincli.writers.commit.store_objects import StoreObjects
 from wincli.writers.output.output import open_output
 from wincli.writers.places import atomic_files, place
+from wincli.writers.places.conditional import CommitObject
 from wincli.writers.places.lock import Lock, Owner, hold_lock, is_dead, read_owner
 from wincli.writers.state import journal
 from wincli.writers.state.journal import StateStaging
@@ -272,7 +272,7 @@ def test_output_in_a_store_that_was_not_published(tmp_path: Path, store: Path, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StoreObjects, "put_if", stop)
+        patch.setattr(CommitObject, "put", stop)
         with pytest.raises(KeyboardInterrupt):
             put_in_store(tmp_path / "state", 2)
     spoil(tmp_path / "state/.journal.json", "cut")

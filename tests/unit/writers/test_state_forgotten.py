@@ -139,7 +139,7 @@ def count_steps(patch: pytest.MonkeyPatch, last: int) -> Callable[[], int]:
         patch.setattr(local_storage, name, step)
 
     killing("put")
-    killing("remove")
+    killing("remove_beside")
     return lambda: len(done)
 
 

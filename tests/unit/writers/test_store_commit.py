@@ -18,6 +18,7 @@ from wincli.writers.output.partitioning import bind_partitions
 from wincli.writers.places.conditional import ConditionFailedError, Holder
 from wincli.writers.places.lock import Owner
 from wincli.writers.places.open import open_store
+from wincli.writers.places.place import MANIFEST
 
 ONE, TWO = Owner(1, "one", "2026-11-01T00:00:00"), Owner(2, "two", "2026-11-01T00:00:01")
 SCHEMA = pa.schema([("n", pa.int64())])
@@ -132,11 +133,11 @@ def test_put_that_arrives_late_finds_another_version(s3: S3Bucket) -> None:
     assert isinstance(table, StoreTable)
     with open_output(f"{s3.uri}/out", "overwrite", [], ONE) as first:
         first.prepare(write_parts(first, 2, 2))
-        late = table.objects.read()
+        late = table.objects.manifest.read()
         assert late is not None
         expire(s3)
         with open_output(f"{s3.uri}/out", "overwrite", [], TWO), pytest.raises(ConditionFailedError):
-            table.objects.put_if(b"{}", late.version)
+            table.objects.store.put_if(table.objects.of_output(MANIFEST), b"{}", late.version)
     assert manifest(s3)["value"] == 1
     assert names(s3) == [*ALL, "out/part-00000.csv"]
 

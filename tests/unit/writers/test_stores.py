@@ -19,12 +19,12 @@ from wincli.windowing.support.address import Address
 from wincli.windowing.support.file_systems import StoreAddress, file_system_of, reach
 from wincli.writers.places import conditional
 from wincli.writers.places.conditional import (
+    CommitObject,
     ConditionalStore,
     ConditionFailedError,
     Version,
     hold_lease,
     holder_of,
-    lost_to,
     refuses_stale_puts,
 )
 from wincli.writers.places.lock import Owner
@@ -44,24 +44,24 @@ def held(store: ConditionalStore, owner: Owner) -> AbstractContextManager[Owner 
 
 
 def test_a_put_takes_effect_only_on_the_version_that_was_read(store: ConditionalStore) -> None:
-    first = store.create("m", b"1")
-    second = store.replace("m", b"2", first)
+    first = store.put_if("m", b"1", None)
+    second = store.put_if("m", b"2", first)
     with pytest.raises(ConditionFailedError):
-        store.replace("m", b"3", first)
+        store.put_if("m", b"3", first)
     with pytest.raises(ConditionFailedError):
-        store.create("m", b"4")
+        store.put_if("m", b"4", None)
     with pytest.raises(ConditionFailedError):
-        store.replace("none", b"5", second)
+        store.put_if("none", b"5", second)
     found = store.get("m")
     assert found is not None
     assert (found.content, found.version) == (b"2", second)
 
 
 def test_a_put_whose_answer_was_lost_counts(store: ConditionalStore) -> None:
-    first = store.create("m", b"1")
-    second = store.replace("m", b"2", first)
-    assert store.replace("m", b"2", first) == second
-    assert store.create("m", b"2") == second
+    first = store.put_if("m", b"1", None)
+    second = store.put_if("m", b"2", first)
+    assert store.put_if("m", b"2", first) == second
+    assert store.put_if("m", b"2", None) == second
 
 
 def test_objects_are_listed_and_deleted_by_name(store: ConditionalStore, s3: S3Bucket) -> None:
@@ -75,14 +75,14 @@ def test_objects_are_listed_and_deleted_by_name(store: ConditionalStore, s3: S3B
 
 
 def test_of_sixteen_runs_that_replace_one_version_one_succeeds(store: ConditionalStore) -> None:
-    first = store.create("m", b"0")
+    first = store.put_if("m", b"0", None)
     won: list[int] = []
     together = threading.Barrier(16)
 
     def race(number: int) -> None:
         together.wait()
         try:
-            store.replace("m", b"%d" % (number + 1), first)
+            store.put_if("m", b"%d" % (number + 1), first)
         except ConditionFailedError:
             return
         won.append(number)
@@ -117,7 +117,7 @@ def test_an_expired_lease_is_taken_over_and_its_run_does_not_take_it_back(
     with held(store, ONE):
         with held(store, TWO) as former:
             assert former == ONE
-            error = lost_to(store, "lease", ONE, "s3://b/out")
+            error = CommitObject(store, "m", "lease", "s3://b/out", ONE).lost()
             assert "lost s3://b/out to another one (process 2 on b" in error.what
         store.put("lease", conditional._content(TWO))  # which the end of the first run leaves alone
     holder = holder_of(store, "lease")
@@ -145,10 +145,7 @@ def test_a_damaged_lease_is_taken(store: ConditionalStore) -> None:
 class IgnoresConditions(Objects):
     """A store whose gateway ignores conditions."""
 
-    def create(self, name: str, content: bytes) -> Version:
-        return self.put(name, content)
-
-    def replace(self, name: str, content: bytes, version: Version) -> Version:
+    def put_if(self, name: str, content: bytes, version: Version | None) -> Version:
         return self.put(name, content)
 
 
