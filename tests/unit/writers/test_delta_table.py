@@ -477,8 +477,7 @@ def test_transaction_whose_answer_was_lost_counts(disk: Place, monkeypatch: pyte
 def test_store_that_ignores_conditions_is_refused(s3: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in s3.env.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(Objects, "create", Objects.put)
-    monkeypatch.setattr(Objects, "replace", lambda store, name, content, _: store.put(name, content))
+    monkeypatch.setattr(Objects, "put_if", lambda store, name, content, _: store.put(name, content))
     address = f"delta+{s3.uri}/lake/out"
     refused = pytest.raises(ConfigError, match=r"in a store that does not compare versions.* write to another store")
     with refused, open_output(address, "error", [], ME):

@@ -72,13 +72,14 @@ def test_former_result_goes_after_the_manifest_of_the_new_one_is_put(
 ) -> None:
     put(1, 2)
     seen: list[tuple[int, int]] = []
-    replace = QuickStore.replace
+    put_if = QuickStore.put_if
 
     def spy(self: QuickStore, name: str, content: bytes, version: Any) -> Any:
-        seen.append((len(list((bucket / "out").glob("part-*"))), content.count(b"part-")))
-        return replace(self, name, content, version)
+        if version is not None:
+            seen.append((len(list((bucket / "out").glob("part-*"))), content.count(b"part-")))
+        return put_if(self, name, content, version)
 
-    monkeypatch.setattr(QuickStore, "replace", spy)
+    monkeypatch.setattr(QuickStore, "put_if", spy)
     put(3, mode="overwrite")
     assert seen == [(3, 1)]
     assert len(list((bucket / "out").glob("part-*"))) == 1
@@ -146,7 +147,7 @@ def test_part_of_another_size_than_its_task_has_written_is_refused(bucket: Path)
 
 
 def test_store_without_conditions_is_refused(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QuickStore, "create", QuickStore.put)
+    monkeypatch.setattr(QuickStore, "put_if", lambda store, name, content, _: store.put(name, content))
     monkeypatch.setattr(conditional, "_PROBED", {})
     refused = pytest.raises(ConfigError, match="store://bucket/out is in a store that does not compare versions")
     with refused, open_output(OUT, "error", [], OWNER):
