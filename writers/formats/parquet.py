@@ -97,15 +97,6 @@ def begin_for_table(
     found.append(statistics_of(written.writer.writer.metadata))
 
 
-def encode_for_table(tables: Iterable[pa.Table], columns: pa.Schema, file: IO[bytes] | pa.NativeFile) -> FileStatistics:
-    """Write ``tables`` as `begin_for_table` does; return their statistics."""
-    found: list[FileStatistics] = []
-    with begin_for_table(columns, file, found) as write:
-        for table in tables:
-            write(table)
-    return found[0]
-
-
 @dataclasses.dataclass(slots=True)
 class _File:
     """A Parquet file, whose form its first table decides.

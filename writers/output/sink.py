@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -241,25 +241,29 @@ class FileSink:
             digests.add(partitioning.read_back(table, values), codes, names)
             return codes, names
 
+        def open_in(folder: str) -> AbstractContextManager[Write]:
+            self._make_folder(folder, self.root)
+            return self._open(f"{folder}/{name}", partitioning.files, ends)
+
         with output_errors(self.shown):
             rows = write_folders(
                 self._chosen(tables),
                 folders,
                 partitioning.files,
-                lambda folder: self._open_in_folder(folder, name, partitioning.files, ends),
+                open_in,
                 self._open_spill,
                 partitioning.most_open,
             )
             if not rows:  # a file without rows, in the folder of nulls
                 nulls = [pa.chunked_array([pa.nulls(1, kind)]) for kind in partitioning.columns.types]
                 _, (folder,) = folders_of(partitioning.columns.names, nulls)
-                with self._open_in_folder(folder, name, partitioning.files, ends):
+                with open_in(folder):
                     rows = {folder: 0}
             if is_local(self.fs):
                 above = {folder.rsplit("/", up)[0] for folder in rows for up in range(folder.count("/") + 1)}
                 for folder in sorted(above):
                     atomic_files.sync(Path(self.root, folder))
-            found = sorted(ends.items())
+            found = sorted((end.rpartition("/")[0], ends[end]) for end in ends)
             return tuple(replace(end, rows=rows[folder], digest=digests.of(folder)) for folder, end in found)
 
     def for_tables(self) -> FileSink:
@@ -270,12 +274,15 @@ class FileSink:
         """Write ``part-<index>`` table by table; without any table the part has no rows."""
         chosen = self._chosen(tables)
         name = self._file_name(index)
-        if self.table is not None and not self.parts_in:
-            return self._write_for_table(name, chosen, self.table)
-        if not self.parts_in:
-            hasher = part_hasher(self.format, self.schema)
-            return self._write(name, encoder_of(self.format).encode, chosen, self.schema, hasher=hasher)
-        return self._write_scratch(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema)
+        if self.parts_in:
+            return self._write_scratch(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema)
+        columns = self.schema if self.table is None else self.table.columns
+        counted, ends = CountingTables(chosen, part_hasher(self.format, self.schema)), dict[str, ResultPart]()
+        with output_errors(f"{self.shown}/{name}"), self._open(name, columns, ends) as write:
+            for rows in counted:
+                whole = rows if self.table is None else with_constants(rows, self.table.constants)
+                write(whole.select(columns.names))
+        return replace(ends[name], rows=counted.rows, digest=counted.digest)
 
     def _chosen(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in tables:
@@ -308,8 +315,11 @@ class FileSink:
         ]
         table = pa.table(columns, names=self.reject_schema.names)
         name = f"{self.rejects_in}/{text.file_name(index, self._attempt_suffix())}"
-        end = self._write(name, text.encode, [table], self.reject_schema)
-        return Part(end.name, end.rows, end.nbytes, end.checksum)
+        self._make_folder(self.rejects_in, self.root)
+        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.root}/{name}") as file:
+            checked = Checked(file)
+            text.encode([table], self.reject_schema, checked)
+            return Part(name, table.num_rows, checked.nbytes, checked.checksum)
 
     def delete_intermediate(self) -> None:
         """Delete the parts, if only the next stage reads them; in a store, the commit does."""
@@ -351,19 +361,16 @@ class FileSink:
         return f"-{new_token()}{self.suffix}" if self.suffix and not is_local(self.fs) else self.suffix
 
     @contextmanager
-    def _open_in_folder(
-        self, folder: str, name: str, schema: pa.Schema, ends: dict[str, ResultPart]
-    ) -> Iterator[Write]:
-        """Open the file of a folder, and make the folder; note in ``ends`` what is known of it then, but for rows."""
-        self._make_folder(folder, self.root)
-        path, found = f"{self.root}/{folder}/{name}", list[FileStatistics]()
-        with open_file(self.fs, path) as file:
+    def _open(self, name: str, schema: pa.Schema, ends: dict[str, ResultPart]) -> Iterator[Write]:
+        """Open a file of the result; note in ``ends`` what is known of it at its end, but for rows and digest."""
+        found = list[FileStatistics]()
+        with open_file(self.fs, f"{self.root}/{name}") as file:
             checked = Checked(file)
             opened = encoder_of(self.format).open(schema, checked)
             with opened if self.table is None else parquet.begin_for_table(schema, checked, found) as write:
                 yield write
             end = checked.nbytes, checked.checksum, None, next(iter(found), None), checked.tail
-            ends[folder] = ResultPart(f"{folder}/{name}", 0, *end)
+            ends[name] = ResultPart(name, 0, *end)  # of what was written: nothing is read again
 
     def _open_spill(self) -> IO[bytes]:
         return tempfile.TemporaryFile(dir=self.staging if is_local(self.fs) else None)
@@ -376,28 +383,6 @@ class FileSink:
         with output_errors(f"{self.shown}/{name}"):
             for depth in range(len(names)):
                 self.fs.create_dir("/".join([root, *names[: depth + 1]]), recursive=False)
-
-    def _write(
-        self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema, hasher: RowHasher | None = None
-    ) -> ResultPart:
-        if "/" in name:
-            self._make_folder(name.rpartition("/")[0], self.root)
-        counted = CountingTables(tables, hasher)
-        with output_errors(f"{self.shown}/{name}"), open_file(self.fs, f"{self.root}/{name}") as file:
-            checked = Checked(file)
-            encode(counted, schema, checked)
-            end = checked.nbytes, checked.checksum, checked.tail  # of what was written: nothing is read again
-        return ResultPart(name, counted.rows, end[0], end[1], counted.digest, tail=end[2])
-
-    def _write_for_table(self, name: str, tables: Iterable[pa.Table], files: TableFiles) -> Part:
-        found: list[FileStatistics] = []
-
-        def encode(tables: Iterable[pa.Table], columns: pa.Schema, file: IO[bytes] | pa.NativeFile) -> None:
-            whole = (with_constants(table, files.constants).select(columns.names) for table in tables)
-            found.append(parquet.encode_for_table(whole, columns, file))
-
-        part = self._write(name, encode, tables, files.columns, hasher=part_hasher(self.format, self.schema))
-        return replace(part, statistics=found[-1])
 
     def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
         self._make_folder(name.rpartition("/")[0], self.staging)
