@@ -154,7 +154,7 @@ class DeltaResult(RunResult):
             self.token,
             description["held"],
             columns,
-            _partitions(values, description),
+            [*(name for name, _ in values), *description["divided"]],
             files,
             properties,
         )
@@ -169,10 +169,6 @@ def _columns_in(description: Mapping[str, Any]) -> pa.Schema:
     from deltalake import Schema  # noqa: PLC0415 - loaded only where a table is written
 
     return pa.schema(Schema.from_json(description["schema"]).to_arrow())
-
-
-def _partitions(values: Values, description: Mapping[str, Any]) -> list[str]:
-    return [*(name for name, _ in values), *description["divided"]]
 
 
 def _logged(value: str | None, kind: pa.DataType) -> str | None:

@@ -204,8 +204,7 @@ class IcebergTable(VersionTable):
         return first_missing(self.place, [*parts, *rejects])
 
     def keeps_conditions(self) -> bool:
-        """Return True: the catalog compares the snapshot that a commit goes on from."""
-        return True
+        return True  # the catalog compares the snapshot that a commit goes on from
 
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
         """Hold the lock, or in a store the lease, beside the folder of the files.

@@ -17,7 +17,7 @@ from ...windowing.support.file_systems import is_begun
 from ..places import atomic_files
 from ..places.atomic_files import is_attempt, is_file, list_files
 from ..places.place import MANIFEST, SUCCESS, Place, is_local, new_token
-from .contract import Content, Description_contra, Progress, TableCommit
+from .contract import Description_contra, Progress, TableCommit
 
 
 def read_sealed(place: Place, path: str) -> dict[str, Any] | None:
@@ -39,15 +39,6 @@ def read_manifest(place: Place, folder: str) -> dict[str, Any] | None:
     """
     manifest = read_sealed(place, f"{folder}/{MANIFEST}")
     return None if manifest is None or is_begun(manifest) else manifest
-
-
-def content_of(place: Place, is_vacant: Callable[[], bool]) -> Content:
-    """Return what is in the folder of an output."""
-    if place.fs.get_file_info(place.path).type not in (fs.FileType.Directory, fs.FileType.NotFound):
-        return Content.NO_FOLDER
-    if is_vacant():
-        return Content.VACANT
-    return Content.RESULT if is_file(place.fs, f"{place.path}/{MANIFEST}") else Content.OTHER
 
 
 def recorded_files(manifest: Mapping[str, Any]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]] | None:

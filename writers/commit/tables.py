@@ -38,7 +38,6 @@ from .iceberg import IcebergTable
 from .result_files import (
     FolderSwap,
     check_parts,
-    content_of,
     folders_beside,
     missing_file,
     read_manifest,
@@ -244,15 +243,12 @@ class StoreTable:
         return missing_file(self.place, manifest)
 
     def keeps_conditions(self) -> bool:
-        """Whether the store refuses a put whose condition does not hold; tried once for each bucket."""
         return keeps_conditions(self.objects.store, self.place)
 
     def is_reachable(self) -> bool:
-        """Return True: a store has no folders that could be missing."""
-        return True
+        return True  # a store has no folders that could be missing
 
     def make_parents(self) -> list[Path]:
-        """Return an empty list: a store needs no folders."""
         return []
 
     @contextmanager
@@ -381,7 +377,12 @@ class FolderTable:
         """Return None: the columns are those of the result."""
 
     def content(self) -> Content:
-        return content_of(self.place, lambda: atomic_files.is_vacant(Path(self.place.path)))
+        system, path = self.place.fs, self.place.path
+        if system.get_file_info(path).type not in (fs.FileType.Directory, fs.FileType.NotFound):
+            return Content.NO_FOLDER
+        if atomic_files.is_vacant(Path(path)):
+            return Content.VACANT
+        return Content.RESULT if is_file(system, f"{path}/{MANIFEST}") else Content.OTHER
 
     def manifest(self) -> dict[str, Any] | None:
         return read_manifest(self.place, self.place.path)
@@ -390,8 +391,7 @@ class FolderTable:
         return missing_file(self.place, manifest)
 
     def keeps_conditions(self) -> bool:
-        """Return True: a lock on a file keeps runs apart."""
-        return True
+        return True  # a lock on a file keeps runs apart
 
     def is_reachable(self) -> bool:
         return Path(self.place.parent).is_dir()

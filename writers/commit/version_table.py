@@ -52,15 +52,6 @@ def check_run_files(place: Place, data: str, token: str, manifest: Mapping[str, 
     check_names(place.shown, recorded, own.keys(), do)
 
 
-def sync_run_files(place: Place, staging: str) -> None:
-    """Write the entries of the folders of a run to disk, where there is one; the files are there already."""
-    if is_local(place.fs):
-        root = Path(place.path)
-        for folder in (root / "_wincli", root / "_rejected", Path(staging), root, root.parent):
-            if folder.is_dir():
-                atomic_files.sync(folder)
-
-
 # A result on its way into a table with versions: files where they stay, a description, and one commit of the table.
 
 
@@ -125,7 +116,11 @@ class RunResult(TableCommit[Mapping[str, Any]], ABC):
             run = manifest.get("run") or self.token
             self._put(self.DESCRIPTION, {"run": run, "held": held["held"], **own})
             put_file(self.place.fs, manifest_path(self.place, self.token), sealed_text(bare))
-            sync_run_files(self.place, self.staging)
+            if is_local(self.place.fs):  # the entries of the folders; the files are on disk already
+                root = Path(self.place.path)
+                for folder in (root / "_wincli", root / "_rejected", Path(self.staging), root, root.parent):
+                    if folder.is_dir():
+                        atomic_files.sync(folder)
 
     def publish(self) -> None:
         """Commit to the table: whoever reads the newest version sees the result, all others what they read."""
@@ -208,11 +203,9 @@ class VersionTable(ABC):
         """Return the commit of a run with an id; its staging folder is beside the folder of the files."""
 
     def is_reachable(self) -> bool:
-        """Whether the folder above the files exists, which has the lock and all leftovers."""
         return not is_local(self.place.fs) or Path(self.place.parent).is_dir()
 
     def make_parents(self) -> list[Path]:
-        """Make the folders above, where there are folders. Raises `OutputError`."""
         return make_folders(Path(self.place.parent), self.place.shown) if is_local(self.place.fs) else []
 
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
@@ -244,7 +237,6 @@ class VersionTable(ABC):
             self._remove_empty()
 
     def token_of(self, run: str) -> str:
-        """Return the id of the result that a run has prepared and not published, or an empty text."""
         tokens = (token for role, token, _ in folders_beside(self.place) if role == "new")
         return next((token for token in tokens if self.commit(token).is_ready(run)), "")
 

@@ -79,16 +79,12 @@ Prepared = Sequence[tuple[Output, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class JournaledOutput:
+class JournaledOutput(WrittenOutput):
     """An output in a journal.
 
-    ``shown``: the path as the user wrote it.
-    ``path``: the absolute path, or the URI of a store.
     ``token``: the id of its staging folder.
     """
 
-    shown: str
-    path: str
     token: str
 
     @property
@@ -190,11 +186,6 @@ def complete(storage: StateStorage, journal: Journal, records: Mapping[str, Unit
         is_settled = True
     if is_settled:
         storage.delete(LAST_ERROR)
-    discard_journal(storage)
-
-
-def discard_journal(storage: StateStorage) -> None:
-    """Delete the journal. Raises `OSError`."""
     storage.delete(JOURNAL)  # no sync: if a crash restores the journal, all it names is in place
 
 
@@ -250,9 +241,10 @@ def rebuild(storage: StateStorage) -> Journal | None:
     if not prepared:
         return None
     run, record = next(iter(prepared.items())) if len(prepared) == 1 else ("", None)
-    in_place = None if record is None else storage.in_place(record.label)
-    if in_place is not None and in_place.run == run:  # what is staged is by now the former unit, or a copy
-        return None
+    if record is not None:
+        with suppress(DamagedError, OSError):  # a unit that cannot be read is not the staged one
+            if storage.commit(record.label, run).progress(run) is Progress.PUBLISHED:
+                return None  # what is staged is by now the former unit, or a copy
     if record is not None and record.run == run:
         outputs = tuple(
             JournaledOutput(output.shown, output.path, table_of(output.path).token_of(run)) for output in record.outputs

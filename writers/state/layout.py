@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from ...windowing.support.checksum import read_object, seal, unseal
 from ...windowing.support.file_systems import file_system_of, reach
 from ..places.atomic_files import is_file
 from ..places.os_errors import reason
-from .unit_record import WrittenOutput
+from .unit_record import UnitRecord, WrittenOutput
 
 if TYPE_CHECKING:  # states are recognised by commands that load no tables
     from .storage import StateStorage
@@ -126,6 +126,13 @@ def read_forgotten(storage: StateStorage) -> dict[str, str]:
     do = "delete it: then a unit that was being forgotten when the command was killed is in the state again"
     found = read_json(storage, FORGOTTEN, {"units"}, do)
     return {} if found is None else dict(found["units"])
+
+
+def note_forgotten(storage: StateStorage, gone: Iterable[UnitRecord]) -> None:
+    """Write that units are taken out of a state, beside those that are known and have not been run since."""
+    kept = storage.records()
+    still = {label: run for label, run in read_forgotten(storage).items() if label not in kept}
+    put_json(storage, FORGOTTEN, {"units": {**still, **{record.label: record.run for record in gone}}})
 
 
 def check_name(name: str, what: str) -> None:

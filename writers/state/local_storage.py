@@ -24,9 +24,9 @@ from ..places.atomic_files import is_attempt, writing
 from ..places.lock import Lock, Owner, hold_lock, read_owner
 from ..places.os_errors import make_folders, output_errors, reason
 from ..places.place import Place, UnitPlace
-from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
+from .layout import FORGOTTEN, JOURNAL, LAST_ERROR, LOCK, MARKER, RECORD, RUNNING, note_forgotten, read_forgotten
 from .stage_files import LocalStage, ParquetStateFiles, is_part
-from .storage import UnitCommit, with_forgotten
+from .storage import UnitCommit
 from .unit_record import UnitRecord
 
 # The unit of a state in a local folder: its staging folder becomes the folder of the unit.
@@ -145,11 +145,9 @@ class LocalFolder:
     def has_others(self) -> bool:
         return self.root.exists() and any(path.name not in _BEFORE_MARKER for path in self.root.iterdir())
 
-    def make(self) -> None:
-        make_folders(self.root, f"the state {self.shown}")
-
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
         """Hold the lock file in the folder; the death of a run frees it."""
+        make_folders(self.root, f"the state {self.shown}")
         lock = Lock(fs.LocalFileSystem(), self.path_of(LOCK), f"the state {self.shown}", "choose another state")
         return hold_lock(lock, owner)
 
@@ -178,7 +176,7 @@ class LocalFolder:
 
     def forget(self, records: Iterable[UnitRecord]) -> None:
         gone = list(records)
-        put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone))
+        note_forgotten(self, gone)
         for record in gone:
             remove_beside(self.place_of(record.label), self.root / record.label)
 
@@ -188,9 +186,6 @@ class LocalFolder:
     def prepared(self) -> Mapping[str, UnitRecord | None]:
         staged = [path for path in self.root.glob(".new-*") if path.is_dir()]
         return {path.name.removeprefix(".new-"): _record_or_none(path) for path in staged}
-
-    def in_place(self, label: str) -> UnitRecord | None:
-        return _record_or_none(self.root / label)
 
     def copy_to(self, target: Path) -> None:
         """Link the files of all units in a new folder: they never change in place, so a second name is as good."""
@@ -223,7 +218,7 @@ class LocalFolder:
             if self.place_of(path.name).role_of(path.name) or path in halves:
                 yield path
         for label, run in read_forgotten(self).items():
-            record = self.in_place(label)
+            record = _record_or_none(self.root / label)
             if record is not None and record.run == run:
                 yield self.root / label
 

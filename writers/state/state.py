@@ -14,7 +14,7 @@ from ..output.output import are_nested
 from ..places.lock import Owner
 from ..places.os_errors import output_errors, reason
 from ..places.place import new_token, restored
-from .journal import Journal, StateStaging, complete, discard_journal, read_journal, read_or_rebuild, rebuild
+from .journal import Journal, StateStaging, complete, read_journal, read_or_rebuild, rebuild
 from .layout import (
     FORMAT,
     JOURNAL,
@@ -58,7 +58,7 @@ def recover(storage: StateStorage, owner: Owner, named: Sequence[str] = ()) -> l
         if journal:
             opened = tuple(replace(output, path=restored(output.path, named)) for output in journal.outputs)
             notes.append(_complete(storage, replace(journal, outputs=opened), owner))
-        discard_journal(storage)
+        storage.delete(JOURNAL)
         return notes + _clean(storage, owner, named)
 
 
@@ -135,7 +135,7 @@ def _give_up(storage: StateStorage, journal: Journal, outputs: Sequence[_Journal
     with _completing(journal, " and ".join(lost)):
         _tidy_all(table for table, _ in outputs)
         storage.commit(journal.label, journal.run).discard()
-        discard_journal(storage)
+        storage.delete(JOURNAL)
     note = f"unit {journal.label} was killed while it was committed, and its part of {' and '.join(lost)} is gone"
     note += f" ({' and '.join(new)} already holds its result)" if new else ""
     return f"{note}: it counts as not done; look what is there now, then run the unit again"
@@ -271,7 +271,6 @@ def open_state(path: str, owner: Owner, named: Sequence[str] = ()) -> Iterator[S
     storage = storage_of(path)
     with output_errors(f"the state {path}"):
         _refuse_content(storage)
-    storage.make()
     with storage.hold(owner) as former:
         with output_errors(f"the state {path}"):
             _refuse_content(storage)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..commit.contract import TableCommit
 from ..places.lock import Owner
@@ -72,13 +72,10 @@ class StateStorage(Protocol):
     def has_others(self) -> bool:
         """Whether there is anything that was not there before a state had its marker."""
 
-    def make(self) -> None:
-        """Make the folder of the state. Raises `OutputError`."""
-
     def hold(self, owner: Owner) -> AbstractContextManager[Owner | None]:
         """Hold the state against other runs; the context value is the dead run that it was taken from, or None.
 
-        Raises `OutputError` where another run holds it.
+        Makes its folder. Raises `OutputError` where another run holds it.
         """
 
     def owner(self) -> Owner | None:
@@ -112,9 +109,6 @@ class StateStorage(Protocol):
     def prepared(self) -> Mapping[str, UnitRecord | None]:
         """Return what units are staged: id of the run to the record there, None where it is missing or damaged."""
 
-    def in_place(self, label: str) -> UnitRecord | None:
-        """Return the record of a finished unit, None where it is missing or damaged."""
-
     def copy_to(self, target: Path) -> None:
         """Copy all finished units to a new local folder, which is a state then."""
 
@@ -123,18 +117,6 @@ class StateStorage(Protocol):
 
     def remove_leftovers(self) -> None:
         """Delete what killed runs left. The caller must hold the state, and there must be no journal."""
-
-
-def with_forgotten(
-    known: Mapping[str, str], records: Iterable[UnitRecord], gone: Iterable[UnitRecord]
-) -> dict[str, Any]:
-    """Return the document of forgotten units.
-
-    ``known``: what it names so far. ``records``: those of all units. ``gone``: those that are to be forgotten.
-    """
-    kept = {record.label: record.run for record in records}
-    still = {label: run for label, run in known.items() if label not in kept}
-    return {"units": {**still, **{record.label: record.run for record in gone}}}
 
 
 def prune(storage: StateStorage, records: Iterable[UnitRecord], keep: int, newest: str) -> None:

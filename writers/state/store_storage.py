@@ -38,12 +38,12 @@ from ..places.conditional import (
 )
 from ..places.lock import Owner
 from ..places.open import open_store
-from ..places.os_errors import output_errors, reason, remedy
+from ..places.os_errors import make_folders, output_errors, reason, remedy
 from ..places.place import Place, new_token, resolve
-from .layout import FORGOTTEN, JOURNAL, LOCK, MARKER, RECORD, RUNNING, put_json, read_forgotten
+from .layout import FORGOTTEN, JOURNAL, LOCK, MARKER, RECORD, RUNNING, note_forgotten
 from .local_storage import LocalFolder
 from .stage_files import ParquetStateFiles, StoreStage, is_part
-from .storage import StateStorage, UnitCommit, with_forgotten
+from .storage import StateStorage, UnitCommit
 from .unit_record import UnitRecord
 
 # The head of a state in a store: the one object that decides what the state is, replaced by version alone.
@@ -300,8 +300,7 @@ class StoreFolder:
         return f"{self.shown.partition('?')[0].rstrip('/')}/{name}"
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a document; the journal and the unit under way are in the head."""
-        if name not in (JOURNAL, RUNNING):
+        if name not in (JOURNAL, RUNNING):  # these are in the head
             return self.objects.read(name)
         head = self.head()
         text = head.journal if name == JOURNAL else head.running
@@ -337,9 +336,6 @@ class StoreFolder:
 
     def has_others(self) -> bool:
         return any(name not in (LOCK, JOURNAL) and not name.startswith(_PROBE) for name in self.objects.sizes)
-
-    def make(self) -> None:
-        """Do nothing: a store has no folders."""
 
     @contextmanager
     def hold(self, owner: Owner) -> Iterator[Owner | None]:
@@ -406,7 +402,7 @@ class StoreFolder:
     def forget(self, records: Iterable[UnitRecord]) -> None:
         gone = {record.label: record for record in records}
         # The document comes first: it means nothing for a unit that the head names.
-        put_json(self, FORGOTTEN, with_forgotten(read_forgotten(self), self.records().values(), gone.values()))
+        note_forgotten(self, gone.values())
         head = self.head()
         self._change(replace(head, units={label: run for label, run in head.units.items() if label not in gone}))
         for record in gone.values():
@@ -423,16 +419,9 @@ class StoreFolder:
         """Return nothing: a journal is a part of the head, and never damaged alone."""
         return {}
 
-    def in_place(self, label: str) -> UnitRecord | None:
-        run = self.head().units.get(label)
-        try:
-            return None if run is None else self._record(label, run)
-        except DamagedError:
-            return None
-
     def copy_to(self, target: Path) -> None:
         local = LocalFolder(target, str(target))
-        local.make()
+        make_folders(target, f"the state {target}")
         local.put(MARKER, self.objects.read_recorded(MARKER).decode())
         if (forgotten := self.read(FORGOTTEN)) is not None:
             local.put(FORGOTTEN, forgotten.decode())

@@ -67,7 +67,6 @@ class Unit:
     storage: StateStorage
 
     def hold(self) -> AbstractContextManager[Any]:
-        self.storage.make()
         return self.storage.hold(ME)
 
     def commit(self, token: str) -> TableCommit[Any]:
