@@ -46,29 +46,6 @@ def part_hasher(format: Format, schema: pa.Schema) -> RowHasher | None:
     return hasher_of(plain(schema), finite=format == "jsonl")
 
 
-class CountingTables:
-    """An iterable of tables that counts and hashes their rows as they pass.
-
-    ``rows``: the rows of all tables so far.
-    """
-
-    def __init__(self, tables: Iterable[pa.Table], hasher: RowHasher | None) -> None:
-        self._tables, self._hasher, self._digest = tables, hasher, RowDigest()
-        self.rows = 0
-
-    @property
-    def digest(self) -> str | None:
-        """The digest of all rows so far; None without a hasher."""
-        return None if self._hasher is None else str(self._digest)
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        for table in self._tables:
-            self.rows += table.num_rows
-            if self._hasher is not None:
-                self._digest += self._hasher.digest(table)
-            yield table
-
-
 @dataclass(frozen=True, slots=True)
 class FolderDigests:
     """The digests of the files of one part, one for each folder.
@@ -277,12 +254,15 @@ class FileSink:
         if self.parts_in:
             return self._write_scratch(f"{self.parts_in}/{name}", parquet.encode_intermediate, chosen, self.schema)
         columns = self.schema if self.table is None else self.table.columns
-        counted, ends = CountingTables(chosen, part_hasher(self.format, self.schema)), dict[str, ResultPart]()
+        hasher, count, digest, ends = part_hasher(self.format, self.schema), 0, RowDigest(), dict[str, ResultPart]()
         with output_errors(f"{self.shown}/{name}"), self._open(name, columns, ends) as write:
-            for rows in counted:
+            for rows in chosen:
+                count += rows.num_rows
+                if hasher is not None:
+                    digest += hasher.digest(rows)
                 whole = rows if self.table is None else with_constants(rows, self.table.constants)
                 write(whole.select(columns.names))
-        return replace(ends[name], rows=counted.rows, digest=counted.digest)
+        return replace(ends[name], rows=count, digest=None if hasher is None else str(digest))
 
     def _chosen(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for table in tables:
@@ -386,11 +366,18 @@ class FileSink:
 
     def _write_scratch(self, name: str, encode: Encode, tables: Iterable[pa.Table], schema: pa.Schema) -> Part:
         self._make_folder(name.rpartition("/")[0], self.staging)
-        counted = CountingTables(tables, None)
+        rows = 0
+
+        def counted() -> Iterator[pa.Table]:
+            nonlocal rows
+            for table in tables:
+                rows += table.num_rows
+                yield table
+
         path = f"{self.staging}/{name}"
         with output_errors(f"{self.shown}/{name}"), open_file(self.fs, path, is_kept=False) as file:
-            encode(counted, schema, file)
-            return Part(name, counted.rows, file.tell())
+            encode(counted(), schema, file)
+            return Part(name, rows, file.tell())
 
 
 # Write a result to one stream: its part files one after the other, in the order of their names.

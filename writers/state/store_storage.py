@@ -242,7 +242,8 @@ class UnitPut(UnitCommit):
 
     def publish(self) -> None:
         """Let the head name this run. Raises `OutputError` where another run has taken the state."""
-        self.state.publish(self.label, self.token)
+        head = self.state.head()
+        self.state.change(replace(head, units={**head.units, self.label: self.token}))
 
     def progress(self, run: str) -> Progress:
         if self._is_published(run):
@@ -308,18 +309,18 @@ class StoreFolder:
 
     def put(self, name: str, text: str) -> None:
         if name == JOURNAL:
-            self._change(replace(self.head(), journal=text))
+            self.change(replace(self.head(), journal=text))
         elif name == RUNNING:
-            self._change(replace(self.head(), running=text))
+            self.change(replace(self.head(), running=text))
         elif self.held is None or self.held.loss() is None:  # who has the state now wants no notes of another run
             self.objects.store.put(name, text.encode())
 
     def delete(self, name: str) -> None:
         head = self.head() if name in (JOURNAL, RUNNING) else Head()
         if name == JOURNAL and (head.journal is not None or self._is_unsure):
-            self._change(replace(head, journal=None))
+            self.change(replace(head, journal=None))
         elif name == RUNNING and head.running is not None:
-            self._change(replace(head, running=None))
+            self.change(replace(head, running=None))
         elif name not in (JOURNAL, RUNNING):
             self.objects.store.delete([name])
 
@@ -380,6 +381,11 @@ class StoreFolder:
             found = self.objects.store.get(JOURNAL)
         return self._head_in(found)
 
+    def change(self, head: Head) -> None:
+        """Replace the head. Raises as `HeldHead.put` does."""
+        assert self.held is not None
+        self.held.put(head)
+
     def records(self) -> dict[str, UnitRecord]:
         if self.held is None:
             self.objects.there = None
@@ -404,16 +410,12 @@ class StoreFolder:
         # The document comes first: it means nothing for a unit that the head names.
         note_forgotten(self, gone.values())
         head = self.head()
-        self._change(replace(head, units={label: run for label, run in head.units.items() if label not in gone}))
+        self.change(replace(head, units={label: run for label, run in head.units.items() if label not in gone}))
         for record in gone.values():
             self.objects.delete(self.objects.below(f"{record.label}/.{record.run}"))
 
     def commit(self, label: str, token: str) -> UnitCommit:
         return UnitPut(self, label, token)
-
-    def publish(self, label: str, run: str) -> None:
-        head = self.head()
-        self._change(replace(head, units={**head.units, label: run}))
 
     def prepared(self) -> Mapping[str, UnitRecord | None]:
         """Return nothing: a journal is a part of the head, and never damaged alone."""
@@ -450,10 +452,6 @@ class StoreFolder:
     @property
     def _is_unsure(self) -> bool:
         return self.held is not None and self.held.tried is not None
-
-    def _change(self, head: Head) -> None:
-        assert self.held is not None
-        self.held.put(head)
 
     def _head_in(self, found: Object | None) -> Head:
         return self._without_head() if found is None else Head.parse(found.content, self.path_of(JOURNAL))
