@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,14 +23,13 @@ from ...windowing.support.checksum import Checked, checksum
 from ...windowing.support.file_systems import file_system_of, read_file
 from ...windowing.support.store_errors import store_trouble
 from ..formats.encoder import is_bytes
-from ..places.atomic_files import attempt_at, writing
+from ..places.atomic_files import Writable, open_file
 from ..places.os_errors import output_errors, reason
 
 # Where the files of one stage of a unit are: a local folder, or a folder of an object store. Tasks are handed one.
 
 
 SUFFIX = ".parquet"
-Writable: TypeAlias = "IO[bytes] | pa.NativeFile"
 
 
 class StageFolder(Protocol):
@@ -62,11 +61,8 @@ class LocalStage:
     def read(self, name: str) -> pa.Buffer:
         return pa.py_buffer(read_file(Path(self.path, name)))
 
-    @contextmanager
-    def write(self, name: str) -> Iterator[Writable]:
-        path = Path(self.path, name)
-        with writing(path, attempt_at(path)) as attempt, attempt.open("wb") as file:
-            yield file
+    def write(self, name: str) -> AbstractContextManager[Writable]:
+        return open_file(fs.LocalFileSystem(), f"{self.path}/{name}")
 
 
 @dataclass(frozen=True, slots=True)
