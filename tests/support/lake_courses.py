@@ -162,9 +162,13 @@ def lasting(told: Any) -> Any:
 
 
 def runs_done(objects: Objects) -> dict[str, str]:
-    """The run of each unit in the state, by its record."""
-    told = [json.loads(content) for name, content in objects.items() if re.fullmatch(f"{STATE}.*unit.*[.]json", name)]
-    return {str(each["label"]): str(each["run"]) for each in told}
+    """The run of each unit that is done, as the head of the state says: it is in place, or a journal will put it there.
+
+    The record of a unit whose run was killed before it wrote the journal is there, too, and says nothing.
+    """
+    head = json.loads(objects.get(f"{STATE}.journal.json", b"{}"))
+    journal = json.loads(head.get("journal") or "{}")
+    return {**head.get("units", {}), **({journal["label"]: journal["run"]} if journal else {})}
 
 
 def _write_jobs(lake: Lake, folder: Path) -> None:

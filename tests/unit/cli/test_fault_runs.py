@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 
 import pytest
 
-from support.lake_courses import COURSES, Course, back
+from support.lake_courses import COURSES, Course, back, runs_done
 from support.lake_disturbances import Stage, kill_and_fail, pause, prepare
 from support.lake_races import race
 from support.lake_stage import Stages, bucket_stage
@@ -65,3 +66,12 @@ def test_of_runs_that_race_one_writes_and_the_others_say_who_does(plain: tuple[S
     trial = race(stage, course, RACERS)
     assert trial.faults == ()
     assert sorted(trial.codes) == [0] + [3] * (RACERS - 1)
+
+
+def test_a_unit_is_done_once_the_head_names_its_run_or_has_its_journal() -> None:
+    record = {"state/b/.2/unit.json": b'{"label": "b", "run": "2"}'}
+    head = {"units": {"a": "1"}, "journal": None}
+    assert runs_done({}) == {}
+    assert runs_done({**record, "state/.journal.json": json.dumps(head).encode()}) == {"a": "1"}
+    journaled = {**head, "journal": json.dumps({"label": "b", "run": "2"})}
+    assert runs_done({**record, "state/.journal.json": json.dumps(journaled).encode()}) == {"a": "1", "b": "2"}
