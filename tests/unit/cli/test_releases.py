@@ -1,0 +1,97 @@
+"""Results, records and states that earlier releases wrote are read, shown, checked and gone on from.
+
+``tests/releases`` has an archive for each release: what it wrote for two days of the log below. No release before 0.3
+had states.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from support.day_results import day, span
+from support.in_process import wincli_here
+from support.processes import table, write
+
+RELEASES = Path(__file__).parents[2] / "releases"
+NAMES = sorted(
+    (path.name.removesuffix(".tar.gz") for path in RELEASES.glob("*.tar.gz")),
+    key=lambda name: [*map(int, name.split("."))],
+)
+WITH_STATE = [name for name in NAMES if name != "0.2.0"]
+LOG = {
+    1: "08:00:00,ann,1,0.5,a 08:10:00,ann,2,0.25,b 09:00:00,bob,3,1.5,c 23:50:00,ann,4,2.5,d 23:55:00,,5,2.5,e",
+    2: "00:05:00,ann,6,0.125,f 00:10:00,bob,7,,g 23:45:00,bob,8,4.5, 23:58:00,ann,9,0.75,h",
+    3: "00:01:00,bob,10,0.5,i 00:20:00,ann,11,,j 09:00:00,ann,12,0.25,k",
+}
+CALLS = ("-k", "user", "-a", "count()", "-a", "s=sum(n)", "-a", "m=mean(x)", "-a", "l=last(word)")
+GAPS = ("-w", "gap(ts, 30m)", *CALLS, "log", "gaps", "--state", "st")
+SLIDES = ("-w", "sliding, count(3), count(1)", *CALLS, "--order-by", "ts", "log", "slides", "--state", "st2")
+
+
+def log_of(folder: Path, *days: int) -> None:
+    for n in days:
+        rows = [f"{day(n)}T{row}" for row in LOG[n].split(" ")]
+        write(folder / "log" / f"dt={day(n)}", a__csv="\n".join(["ts,user,n,x,word", *rows, ""]))
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    with tarfile.open(RELEASES / f"{name}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All three days as this version computes them."""
+    folder = tmp_path_factory.mktemp("anew")
+    log_of(folder, 1, 2, 3)
+    for job in (GAPS, SLIDES):
+        assert wincli_here("run", *job, *span(1, 3), cwd=folder).code == 0
+    return folder
+
+
+def test_there_is_an_archive_of_each_release() -> None:
+    assert [*map(str, NAMES)] == [f"0.{n}.0" for n in range(2, 14)] + ["0.14.1", "0.15.0", "0.16.0"]
+
+
+@pytest.mark.parametrize("name", WITH_STATE)
+def test_a_run_goes_on_from_the_state_of_a_release(name: str, anew: Path, tmp_path: Path) -> None:
+    folder = unpacked(name, tmp_path)
+    log_of(folder, 3)
+    for job, out, state in ((GAPS, "gaps", "st"), (SLIDES, "slides", "st2")):
+        ran = wincli_here("run", *job, *span(3, 3), cwd=folder)
+        assert ran.code == 0, ran.err
+        last = f"{out}/dt={day(3)}"
+        assert table(folder / last).equals(table(anew / last))
+        told = json.loads(wincli_here("status", state, "--json", cwd=folder).out)
+        assert [unit["label"] for unit in told["units"]] == [day(1), day(2), day(3)]
+        for place in (out, state):
+            checked = wincli_here("verify", place, cwd=folder)
+            assert checked.code == 0, checked.out + checked.err
+
+
+@pytest.mark.parametrize("name", WITH_STATE)
+def test_days_of_a_release_are_corrected(name: str, anew: Path, tmp_path: Path) -> None:
+    folder = unpacked(name, tmp_path)
+    log_of(folder, 1, 2, 3)
+    ran = wincli_here("run", *GAPS, *span(1, 3), "--redo", cwd=folder)
+    assert ran.code == 0, ran.err
+    for n in (1, 2, 3):
+        assert table(folder / f"gaps/dt={day(n)}").equals(table(anew / f"gaps/dt={day(n)}"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_of_a_release_is_shown_and_read_on(name: str, tmp_path: Path) -> None:
+    folder = unpacked(name, tmp_path)
+    for more in ((), ("--rejects",)):
+        shown = wincli_here("show", "plain", *more, cwd=folder)
+        assert shown.code == 0, shown.err
+        assert len(shown.out.splitlines()) == (2 if more else 7)
+    assert wincli_here("verify", "plain", cwd=folder).code == 0
+    counted = wincli_here("run", "-w", "punct()", "-a", "total=sum(s)", "plain", "counted", cwd=folder)
+    assert counted.code == 0, counted.err
+    assert sum(table(folder / "counted")["total"].to_pylist()) == 40
