@@ -13,7 +13,6 @@ from ..kinds.context import Signals, WindowContext
 from ..kinds.key_lifetimes import lifetimes
 from ..planning.plan import Plan
 from ..rows.marks import Marks
-from ..rows.membership import memberships_of
 from ..rows.panes import BY_TICK, Panes
 from ..rows.sequence import Sequences
 from .operator_timetable import NO_HEAD, Head, Timetable, make_timetable
@@ -63,7 +62,7 @@ def make_scene(
 ) -> Scene:
     """Return a scene; ``marks`` and ``panes`` as the kind of the window returned them for ``signals``."""
     parts = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
-    steps = plan.kind.row_steps(sequences, signals, panes, memberships_of(panes.membership), parts, context)
+    steps = plan.kind.row_steps(sequences, signals, panes, parts, context)
     table = make_timetable(plan, sequences, marks, panes, steps, context, parts, head)
     at = _no_stamps(plan)
     if parts is not None:

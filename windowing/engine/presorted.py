@@ -198,7 +198,7 @@ def scan_in_turn(work: TaskContext, chunk: Chunk, relay: RelayTurn, is_last: boo
     rows, context = read.sequences, work.plan.context
     if not rows.arrived_in_order:
         return None
-    summary = SegmentSummary(0, None)
+    summary = SegmentSummary(None)
     if len(rows):
         summary = tumbling(work.plan).summarise(rows, signals, context)
     message = relay.receive()

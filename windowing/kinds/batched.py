@@ -18,7 +18,7 @@ from ..columns.sort_keys import is_sortable
 from ..errors import ConfigError
 from ..language.spec import Batched
 from ..rows.marks import Marks
-from ..rows.membership import Membership, Memberships, Ranges, as_ranges
+from ..rows.membership import Membership, Memberships, Ranges, as_ranges, memberships_of
 from ..rows.panes import AT_END, BY_TICK, Panes, reason
 from ..rows.sequence import Sequences, group_codes
 from ..support.jit import kernel
@@ -364,11 +364,10 @@ class BatchedKind(WindowKind):
         sequences: Sequences,
         signals: Signals,  # noqa: ARG002
         panes: Panes,
-        lives: Memberships,
         parts: Lifetimes | None,  # noqa: ARG002
         context: WindowContext,  # noqa: ARG002
     ) -> RowSteps:
-        rows = len(sequences)
+        rows, lives = len(sequences), memberships_of(panes.membership)
         never, entering = np.full(rows, NEVER), np.full(rows, NEVER)
         entering[lives.row] = lives.enter
         return RowSteps(sequences.bounds[panes.key], np.zeros(rows, np.bool_), never, entering, never, True)
@@ -379,7 +378,6 @@ class BatchedKind(WindowKind):
         context: WindowContext,
         panes: Panes | None,  # noqa: ARG002
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
-        last_closed: int,  # noqa: ARG002
     ) -> Mask:
         """Return which rows the next run needs.
 

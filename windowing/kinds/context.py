@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..clock.watermark import Watermarks
+from ..clock.watermark import NO_LEVEL, Watermarks
 from ..columns.arrays import ClockValue, Ints, Mask
 from ..language.options import Options
 from ..rows.marks import Marks
@@ -25,6 +25,7 @@ class WindowContext(Options):
     ``since``: the time of the clock before the first row, so that ticks before that row count; None: no such ticks.
     ``last_tick``: int64 (K,), the number of the last tick that may find each key, where partition eviction evicts some
         keys before the clock ends (section 4).
+    ``last_closed``: the last event-time pane that no row can enter any more, once the run has ended.
     ``restored``: the state of an earlier run, and which rows it restored; None: no earlier run.
     ``sort``: the columns that sort rows; none: arrival order.
     ``in_event_order``: whether columns order the rows, so that nothing is ever late and no attribute is watched.
@@ -33,6 +34,7 @@ class WindowContext(Options):
     clock: ClockValue | None = None
     since: ClockValue | None = None
     last_tick: Ints | None = None
+    last_closed: int = NO_LEVEL
     restored: RestoredState | None = None
     sort: tuple[str, ...] = ()
     in_event_order: bool = False

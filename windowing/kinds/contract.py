@@ -14,7 +14,6 @@ import pyarrow as pa
 from ..clock.watermark import NO_LEVEL, Lateness
 from ..columns.arrays import Ints, Mask
 from ..rows.marks import Marks
-from ..rows.membership import Memberships
 from ..rows.panes import Panes
 from ..rows.sequence import Sequences
 from ..state.window_state import RestoredState
@@ -57,14 +56,13 @@ class WindowKind(ABC):
         sequences: Sequences,
         signals: Signals,
         panes: Panes,
-        lives: Memberships,
         parts: Lifetimes | None,
         context: WindowContext,
     ) -> RowSteps:
         """Return when rows enter and leave.
 
-        ``panes``: those that are emitted, in this run; ``lives`` are their memberships. ``parts``: the lifetimes of
-        keys, where there is partition eviction; else None.
+        ``panes``: those that are emitted, in this run. ``parts``: the lifetimes of keys, where there is partition
+        eviction; else None.
         """
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
@@ -94,12 +92,10 @@ class WindowKind(ABC):
         context: WindowContext,
         panes: Panes | None,
         key_lifetimes: Lifetimes | None,
-        last_closed: int,
     ) -> Mask:
         """Return which rows are of use at the end of the run, bool (n,).
 
         ``panes``: where windows do not overlap, else None. ``key_lifetimes``: those of partition eviction, else None.
-        ``last_closed``: the last event-time pane that no row can enter any more.
         """
 
     def full_and_baseline(self, sequences: Sequences, restored: RestoredState) -> tuple[Mask, pa.Array]:  # noqa: ARG002

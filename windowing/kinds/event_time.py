@@ -18,7 +18,7 @@ from ..columns.radix_sort import pair_order
 from ..errors import DataError
 from ..language.spec import TimeInterval
 from ..rows.marks import Marks, epochs
-from ..rows.membership import Memberships
+from ..rows.membership import Memberships, memberships_of
 from ..rows.panes import AT_END, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
@@ -258,19 +258,14 @@ def _outputs(bounds: Ints, rows: _Rows, level: Ints) -> _Outputs:
     group = np.repeat(starts, np.diff(groups))
     ascending = np.lexsort([epoch[group], pane, key[group]])
     first = np.searchsorted(key[group], np.arange(len(bounds)))
-    repeated = _Outputs(first, pane[ascending], epoch[group][ascending], np.ones(len(pane), np.bool_))
-    return _both(on_time, repeated)
-
-
-def _both(on_time: _Outputs, repeated: _Outputs) -> _Outputs:
-    _check_count(len(on_time.pane) + len(repeated.pane))
-    place = places(on_time.bounds, on_time.pane, repeated.bounds, repeated.pane)
-    late = np.zeros(len(on_time.pane) + len(repeated.pane), np.bool_)
-    late[place] = True
-    pane, advance = np.empty(len(late), np.int64), np.empty(len(late), np.int64)
-    for out, first, second in ((pane, on_time.pane, repeated.pane), (advance, on_time.advance, repeated.advance)):
-        out[~late], out[late] = first, second
-    return _Outputs(on_time.bounds + repeated.bounds, pane, advance, late)
+    repeated, repeats = pane[ascending], epoch[group][ascending]
+    _check_count(len(on_time.pane) + len(repeated))
+    is_late = np.zeros(len(on_time.pane) + len(repeated), np.bool_)
+    is_late[places(on_time.bounds, on_time.pane, first, repeated)] = True
+    panes, advances = np.empty(len(is_late), np.int64), np.empty(len(is_late), np.int64)
+    panes[~is_late], panes[is_late] = on_time.pane, repeated
+    advances[~is_late], advances[is_late] = on_time.advance, repeats
+    return _Outputs(on_time.bounds + first, panes, advances, is_late)
 
 
 def _union(bounds: Ints, lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
@@ -316,7 +311,8 @@ def _after_marks(sequences: Sequences, epoch: Ints, panes: Panes) -> Ints:
     return place
 
 
-def _after_last(panes: Panes, order: Ints, lives: Memberships, closing: Ints, rows: int) -> Ints:
+def _after_last(panes: Panes, order: Ints, closing: Ints, rows: int) -> Ints:
+    lives = memberships_of(panes.membership)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     counts = lives.leave - lives.enter
@@ -404,7 +400,6 @@ class EventTimeKind(WindowKind):
         sequences: Sequences,
         signals: Signals,
         panes: Panes,
-        lives: Memberships,
         parts: Lifetimes | None,  # noqa: ARG002
         context: WindowContext,
     ) -> RowSteps:
@@ -421,7 +416,7 @@ class EventTimeKind(WindowKind):
         place = _after_marks(sequences, epoch, panes)
         closing = np.searchsorted(self._closed(signals, intervals.scale.per_second is None, context), last)
         closing[(closing == len(signals)) | (first > last)] = NEVER
-        leaving = _after_last(panes, order, lives, closing, len(sequences))
+        leaving = _after_last(panes, order, closing, len(sequences))
         is_new = first <= last
         if context.restored is not None:
             is_new &= context.restored.is_new(sequences.bounds)
@@ -454,11 +449,10 @@ class EventTimeKind(WindowKind):
         context: WindowContext,
         panes: Panes | None,  # noqa: ARG002
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
-        last_closed: int,
     ) -> Mask:
         intervals, values = self._bound(sequences, context)
         first, last = intervals.holding(values)
-        return (first <= last) & (last > last_closed)
+        return (first <= last) & (last > context.last_closed)
 
     def last_closed(self, signals: Signals, context: WindowContext) -> int:
         if signals.watermarks is None or not len(signals):

@@ -75,18 +75,15 @@ def lifetimes(evictions: Evictions, sequences: Sequences) -> Lifetimes:
     ends = np.flatnonzero(is_end)
     eviction = np.full(len(ends), -1)
     eviction[is_cut[ends]] = np.arange(len(here))  # both by key, then by row
-    return Lifetimes(np.append(0, ends), np.searchsorted(bounds, ends) - 1, eviction, _take(evictions, here))
-
-
-def _take(evictions: Evictions, picks: Ints) -> Evictions:
-    return replace(
+    of_these = replace(
         evictions,
-        key=evictions.key[picks],
-        rows=evictions.rows[picks],
-        causes=evictions.causes.take(picks),
-        by_tick=evictions.by_tick[picks],
-        tick=evictions.tick[picks],
+        key=evictions.key[here],
+        rows=evictions.rows[here],
+        causes=evictions.causes.take(here),
+        by_tick=evictions.by_tick[here],
+        tick=evictions.tick[here],
     )
+    return Lifetimes(np.append(0, ends), np.searchsorted(bounds, ends) - 1, eviction, of_these)
 
 
 def merge_tumbling(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, marks: int, emit_evicted: bool) -> Panes:
@@ -108,28 +105,21 @@ def merge_tumbling(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, mar
     return _of_keys(replace(panes, cause=cause, closed_by=closed_by), lifetimes, ~caught | emit_evicted)
 
 
-def merge_sliding(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, counts: bool) -> Panes:
+def merge_sliding(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, comes_with_row: bool) -> Panes:
     """Return the sliding panes of lifetimes as panes of their keys, numbered consecutively.
 
     The panes that are triggered after an eviction are dropped; they must have been computed with
-    `WindowContext.last_tick`. ``counts``: whether a count triggers.
+    `WindowContext.last_tick`. ``comes_with_row``: whether a trigger comes after its row, and so after the eviction that
+    this row causes.
     """
-    return _of_keys(panes, lifetimes, _is_before_eviction(panes, lifetimes, sequences, counts))
+    which = lifetimes.eviction[panes.key]
+    last = lifetimes.bounds[panes.key + 1] - 1
+    by_itself = np.append(lifetimes.evictions.causes.pos, -1)[which] == sequences.pos[last]
+    late = by_itself & (panes.cause == last) if comes_with_row else np.zeros(len(panes), np.bool_)
+    return _of_keys(panes, lifetimes, (which < 0) | ((panes.cause != AT_END) & ~late))
 
 
 def _of_keys(panes: Panes, lifetimes: Lifetimes, kept: Mask) -> Panes:
     key = lifetimes.key[panes.key]
     panes, key = replace(panes, key=key).take(np.flatnonzero(kept)), key[kept]
     return replace(panes, number=np.arange(len(panes)) - np.searchsorted(key, key))
-
-
-def _is_before_eviction(panes: Panes, lifetimes: Lifetimes, sequences: Sequences, counts: bool) -> Mask:
-    """Return which panes of a sliding window were emitted before their key was evicted.
-
-    A count trigger comes after the eviction that its own row causes.
-    """
-    which = lifetimes.eviction[panes.key]
-    last = lifetimes.bounds[panes.key + 1] - 1
-    by_itself = np.append(lifetimes.evictions.causes.pos, -1)[which] == sequences.pos[last]
-    late = by_itself & (panes.cause == last) if counts else np.zeros(len(panes), np.bool_)
-    return (which < 0) | ((panes.cause != AT_END) & ~late)

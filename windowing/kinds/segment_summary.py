@@ -14,9 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..clock.interval_grid import clock_values
-from ..columns.arrays import ClockValue, combined
-from ..rows.sequence import Sequences
+from ..columns.arrays import ClockValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +39,12 @@ class Passage:
 class SegmentSummary:
     """The summary of a segment.
 
-    ``rows``: number of rows, at least one.
     ``window``: the windows that start after its first row; None where it must be run through.
     ``epochs``: number of signals before its first row, and before its last row.
     ``edges``: its first row and its last, in the columns that the window depends on; None: it has no rows.
     ``clock``: the clock at its end, in measures; None for windows that do not use the clock.
     """
 
-    rows: int
     window: Passage | None
     epochs: tuple[int, int] = (0, 0)
     edges: pa.RecordBatch | None = None
@@ -60,7 +56,6 @@ class EntryState:
     """The state in which the scan of a segment begins.
 
     ``windows``: number of panes that came out before.
-    ``rows``: number of rows of the key before.
     ``before``: earlier segments, each with its first row that windows may show here; empty where nothing comes out.
     ``falls``: whether the watched attribute falls between the segment before and this one.
     ``emits``: whether any pane comes out in the segment, or rows of it are in no window.
@@ -69,7 +64,6 @@ class EntryState:
     """
 
     windows: int
-    rows: int
     before: tuple[tuple[int, int], ...] = ()
     falls: bool = False
     emits: bool = True
@@ -81,14 +75,12 @@ class EntryState:
 class WindowPosition:
     """The position of a tumbling window between two segments of a key.
 
-    ``rows``: number of rows before.
     ``starts``: number of windows that have started.
     ``open_at``: the segment and the row in it where the last window started; None: none has.
     ``through``: what the segment before has done to the window.
     ``last``: the summary of that segment; None: there is none.
     """
 
-    rows: int = 0
     starts: int = 0
     open_at: tuple[int, int] | None = None
     through: Passage = Passage(0, -1)
@@ -97,10 +89,3 @@ class WindowPosition:
     @property
     def windows(self) -> int:
         return self.starts if self.open_at is None or self.through.closed else self.starts - 1
-
-
-def clock_at_end(segment: Sequences) -> ClockValue:
-    """Return the clock at the end of a segment, in measures of the first column of its order."""
-    name = segment.order[0]
-    clock: ClockValue = clock_values(combined(segment.rows.column(name)), name).max().item()
-    return clock

@@ -21,8 +21,18 @@ from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
 from .contract import WindowKind
 from .delta import comparable, evicted_by_delta, oldest_retained, risen_pairs
-from .eviction_kernels import STAYS, Times, evicted_by
-from .evictions import NO_PLACES, Evictions, by_key, first_ticks, limits, row_seconds, total_order
+from .evictions import (
+    NO_PLACES,
+    STAYS,
+    Evictions,
+    Times,
+    by_key,
+    evicted_by,
+    first_ticks,
+    limits,
+    row_seconds,
+    total_order,
+)
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
 from .needs import Explain, Needs, Option, PanesByCount, PaneTimes, Step, check_condition, check_measured
 from .sliding_triggers import (
@@ -151,7 +161,6 @@ class SlidingKind(WindowKind):
         restored = context.restored and parts.restored(context.restored)
         context = replace(context, last_tick=parts.last_tick, restored=restored)
         panes = self._panes(replace(sequences, bounds=parts.bounds), context)
-        # a trigger that comes with its row comes after the partition eviction that this row causes, too
         panes = merge_sliding(panes, parts, sequences, isinstance(self.spec.trigger, Count | When))
         return panes, concatenate(signals.marks, parts.evictions.causes)
 
@@ -187,7 +196,6 @@ class SlidingKind(WindowKind):
         sequences: Sequences,
         signals: Signals,  # noqa: ARG002
         panes: Panes,
-        lives: Memberships,  # noqa: ARG002
         parts: Lifetimes | None,
         context: WindowContext,
     ) -> RowSteps:
@@ -213,9 +221,8 @@ class SlidingKind(WindowKind):
         if eviction.kind == "tupleCount" or empties:
             leaves = self._left_at(sequences, order.row)
         times = self._times(eviction, sequences, order.row, context)
-        cause, event = evicted_by(
-            order.row, order.key, order.keys, limits(eviction), leaves, empties, times, order.begin
-        )
+        keys, most = len(sequences.bounds) - 1, limits(eviction)
+        cause, event = evicted_by(order.row, order.key, keys, most, leaves, empties, times, order.begin)
         last = np.flatnonzero(cause != STAYS)
         event = event[last] if len(event) else np.zeros(len(last), np.int64)
         return by_key(sequences, marks, last, cause[last], event)
@@ -260,7 +267,6 @@ class SlidingKind(WindowKind):
         context: WindowContext,
         panes: Panes | None,  # noqa: ARG002
         key_lifetimes: Lifetimes | None,
-        last_closed: int,  # noqa: ARG002
     ) -> Mask:
         """Return the rows that windows hold at the current time of the clock at the end."""
         held = sequences if key_lifetimes is None else replace(sequences, bounds=key_lifetimes.bounds)

@@ -93,8 +93,8 @@ def continue_scan(plan: Plan, new: OrderedRows, signals: Signals, carry: Carry, 
         # the cell of a rejected row would seem to have rows
         clock = latest_clock([latest(plan, new.sequences.rows), before.clock, end.given])
     closed = last_closed(plan, sequences, signals, end.watermark) if end.is_continued else NO_LEVEL
-    context = replace(plan.context, clock=clock, since=before.clock, restored=restored)
-    scanned = scan(plan, sequences, signals, context, closed, end.is_continued)
+    context = replace(plan.context, clock=clock, since=before.clock, last_closed=closed, restored=restored)
+    scanned = scan(plan, sequences, signals, context, end.is_continued)
     finishing: Iterable[pa.Table] = ()
     if idle is not None and plan.options.operator is not None and plan.options.at_end != "hold":
         # windows do not go on: the last rows of operators whose keys have no rows, and these keys without
@@ -118,11 +118,13 @@ def retain(plan: Plan, new: Sequences, signals: Signals, carry: Carry) -> Carry:
     sequences, restored, _ = restore_rows(plan, new, signals, carry)
     before, rows = carry.registers, len(sequences)
     clock = latest_clock([latest(plan, sequences.rows), before.clock])
-    context = replace(plan.context, clock=clock, since=before.clock, at_end="hold", restored=restored)
+    closed = last_closed(plan, sequences, signals, None)
+    context = replace(
+        plan.context, clock=clock, since=before.clock, last_closed=closed, at_end="hold", restored=restored
+    )
     nothing = np.zeros(rows, np.bool_)
     emission = Emission(nothing, nothing, np.zeros(1, np.int64), pa.nulls(1))
-    closed = last_closed(plan, sequences, signals, None)
-    state = snapshot(plan.kind, sequences, signals, context, None, emission, closed)
+    state = snapshot(plan.kind, sequences, signals, context, None, emission)
     return Carry(Registers(clock=clock, advances=signals.watermarks), state)
 
 

@@ -202,10 +202,17 @@ def emission_of(looks_back: bool, sequences: Sequences, context: WindowContext, 
     ``looks_back``: whether the next pane of a key depends on what its last pane showed. ``panes``: all panes.
     ``picks``: int64, ascending, which of them came out.
     """
-    keys = len(sequences.bounds) - 1
-    last = _last_shown(panes, picks, context.restored, sequences) if looks_back else np.zeros(len(sequences), np.bool_)
+    keys, rows, restored = len(sequences.bounds) - 1, len(sequences), context.restored
+    last = np.zeros(rows, np.bool_)
+    if looks_back:
+        newest = picks[np.append(panes.key[picks][1:] != panes.key[picks][:-1], True)[: len(picks)]]
+        has_emitted = np.zeros(keys, np.bool_)
+        has_emitted[panes.key[newest]] = True
+        if restored is not None:
+            last = restored.row_state.last & ~np.repeat(has_emitted, np.diff(sequences.bounds))
+        last = last | shown(panes.take(newest).membership, rows)
     windows = np.bincount(panes.key[picks], minlength=keys)
-    return Emission(shown(panes.take(picks).membership, len(sequences)), last, windows, pa.nulls(keys))
+    return Emission(shown(panes.take(picks).membership, rows), last, windows, pa.nulls(keys))
 
 
 def snapshot(
@@ -215,18 +222,16 @@ def snapshot(
     context: WindowContext,
     panes: Panes | None,
     emission: Emission,
-    last_closed: int,
 ) -> WindowState:
     """Return the window state for the next run.
 
-    ``panes``: all panes; None where windows overlap, and rows alone decide. ``last_closed``: the last event-time pane
-        that no row can enter any more.
+    ``panes``: all panes; None where windows overlap, and rows alone decide.
     """
     restored = context.restored or nothing_restored(kind, sequences)
     key_lifetimes = None if signals.evictions is None else lifetimes(signals.evictions, sequences)
     is_retained = np.zeros(len(sequences), np.bool_)
     if context.hold:
-        is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes, last_closed) | emission.last
+        is_retained = kind.retained_rows(sequences, context, panes, key_lifetimes) | emission.last
     settled = np.zeros(len(sequences), np.bool_)
     if kind.needs.window_before and panes is not None:
         # no window will hold these rows: they are kept because later rows look back at them
@@ -276,22 +281,12 @@ def _key_state(
     return KeyState(rows, begin, new.windows, full[lifetime_of_key], picked, new.operator)
 
 
-def _last_shown(panes: Panes, emitted: Ints, restored: RestoredState | None, sequences: Sequences) -> Mask:
-    newest = emitted[np.append(panes.key[emitted][1:] != panes.key[emitted][:-1], True)[: len(emitted)]]
-    out = np.zeros(len(sequences), np.bool_) if restored is None else restored.row_state.last.copy()
-    has_emitted = np.zeros(len(sequences.bounds) - 1, np.bool_)
-    has_emitted[panes.key[newest]] = True
-    out &= ~np.repeat(has_emitted, np.diff(sequences.bounds))
-    return out | shown(panes.take(newest).membership, len(sequences))
-
-
 @dataclass(frozen=True, slots=True)
 class OperatorScan:
     """A scan with an operator.
 
     ``plan``, ``sequences``, ``signals``, ``context``: as the panes were computed with.
     ``panes``: all panes.
-    ``last_closed``: the last event-time pane that no row can enter any more.
     ``is_continued``: whether another run restores the state of this one.
     ``outcome``: what the calls have come to.
     """
@@ -301,7 +296,6 @@ class OperatorScan:
     signals: Signals
     context: WindowContext
     panes: Panes
-    last_closed: int
     is_continued: bool
     outcome: OperatorOutcome
 
@@ -314,7 +308,14 @@ def settle(done: OperatorScan, undecided: ScanResult) -> ScanResult:
         before = done.context.restored.row_state.shown
     now, picks, emptied = _without_evicted(done) if outcome.asked.any() else (done, None, None)
     is_end = now.panes.closed_by == reason("end")
-    state = _state(now, emptied) if done.is_continued else None
+    state = None
+    if done.is_continued and not len(now.sequences) and emptied is not None:
+        state = emptied
+    elif done.is_continued:
+        left = now.outcome
+        emission = Emission(left.shown, left.held, left.panes, pa.array(left.saved, pa.string()))
+        state = snapshot(now.plan.kind, now.sequences, now.signals, now.context, now.panes, emission)
+        state = state if emptied is None else merge(state, emptied)
     windowed = int(np.count_nonzero(outcome.shown & ~before))
     held = 0 if state is None else int(np.count_nonzero(~state.row_state.shown))
     dropped = 0
@@ -339,16 +340,6 @@ def settle(done: OperatorScan, undecided: ScanResult) -> ScanResult:
         state=state,
         settle=None,
     )
-
-
-def _state(done: OperatorScan, emptied: WindowState | None) -> WindowState:
-    outcome = done.outcome
-    saved = pa.array(outcome.saved, pa.string())
-    if not len(done.sequences) and emptied is not None:
-        return emptied
-    emission = Emission(outcome.shown, outcome.held, outcome.panes, saved)
-    state = snapshot(done.plan.kind, done.sequences, done.signals, done.context, done.panes, emission, done.last_closed)
-    return state if emptied is None else merge(state, emptied)
 
 
 def _without_evicted(done: OperatorScan) -> tuple[OperatorScan, Ints, WindowState | None]:

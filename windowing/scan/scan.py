@@ -78,14 +78,11 @@ def row_weights(plan: Plan, sequences: Sequences, continued: ContinuedWindow | N
     return RowWeights(len(sequences), each)
 
 
-def scan(
-    plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext, last_closed: int, is_continued: bool
-) -> ScanResult:
+def scan(plan: Plan, sequences: Sequences, signals: Signals, context: WindowContext, is_continued: bool) -> ScanResult:
     """Compute all panes of some sequences and the result rows of those that come out.
 
-    ``last_closed``: the last event-time pane that no row can enter any more. ``is_continued``: whether another run
-    restores the state of this one. Mark-only rows of ``punct()`` and ``--empty mark`` are left to `mark_only_rows`:
-    whether a mark or tick is empty depends on all keys.
+    ``is_continued``: whether another run restores the state of this one. Mark-only rows of ``punct()`` and ``--empty
+    mark`` are left to `mark_only_rows`: whether a mark or tick is empty depends on all keys.
     """
     options, restored = plan.options, context.restored
     if signals.evictions is None and plan.kind.needs.eviction is not None:  # else the global pass has decided them
@@ -106,7 +103,7 @@ def scan(
         if context.clock is None:
             context = replace(context, clock=latest(plan, sequences.rows))
         outcome = no_outcome(sequences)
-        done = OperatorScan(plan, sequences, signals, context, panes, last_closed, is_continued, outcome)
+        done = OperatorScan(plan, sequences, signals, context, panes, is_continued, outcome)
         run = OperatorRun(signals, context, partial(_described, plan), is_continued and context.hold, outcome)
         tables = result_tables(plan, sequences, marks, emitted_here, hidden, run)
         nothing = np.empty(0, np.int64)
@@ -116,7 +113,7 @@ def scan(
     if is_continued:
         looks_back = compares_with_previous_pane(plan)
         emission = emission_of(looks_back, sequences, context, panes, emitted)
-        state = snapshot(plan.kind, sequences, signals, context, panes, emission, last_closed)
+        state = snapshot(plan.kind, sequences, signals, context, panes, emission)
     emitted_membership = panes.membership if len(emitted) == len(panes) else take(panes.membership, emitted)
     windowed, dropped, filtered, held = _row_account(
         plan, sequences, panes.membership, is_new, emitted_membership, restored, state

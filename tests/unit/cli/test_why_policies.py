@@ -90,4 +90,4 @@ class _New(TumblingPolicy):
 def test_a_policy_without_words_is_named_by_its_close_reason() -> None:
     sequences = build(pa.RecordBatch.from_pydict({"t": [1, 2]}), np.arange(2), [], ["t"], ["t"])
     values = RowValues(sequences, lambda column: column.cast(pa.string()))
-    assert _New().explain(values, np.arange(1), 1).text == "the row at 2 ended it (new)"
+    assert _New(None).explain(values, np.arange(1), 1).text == "the row at 2 ended it (new)"

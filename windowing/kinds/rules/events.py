@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +18,31 @@ from ...rows.marks import Marks, epochs
 from ...rows.panes import BY_TICK
 from ...rows.sequence import Sequences
 from ...support.jit import inline, kernel
-from ..eviction_kernels import (
+from ..evictions import (
     BEGIN,
     BY_EVENT,
     NEWER,
+    NO_PLACES,
     STAYS,
     STOP,
+    Evictions,
     Keys,
     Times,
+    TotalOrder,
+    by_key,
     date,
     evict,
     evict_aged,
     insert,
     leave,
+    limits,
     no_keys,
+    row_seconds,
+    whole_seconds,
 )
-from ..eviction_kernels import Rules as EvictionRules
-from ..evictions import NO_PLACES, Evictions, TotalOrder, by_key, limits, row_seconds, whole_seconds
+from ..evictions import Rules as EvictionRules
 from .reach import Reaches, begin_sums, is_reached, see
-from .walk import Counts, Deltas, Flags, Rules, Window, has_risen
+from .walk import RowRules, Rules, has_risen
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +152,6 @@ BEFORE, AFTER, NEVER = range(3)
 """What ends a window: the row behind it, its own last row, or none of the rows that were looked at."""
 
 
-class RowRules(NamedTuple):
-    """What rules say of n rows, as `walk` takes it.
-
-    ``window``: what is kept of a window while one looks; it is written to.
-    """
-
-    flags: Flags
-    deltas: Deltas
-    counts: Counts
-    window: Window
-
-
 @inline
 def first_end(rules: RowRules, reaches: Reaches | None, begin: int, stop: int) -> tuple[int, int]:
     """Return how a window that begins at row ``begin`` ends, looking at its key's rows below ``stop``.
@@ -201,23 +194,12 @@ def first_end(rules: RowRules, reaches: Reaches | None, begin: int, stop: int) -
 
 # Partition eviction of windows under several rules: which keys go, and when (semantics sections 4 and 12).
 #
-# The loop is that of `windowing.kinds.eviction_kernels`, and so is the list of keys; but here the rows of a window
+# The loop is that of `windowing.kinds.evictions`, and so is the list of keys; but here the rows of a window
 # decide where it ends, a row may be in no window, and what comes first of all marks and ticks ends the windows of all
 # keys.
 
 
 _AT_FIRST = 8  # rows that are looked at where a window begins; doubled while it goes on
-
-
-class _Happening(NamedTuple):
-    """What comes between the n places of the total order.
-
-    ``comes``: bool (n,), whether a mark or a tick comes behind the place, before the next one; of length 0: none does.
-    ``second``: int64 (n,), the whole second of the first one, where ages count; else of length 0.
-    """
-
-    comes: Mask
-    second: Ints
 
 
 def evictions_by_rules(
@@ -227,36 +209,32 @@ def evictions_by_rules(
     marks: Marks,
     rules: RowRules,
     reaches: Reaches | None,
-    events: Events | None,
+    events: Events,
 ) -> Evictions:
     """Return all evictions; ``sequences`` hold all rows of all keys.
 
     ``rules``, ``reaches``: what they say of these rows, as `walk` takes it. ``events``: of the places in the total
-    order, as if of one key; None where neither marks nor ticks end windows. Raises `DataError` where ages are beyond
-    2**62 seconds.
+    order, as if of one key. Raises `DataError` where ages are beyond 2**62 seconds.
     """
     seconds = row_seconds(eviction, sequences, order.row)
     times = Times(seconds, NO_PLACES, 0, NO_PLACES, NO_PLACES, NO_PLACES)
-    happening = _happening(events, sequences, marks, len(seconds) > 0)
-    keys = no_keys(order.keys, np.full(len(order.row), STAYS), np.zeros(len(order.row), np.int64))
+    comes = events.rule >= 0
+    at = _seconds_of(events, sequences, marks) if len(seconds) else NO_PLACES
+    keys = no_keys(len(sequences.bounds) - 1, np.full(len(order.row), STAYS), np.zeros(len(order.row), np.int64))
     _follow(
-        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, happening, rules, reaches
+        keys, order.row, order.key, sequences.bounds, order.begin, limits(eviction), times, comes, at, rules, reaches
     )
     last = np.flatnonzero(keys.cause != STAYS)
     cause, place = keys.cause[last], keys.event[last]
-    if events is not None:
-        by_event = np.flatnonzero(cause == BY_EVENT)
-        mark = events.cause[place[by_event]]
-        cause[by_event] = np.where(mark >= 0, mark, BY_EVENT)
+    by_event = np.flatnonzero(cause == BY_EVENT)
+    mark = events.cause[place[by_event]]
+    cause[by_event] = np.where(mark >= 0, mark, BY_EVENT)
     return by_key(sequences, marks, last, cause, place)
 
 
-def _happening(events: Events | None, sequences: Sequences, marks: Marks, ages: bool) -> _Happening:
-    if events is None:
-        return _Happening(np.zeros(0, np.bool_), NO_PLACES)
+def _seconds_of(events: Events, sequences: Sequences, marks: Marks) -> Ints:
+    """Return the whole second of the event behind each place, of any value where there is none."""
     comes = events.rule >= 0
-    if not ages:
-        return _Happening(comes, NO_PLACES)
     second = np.zeros(len(comes), np.int64)
     by_mark = comes & (events.cause >= 0)
     name = sequences.order[0]
@@ -267,7 +245,7 @@ def _happening(events: Events | None, sequences: Sequences, marks: Marks, ages: 
         if column is not None and picks.any():
             instants = column.take(pa.array(which[picks]))
             second[picks] = whole_seconds(clock_values(instants, name), instants.type)
-    return _Happening(comes, second)
+    return second
 
 
 @kernel
@@ -279,14 +257,19 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
     begin: int,
     rules: EvictionRules,
     times: Times,
-    happening: _Happening,
+    comes: Mask,
+    at: Ints,
     row_rules: RowRules,
     reaches: Reaches | None,
 ) -> None:
-    """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`."""
+    """Process the rows in their total order; nothing is evicted before place ``begin``, as in `evicted_by`.
+
+    ``comes``: bool (n,), whether a mark or a tick comes behind the place, before the next one; of length 0: none does.
+    ``at``: int64 (n,), the whole second of the first one, where ages count; else of length 0.
+    """
     nodes, count, opens = keys.nodes, len(bounds) - 1, row_rules.flags.opens
     how = np.full(count, NEVER)
-    comes, has_events, first = happening.comes, len(happening.comes) > 0, max(begin, 1)
+    has_events, first = len(comes) > 0, max(begin, 1)
     seconds, has_ages = times.seconds, len(times.seconds) > 0
     looks = reaches is not None or _ends_by_rows(row_rules)  # else marks and ticks alone end windows
     # The steps are those of `evicted_by`. Where rows are in no window they are not inserted, and the ages of keys are
@@ -295,7 +278,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
         row = order[place]
         k = key[row]
         if has_events and place >= first and comes[place - 1]:
-            _happen(keys, happening.second, rules.age, place - 1)
+            _happen(keys, at, rules.age, place - 1)
         if has_ages and place >= begin:
             evict_aged(keys, rules.age, seconds[place], row, place)
         if looks and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row:
@@ -317,7 +300,7 @@ def _follow(  # noqa: PLR0912 - one loop, which follows the rule step by step
         if how[k] == AFTER and nodes[k, BEGIN] >= 0 and nodes[k, STOP] == row + 1:
             leave(keys, k)
     if has_events and len(order) and comes[-1]:
-        _happen(keys, happening.second, rules.age, len(order) - 1)
+        _happen(keys, at, rules.age, len(order) - 1)
 
 
 @inline

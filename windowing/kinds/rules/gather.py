@@ -18,7 +18,7 @@ from ...rows.sequence import Sequences
 from . import previous
 from .previous import Earlier
 from .reach import FUNCTIONS, Reaches
-from .walk import Counts, Deltas, Flags, Rules
+from .walk import Counts, Deltas, Flags, RowRules, Rules, no_window
 
 # Amounts that ask for the window before, from the steps of a spec to those that the loop runs (semantics section 13).
 #
@@ -188,7 +188,8 @@ class Gathered:
     ``opens``: bool (n,), as in `Flags`; None where windows may begin at any row.
     ``deltas``: rule, bits of floats or 0, values and amounts of each.
     ``counts``: rule and most rows of each.
-    ``sums``: the columns of `Reaches` for each.
+    ``sums``: rule, function, whether it looks at floats, values, which are there, the least that is enough, exact and
+        in the unit of the values, and what these lack, as in `Reaches`, of each.
     ``earlier``: the amounts that ask for the window before; None where there is none.
     ``has_holes``: whether a row inside of a window may be rejected, so that the last row of a window need not be the
         row before.
@@ -201,7 +202,7 @@ class Gathered:
     opens: Mask | None = None
     deltas: list[tuple[int, int, Any, Any]] = field(default_factory=list)
     counts: list[tuple[int, Any]] = field(default_factory=list)
-    sums: list[_Reach] = field(default_factory=list)
+    sums: list[tuple[int, int, bool, Any, Mask, Fraction, int]] = field(default_factory=list)
     earlier: EarlierAmounts | None = None
 
     def ends_before(self, rule: int, fires: Mask) -> None:
@@ -211,6 +212,13 @@ class Gathered:
     def ends_with(self, rule: int, fires: Mask) -> None:
         """Note the rows with which a rule ends a window, bool (n,)."""
         self.after = _first(self.after, rule, fires)
+
+    def rises_from_first_row(self, rule: int, values: Any, amount: Any) -> None:
+        """Note a rule that compares a row with the first of its window.
+
+        ``values``: as `measures` returns them. ``amount``: of each row, or of all.
+        """
+        self.deltas.append((rule, 0 if values.dtype.kind in "iu" else 8 * values.dtype.itemsize, values, amount))
 
     def amount_of_window_before(
         self, rule: int, steps: tuple[Step, ...], attribute: str | None, moves: bool, sequences: Sequences, text: str
@@ -228,7 +236,7 @@ class Gathered:
         values = measures(column)
         is_float = values.dtype.kind == "f"
         self.earlier.add(steps, column.type, self._place(is_float), moves, text)
-        self.deltas.append(delta_rule(rule, values, np.zeros(self.rows, np.float64 if is_float else np.uint64)))
+        self.rises_from_first_row(rule, values, np.zeros(self.rows, np.float64 if is_float else np.uint64))
 
     def rises_from_last_row(self, rule: int, values: Any, amount: Any, sequences: Sequences) -> None:
         """Note a rule that compares a row with the last of its window, where that need not be the row before.
@@ -238,19 +246,38 @@ class Gathered:
         self.earlier = self.earlier or EarlierAmounts(sequences)
         is_float = values.dtype.kind == "f"
         self.earlier.add_known(self._place(is_float), is_float)
-        self.deltas.append(delta_rule(rule, values, amount))
+        self.rises_from_first_row(rule, values, amount)
+
+    def reaches(
+        self, rule: int, function: str, argument: Operand | None, amount: Fraction, sequences: Sequences
+    ) -> None:
+        """Note a rule that fires where an aggregate is large enough. ``argument``: None: rows are counted."""
+        values, valid = np.zeros(self.rows, np.int64), np.ones(self.rows, np.bool_)
+        is_float, per_second, offset = False, Fraction(1), 0
+        if argument is not None:
+            column = combined(sequences.rows.column(operand_column(argument)))
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            if function != "count" and not pa.types.is_null(column.type):
+                values, per_second = measures(column), scale_of(column.type).per_second or Fraction(1)
+                is_float, offset = values.dtype.kind == "f", 2**31 if pa.types.is_uint64(column.type) else 0
+        if is_float:
+            values = np.where(valid, values, 0.0).astype(np.float64)
+        least = _within(amount, _LARGEST) if is_float else _within(amount * per_second, _FAR)
+        self.sums.append((rule, FUNCTIONS[function], is_float, values, valid, least, offset))
 
     def _place(self, is_float: bool) -> int:
         return sum(bool(bits) == is_float for _, bits, *_ in self.deltas)
 
-    def flags(self, event: Rules, cause: Ints, why: npt.NDArray[np.int8]) -> Flags:
-        """Return what rules say of single rows, with the events and the close reasons as in `Flags`."""
+    def row_rules(self, event: Rules, cause: Ints, why: npt.NDArray[np.int8]) -> tuple[RowRules, Reaches | None]:
+        """Return all as the loops take it, with the events and the close reasons as in `Flags`, and no window open."""
         nothing, anywhere = np.empty(0, np.int16), np.empty(0, np.bool_)
         before, after = (nothing if each is None else each for each in (self.before, self.after))
-        return Flags(anywhere if self.opens is None else self.opens, before, after, event, cause, why)
+        flags = Flags(anywhere if self.opens is None else self.opens, before, after, event, cause, why)
+        deltas, reaches = self._delta_rules(), self._reach_rules()
+        counts = Counts(_ints(rule for rule, _ in self.counts), _written([most for _, most in self.counts], np.int64))
+        return RowRules(flags, deltas, counts, no_window(deltas, counts, reaches)), reaches
 
-    def delta_rules(self) -> Deltas:
-        """Return the rules that compare a row with the first of its window."""
+    def _delta_rules(self) -> Deltas:
         integers = [each for each in self.deltas if not each[1]]
         floats = [each for each in self.deltas if each[1]]
         return Deltas(
@@ -263,74 +290,26 @@ class Gathered:
             _written([amount for *_, amount in floats], np.float64),
         )
 
-    def count_rules(self) -> Counts:
-        """Return the rules that end a window that is full."""
-        return Counts(_ints(rule for rule, _ in self.counts), _written([most for _, most in self.counts], np.int64))
-
-    def reach_rules(self) -> Reaches | None:
-        """Return the rules that fire where an aggregate is large enough.
-
-        None where there are none: loops are compiled without them then.
-        """
-        each = self.sums
-        if not each:
+    def _reach_rules(self) -> Reaches | None:
+        if not self.sums:
             return None
-        ticks = [reach.values for reach in each if not reach.floating]
-        floats = [reach.values for reach in each if reach.floating]
-        row, seen = [], [0, 0]
-        for reach in each:
-            row.append(seen[reach.floating])
-            seen[reach.floating] += 1
+        rule, function, floating, values, valid, least, offset = zip(*self.sums, strict=True)
+        enough = [each.__ceil__() for each in least]
+        ticks = [own for own, is_float in zip(values, floating, strict=True) if not is_float]
+        floats = [own for own, is_float in zip(values, floating, strict=True) if is_float]
         return Reaches(
-            _ints(reach.rule for reach in each),
-            _ints(reach.function for reach in each),
-            np.array([reach.floating for reach in each], np.bool_),
-            _ints(row),
-            _ints(reach.least.__ceil__() >> 32 for reach in each),
-            _ints(reach.least.__ceil__() & 0xFFFFFFFF for reach in each),
-            np.array([float(_within(reach.least, _LARGEST)) for reach in each], np.float64),
+            _ints(rule),
+            _ints(function),
+            np.array(floating, np.bool_),
+            _ints(floating[:i].count(is_float) for i, is_float in enumerate(floating)),
+            _ints(each >> 32 for each in enough),
+            _ints(each & 0xFFFFFFFF for each in enough),
+            np.array([float(_within(each, _LARGEST)) for each in least], np.float64),
             _written(ticks, np.int64, self.rows),
-            _ints(reach.offset for reach in each),
+            _ints(offset),
             _written(floats, np.float64, self.rows),
-            _written([reach.valid for reach in each], np.bool_, self.rows),
+            _written(valid, np.bool_, self.rows),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """One rule of `Reaches`: ``least`` is the least that is enough, exact, in the unit of ``values``."""
-
-    rule: int
-    function: int
-    floating: bool
-    values: Any
-    valid: Mask
-    least: Fraction
-    offset: int
-
-
-def delta_rule(rule: int, values: Any, amount: Any) -> tuple[int, int, Any, Any]:
-    """Return a rule of `Gathered.deltas`, of values as `measures` gives them."""
-    bits = 0 if values.dtype.kind in "iu" else 8 * values.dtype.itemsize
-    return rule, bits, values, amount
-
-
-def reach_rule(rule: int, function: str, argument: Operand | None, amount: Fraction, sequences: Sequences) -> Any:
-    """Return a rule of `Gathered.sums`."""
-    rows, least = len(sequences), _within(amount, _FAR)
-    if argument is None:
-        return _Reach(rule, FUNCTIONS["count"], False, np.zeros(rows, np.int64), np.ones(rows, np.bool_), least, 0)
-    column = combined(sequences.rows.column(operand_column(argument)))
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    if function == "count" or pa.types.is_null(column.type):
-        return _Reach(rule, FUNCTIONS[function], False, np.zeros(rows, np.int64), valid, least, 0)
-    values = measures(column)
-    if values.dtype.kind == "f":
-        zeros = np.where(valid, values, 0.0).astype(np.float64)
-        return _Reach(rule, FUNCTIONS[function], True, zeros, valid, _within(amount, _LARGEST), 0)
-    per_second = scale_of(column.type).per_second or Fraction(1)
-    offset = 2**31 if pa.types.is_uint64(column.type) else 0
-    return _Reach(rule, FUNCTIONS[function], False, values, valid, _within(amount * per_second, _FAR), offset)
 
 
 def _within(amount: Fraction, most: Fraction) -> Fraction:

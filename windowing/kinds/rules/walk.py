@@ -92,6 +92,18 @@ class Window(NamedTuple):
     sums: Sums
 
 
+class RowRules(NamedTuple):
+    """What rules say of n rows, and the window that is open before the first, which the loop writes to.
+
+    What ``reaches`` adds up stands beside it: loops are compiled without it where there is no such rule.
+    """
+
+    flags: Flags
+    deltas: Deltas
+    counts: Counts
+    window: Window
+
+
 class Windows(NamedTuple):
     """The W windows that began, in order, and how many rows are in none.
 
@@ -109,21 +121,11 @@ class Windows(NamedTuple):
     skipped: int
 
 
-def walk(
-    bounds: Ints,
-    begin: Ints,
-    flags: Flags,
-    deltas: Deltas,
-    counts: Counts,
-    reaches: Reaches | None,
-    window: Window,
-    earlier: Earlier | None,
-) -> Windows:
+def walk(bounds: Ints, begin: Ints, rules: RowRules, reaches: Reaches | None, earlier: Earlier | None) -> Windows:
     """Return the windows of K keys; the rows of key k are those from ``begin[k]`` on, below ``bounds[k + 1]``.
 
-    ``window``: the window that is open before the first row; only where there is one key, whose row before
-    ``begin[0]`` is its last row, and where the window then begins. It is left as the last row leaves it, with all rows
-    in its sums.
+    A window may be open before the first row only where there is one key, whose row before ``begin[0]`` is its last
+    row, and where the window then begins. It is left as the last row leaves it, with all rows in its sums.
     ``earlier``: amounts that ask for the window before, which are written to those of ``deltas`` and ``counts``. The
     rows of a key before ``begin[k]`` are then those of the window before its first one. Rows that these amounts
     reject are noted there: they lie between windows, or inside of ranges of rows. None where no amount does so, as
@@ -133,9 +135,7 @@ def walk(
     key, number, lo, hi, cause = (np.empty(size, np.int64) for _ in range(5))
     closed_by = np.empty(size, np.int8)
     loop = _walk_alone if earlier is None else _walk_looking_back
-    made, skipped = loop(
-        bounds, begin, flags, deltas, counts, reaches, window, earlier, key, number, lo, hi, cause, closed_by
-    )
+    made, skipped = loop(bounds, begin, rules, reaches, earlier, key, number, lo, hi, cause, closed_by)
     found = Windows(key[:made], number[:made], lo[:made], hi[:made], cause[:made], closed_by[:made], skipped)
     if 2 * made > size:
         return found
@@ -144,13 +144,13 @@ def walk(
 
 
 def _walk(  # noqa: PLR0912, PLR0915 - one loop, which follows the rule step by step
-    bounds: Ints, begin: Ints, flags: Flags, deltas: Deltas, counts: Counts, reaches: Reaches | None, window: Window,
-    earlier: Earlier | None, key: Ints, number: Ints, lo: Ints, hi: Ints, cause: Ints, closed_by: npt.NDArray[np.int8],
+    bounds: Ints, begin: Ints, rules: RowRules, reaches: Reaches | None, earlier: Earlier | None, key: Ints,
+    number: Ints, lo: Ints, hi: Ints, cause: Ints, closed_by: npt.NDArray[np.int8],
 ) -> tuple[int, int]:  # fmt: skip
-    opens, before, after, event, causes, why = flags
-    delta_rule, integers, amounts, float_rule, bits, floats, float_amounts = deltas
-    count_rule, most = counts
-    held, first, first_float, amount, float_amount, limit, sums = window
+    opens, before, after, event, causes, why = rules.flags
+    delta_rule, integers, amounts, float_rule, bits, floats, float_amounts = rules.deltas
+    count_rule, most = rules.counts
+    held, first, first_float, amount, float_amount, limit, sums = rules.window
     # All that a pane says of a window is noted while its key, rows and cause are at hand: to look for them afterwards
     # took as long as the loop where windows have one row or two.
     made, skipped, rows = 0, 0, held[0]

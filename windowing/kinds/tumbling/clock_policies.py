@@ -54,13 +54,8 @@ class ClockPolicy(TumblingPolicy):
         return Needs(clock=True, options=frozenset({"empty", "closed"}))
 
     @abstractmethod
-    def grid(
-        self, dtype: pa.DataType, values: Measures, context: WindowContext, every_tick: bool = False
-    ) -> Grid | CalendarGrid:
-        """Return the grid over the values of a clock column, the clock, and ``context.since``.
-
-        ``every_tick``: whether ticks that end no window count, too.
-        """
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid | CalendarGrid:
+        """Return the grid over the values of a clock column, the clock, and ``context.since``."""
 
     @abstractmethod
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
@@ -109,14 +104,12 @@ class ClockPolicy(TumblingPolicy):
         values, grid = self.values_and_grid(sequences, context)
         return grid.cells(values)
 
-    def values_and_grid(
-        self, sequences: Sequences, context: WindowContext, every_tick: bool = False
-    ) -> tuple[Measures, AnyGrid]:
-        """Return the clock column's values, and the grid over them and the clock; ``every_tick`` as in `grid`."""
+    def values_and_grid(self, sequences: Sequences, context: WindowContext) -> tuple[Measures, AnyGrid]:
+        """Return the clock column's values, and the grid over them and the clock."""
         name = sequences.order[0]
         column = combined(sequences.rows.column(name))
         values = clock_values(column, name)
-        grid = self.grid(column.type, values, context, every_tick or context.last_tick is not None)
+        grid = self.grid(column.type, values, context)
         return values, RightClosed(grid) if context.closed == "right" else grid
 
 
@@ -131,19 +124,17 @@ class DatedPolicy(ClockPolicy):
     def beginnings(self) -> Beginnings:
         """Return the function that finds them."""
 
-    def grid(
-        self, dtype: pa.DataType, values: Measures, context: WindowContext, every_tick: bool = False
-    ) -> CalendarGrid:
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> CalendarGrid:
         """Return the windows from the first value, or ``context.since``, to the clock.
 
-        Years without a value take no time and no memory, unless empty windows or ``every_tick`` count.
+        Years without a value take no time and no memory, unless empty windows count.
         """
         dtype = pa.int64() if pa.types.is_null(dtype) else dtype
         if not len(values):
             return make_calendar_grid(dtype, self.beginnings(), None, None)
         begins = min([values.min().item(), *([] if context.since is None else [context.since])])
         ends = cast(ClockValue, now(values, context.clock))
-        holes = [] if every_tick or context.empty != "skip" else _holes(dtype, values, begins, ends)
+        holes = [] if context.empty != "skip" else _holes(dtype, values, begins, ends)
         if context.closed == "right":  # a value on a bound is in the unit before
             begins, holes = _before(begins), [(low, _before(high)) for low, high in holes]
         return make_calendar_grid(dtype, self.beginnings(), begins, ends, holes)
@@ -292,13 +283,7 @@ class TimePolicy(ClockPolicy):
     def needs(self) -> Needs:
         return Needs(clock=True, options=frozenset({"empty", "origin", "closed"}))
 
-    def grid(
-        self,
-        dtype: pa.DataType,
-        values: Measures,  # noqa: ARG002
-        context: WindowContext,
-        every_tick: bool = False,  # noqa: ARG002
-    ) -> Grid:
+    def grid(self, dtype: pa.DataType, values: Measures, context: WindowContext) -> Grid:  # noqa: ARG002
         return time_grid(dtype, self.value.seconds, context.origin)
 
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...clock.interval_grid import clock_values
 from ...columns.arrays import Ints, Mask, combined, measures
 from ...language.calls import Policy
 from ...language.spec import AnyOf, Tumbling
 from ...rows.marks import Marks, concatenate, epochs, no_marks
-from ...rows.membership import Memberships, Ranges, ranges, shown, sizes, with_filter
+from ...rows.membership import Ranges, memberships_of, ranges, shown, sizes, with_filter
 from ...rows.panes import AT_END, Panes, reason
 from ...rows.sequence import Sequences, one_batch, take_rows
 from ...state.window_state import RestoredState
@@ -28,7 +29,6 @@ from ..needs import Causes, Explain, Needs, PaneTimes, joined
 from ..rules.events import (
     NO_EVENTS,
     Events,
-    RowRules,
     evictions_by_rules,
     instants_type,
     no_events,
@@ -37,8 +37,8 @@ from ..rules.events import (
 )
 from ..rules.gather import Gathered
 from ..rules.previous import FINE, Earlier
-from ..rules.walk import Window, Windows, no_window, walk
-from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition, clock_at_end
+from ..rules.walk import Window, Windows, walk
+from ..segment_summary import EntryState, Passage, SegmentSummary, WindowPosition
 from .clock_policies import CLOCK_POLICIES, ClockPolicy
 from .policy import TumblingPolicy
 from .row_policies import ROW_POLICIES
@@ -176,18 +176,16 @@ class TumblingKind(WindowKind):
         earlier: Earlier | None = None,
     ) -> tuple[Windows, Window]:
         """Return the windows, and the one that the last row leaves open; ``window`` as in `walk`, None: none is."""
-        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
-        if window is None:
-            window = no_window(deltas, counts, reaches)
-        flags, begin = rules.flags(events.rule, events.cause, self._reasons), np.ascontiguousarray(begin)
-        return walk(sequences.bounds, begin, flags, deltas, counts, reaches, window, earlier), window
+        said, reaches = rules.row_rules(events.rule, events.cause, self._reasons)
+        if window is not None:
+            said = said._replace(window=window)
+        return walk(sequences.bounds, np.ascontiguousarray(begin), said, reaches, earlier), said.window
 
     def row_steps(
         self,
         sequences: Sequences,
         signals: Signals,
         panes: Panes,
-        lives: Memberships,
         parts: Lifetimes | None,
         context: WindowContext,
     ) -> RowSteps:
@@ -204,18 +202,15 @@ class TumblingKind(WindowKind):
                 # the end of the window that was open at each: its tick evicts the key and would end the window
                 last = np.searchsorted(every.key, np.flatnonzero(parts.eviction >= 0), side="right") - 1
                 evicted_at = every.at.take(pa.array(last))
-        leaving = np.full(len(sequences), NEVER)
+        leaving, lives = np.full(len(sequences), NEVER), memberships_of(panes.membership)
         leaving[lives.row] = np.where(panes.cause[lives.enter] == AT_END, NEVER, lives.enter)
         return replace(steps, leaving=leaving, evicted_at=evicted_at)
 
     def evictions(self, sequences: Sequences, marks: Marks, context: WindowContext) -> Evictions:
         assert self.needs.eviction is not None
         order = total_order(sequences, context.restored)
-        rules = self._gathered(sequences)
-        deltas, counts, reaches = rules.delta_rules(), rules.count_rules(), rules.reach_rules()
-        flags = rules.flags(NO_EVENTS.rule, NO_EVENTS.cause, self._reasons)
-        said = RowRules(flags, deltas, counts, no_window(deltas, counts, reaches))
-        events = None
+        said, reaches = self._gathered(sequences).row_rules(NO_EVENTS.rule, NO_EVENTS.cause, self._reasons)
+        events = NO_EVENTS
         if any(isinstance(policy, ClockPolicy) or policy.needs.marks for policy in self.policies):
             rows = take_rows(sequences.rows.select(list(sequences.order)), order.row)
             as_one = replace(sequences, keys=None, bounds=np.array([0, len(order.row)]), rows=rows, rank=None,
@@ -237,7 +232,6 @@ class TumblingKind(WindowKind):
         context: WindowContext,
         panes: Panes | None,
         key_lifetimes: Lifetimes | None,  # noqa: ARG002
-        last_closed: int,  # noqa: ARG002
     ) -> Mask:
         """Return the rows of open windows; with ``--empty row`` also the newest row of each key."""
         assert panes is not None
@@ -274,8 +268,10 @@ class TumblingKind(WindowKind):
             window = Passage(len(panes) - 1, int(panes.membership.lo[-1]), is_closed)
         first, last = epochs(segment, signals.marks)[[0, -1]].tolist() if self.needs.marks else (0, 0)
         edges = self._deciding(segment).rows.take(pa.array([0, len(segment) - 1]))
-        clock = clock_at_end(segment) if self.needs.clock else None
-        return SegmentSummary(len(segment), window, (first, last), edges, clock)
+        clock = None
+        if self.needs.clock:
+            clock = clock_values(combined(segment.rows.column(segment.order[0])), segment.order[0]).max().item()
+        return SegmentSummary(window, (first, last), edges, clock)
 
     def pass_through(self, segment: Sequences, value: OpenWindow | None, context: WindowContext) -> Passage:
         """Run a segment through from what the one before leaves, `Passage.value`; None: there is none before."""
@@ -346,7 +342,7 @@ class TumblingKind(WindowKind):
             old, new = last.edges.column(watched), segment.edges.column(watched)
             falls = bool(measures(combined(new))[0] < measures(combined(old))[1])
         clock = None if last is None else last.clock
-        return EntryState(windows, position.rows, before, falls, emits, clock, position.through.value)
+        return EntryState(windows, before, falls, emits, clock, position.through.value)
 
     def advance(
         self,
@@ -363,7 +359,6 @@ class TumblingKind(WindowKind):
         if through is None:
             through = self._entered(position.last, segment, context)
         return WindowPosition(
-            position.rows + segment.rows,
             position.starts + through.starts,
             (index, through.last) if through.last >= 0 else position.open_at,
             through,

@@ -33,7 +33,7 @@ from ...support.jit import kernel
 from ..delta import comparable
 from ..needs import Explain, Needs, check_condition, check_measured
 from ..row_values import Amount, RowValues, amount_text, apart_of, exact_text, value_text
-from ..rules.gather import Gathered, delta_rule, is_previous_number, reach_rule
+from ..rules.gather import Gathered, is_previous_number
 from .policy import Told, TumblingPolicy
 
 
@@ -92,7 +92,7 @@ class DeltaPolicy(_RisePolicy):
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         values, amount = measures_and_amount(sequences, self.value.attribute, self.value.amount)
-        rules.deltas.append(delta_rule(rule, values, amount))
+        rules.rises_from_first_row(rule, values, amount)
 
 
 class GapPolicy(_RisePolicy):
@@ -308,7 +308,7 @@ class ReachesPolicy(TumblingPolicy):
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         value = self.value
-        rules.sums.append(reach_rule(rule, value.function, value.argument, value.amount, sequences))
+        rules.reaches(rule, value.function, value.argument, value.amount, sequences)
 
     def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
         now, before = self._reached(values, rows), self._reached(values, rows[:-1])
@@ -393,7 +393,7 @@ class ChangingPolicy(_AmountPolicy):
         attribute = combined(sequences.rows.column(self.value.attribute))
         values, amount = measures(attribute), amounts_in(attribute.type, amounts)
         if self.value.word == "delta":
-            rules.deltas.append(delta_rule(rule, values, amount))
+            rules.rises_from_first_row(rule, values, amount)
         else:
             is_float = values.dtype.kind == "f" and not rules.has_holes
             _tell_gap(rule, rules, sequences, values, amount.astype(values.dtype) if is_float else amount)
