@@ -95,6 +95,19 @@ def too_long() -> BadContentError:
     )
 
 
+def buffers_of(place: Located, start: int, stop: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
+    """Yield the bytes of a range whose ends are offsets at which records begin, as `range_buffers` does.
+
+    Where ``stop`` is `WHOLE` they are those of the whole file, decompressed.
+    """
+    if stop == WHOLE:
+        with place.open_stream() as stream:
+            yield from stream_buffers(stream, whole)
+    elif start < stop:
+        with place.open_file() as file:
+            yield from range_buffers(file, start, stop, whole)
+
+
 def range_buffers(file: pa.NativeFile, start: int, stop: int, whole: Callable[[bytes], int]) -> Iterator[bytes]:
     """Yield the bytes ``[start, stop)`` in buffers of about `STEP` bytes, each of which ends where a record ends.
 

@@ -21,12 +21,12 @@ from ..files.byte_ranges import (
     WHOLE,
     Range,
     bom_size,
+    buffers_of,
     last_line_end,
     line_start,
     range_buffers,
-    stream_buffers,
 )
-from ..files.file import BadContentError, Located, Stream
+from ..files.file import BadContentError, Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
 from ..values.casts import caster
@@ -267,9 +267,8 @@ class CsvReader(TextReader):
     def scan_range(self, byte_range: Range) -> ScannedRange:
         dialect = self.dialect(byte_range.place)
         if byte_range.stop == WHOLE:
-            with byte_range.place.open_stream() as stream:
-                header, buffers = _body(stream, dialect)
-                return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
+            header, buffers = _body(byte_range.place, dialect)
+            return self._scanned(byte_range.file, (0, WHOLE), header, buffers, dialect)
         with byte_range.place.open_file() as file:
             size = file.size()
             if byte_range.start == 0 and size <= byte_range.stop <= STEP:  # so a small file is read once
@@ -283,9 +282,8 @@ class CsvReader(TextReader):
             start, stop = (
                 max(line_start(file, at, size, cr_ends=True), header.size) for at in (byte_range.start, byte_range.stop)
             )
-            return self._scanned(
-                byte_range.file, (start, stop), header, _range_buffers(file, start, stop, dialect), dialect
-            )
+            buffers = range_buffers(file, start, stop, partial(_whole, dialect))
+            return self._scanned(byte_range.file, (start, stop), header, buffers, dialect)
 
     def _scanned(
         self, file: int, place: tuple[int, int], header: Header, buffers: Iterable[bytes], dialect: Dialect
@@ -315,12 +313,10 @@ class CsvReader(TextReader):
         return counts, {name: TEXT if kinds[name] & TEXT else kinds[name] for name in wanted}
 
     def buffers(self, place: Located, start: int, stop: int) -> Iterator[bytes]:
+        dialect = self.dialect(place)
         if stop == WHOLE:
-            with place.open_stream() as stream:
-                yield from _body(stream, self.dialect(place))[1]
-        elif stop > start:
-            with place.open_file() as file:
-                yield from _range_buffers(file, start, stop, self.dialect(place))
+            return _body(place, dialect)[1]
+        return buffers_of(place, start, stop, partial(_whole, dialect))
 
     def locate(self, place: Located, data: bytes) -> tuple[Records, int]:
         return locate(data, self.dialect(place)), count_line_ends(data)
@@ -345,12 +341,9 @@ class CsvReader(TextReader):
         return SplitRows(table, rows, rejects), total, count_line_ends(data)
 
 
-def _range_buffers(file: pa.NativeFile, start: int, stop: int, dialect: Dialect) -> Iterator[bytes]:
-    return range_buffers(file, start, stop, partial(_whole, dialect))
-
-
-def _body(stream: Stream, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
-    buffers = stream_buffers(stream, partial(_whole, dialect))
+def _body(place: Located, dialect: Dialect) -> tuple[Header, Iterator[bytes]]:
+    """Return the header of a file that is read as a stream, and the buffers behind it."""
+    buffers = buffers_of(place, 0, WHOLE, partial(_whole, dialect))
     start = b""
     for buffer in buffers:
         start += buffer

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ...windowing.errors import InputError
 from ...windowing.ports import Executor, Split
-from ..files.byte_ranges import WHOLE, Range, last_line_end, line_start, range_buffers, stream_buffers, without_bom
+from ..files.byte_ranges import WHOLE, Range, buffers_of, last_line_end, line_start, without_bom
 from ..files.file import BadContentError, Located
 from ..files.walk import ListedFile
 from ..options import ReadOptions
@@ -287,15 +287,8 @@ class JsonReader(TextReader):
         return ScannedRange(byte_range.file, start, stop, rows, bad, lines, nbytes=nbytes, kinds=kinds)
 
     def buffers(self, place: Located, start: int, stop: int) -> Iterator[bytes]:
-        if start == stop:
-            return
-        whole = partial(last_line_end, cr_ends=False)
-        with place.open_stream() if stop == WHOLE else place.open_file() as file:
-            found = stream_buffers(file, whole) if stop == WHOLE else range_buffers(file, start, stop, whole)
-            is_first = start == 0
-            for data in found:
-                yield without_bom(data) if is_first else data
-                is_first = False
+        for at, data in enumerate(buffers_of(place, start, stop, partial(last_line_end, cr_ends=False))):
+            yield without_bom(data) if at == 0 and start == 0 else data
 
     def locate(self, place: Located, data: bytes) -> tuple[Records, int]:  # noqa: ARG002 - all files are alike
         return locate_lines(data)
