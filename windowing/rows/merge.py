@@ -131,10 +131,11 @@ def _merge_keys(parts: Sequence[Sequences]) -> tuple[Codes | None, pa.Table | No
     """Codes of each part's keys among all keys, part after part; all keys; and the bounds of the merged rows."""
     if parts[0].keys is None:
         return None, None, np.array([0, sum(len(part) for part in parts)], np.int64)
-    every = pa.concat_tables([part.keys for part in parts])
+    tables = [part.keys for part in parts if part.keys is not None]  # all of them
+    every = pa.concat_tables(tables)
     columns = [combined(column) for column in every.columns]
     if len(columns) == 1 and is_text(columns[0].type) and not columns[0].null_count:
-        codes, picks = merge_runs(columns[0], _bounds([part.keys.num_rows for part in parts]))
+        codes, picks = merge_runs(columns[0], _bounds([table.num_rows for table in tables]))
         keys = pa.table([take_column(columns[0], picks)], names=every.column_names)
     else:
         codes, keys = group_codes(columns)
