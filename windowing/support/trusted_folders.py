@@ -27,11 +27,9 @@ def way_in(folder: Path, may_be_shared: bool = False) -> str | None:
         found = _state(path)
         if found is None:
             continue
-        if found.st_uid not in trusted:
-            return f"{path} belongs to another user ({found.st_uid})"
         is_shared = bool(found.st_mode & stat.S_ISVTX) and (may_be_shared or path not in (wanted, wanted.resolve()))
-        if _is_writable(found) and not is_shared:
-            return f"others can write to {path}"
+        if why := _why_not(path, found, trusted, is_shared):
+            return why
     return None
 
 
@@ -42,9 +40,7 @@ def way_in_beside(code: Path, folder: Path) -> str | None:
         return None
     if not stat.S_ISDIR(found.st_mode):
         return f"{folder} is a link"
-    if found.st_uid not in (os.geteuid(), _ROOT, home.st_uid):
-        return f"{folder} belongs to another user ({found.st_uid})"
-    return f"others can write to {folder}" if _is_writable(found) else None
+    return _why_not(folder, found, (os.geteuid(), _ROOT, home.st_uid))
 
 
 def planted(paths: Iterable[Path], *trusted: int) -> str | None:
@@ -56,11 +52,15 @@ def planted(paths: Iterable[Path], *trusted: int) -> str | None:
         found = _state(path)
         if found is not None and not stat.S_ISREG(found.st_mode):
             return f"{path} is no file"
-        if found is not None and found.st_uid not in (os.geteuid(), _ROOT, *trusted):
-            return f"{path} belongs to another user ({found.st_uid})"
-        if found is not None and _is_writable(found):
-            return f"others can write to {path}"
+        if found is not None and (why := _why_not(path, found, (os.geteuid(), _ROOT, *trusted))):
+            return why
     return None
+
+
+def _why_not(path: Path, found: os.stat_result, trusted: tuple[int, ...], is_shared: bool = False) -> str | None:
+    if found.st_uid not in trusted:
+        return f"{path} belongs to another user ({found.st_uid})"
+    return f"others can write to {path}" if _is_writable(found) and not is_shared else None
 
 
 def _chain(path: Path) -> Iterator[Path]:
