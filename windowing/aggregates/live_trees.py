@@ -164,28 +164,18 @@ def _extremes(keys: Numbers, steps: LeafSteps) -> Extremes:
                     tree[node, 0], tree[node, 1] = low, high
                     if node == 1:
                         break
-                    low = _smaller(keys, low, tree[node ^ 1, 0])
-                    high = _larger(keys, high, tree[node ^ 1, 1])
+                    low = _better(keys, low, tree[node ^ 1, 0], False)
+                    high = _better(keys, high, tree[node ^ 1, 1], True)
                     node >>= 1
             smallest[p], largest[p] = tree[1, 0], tree[1, 1]
     return smallest, largest
 
 
 @kernel
-def _smaller(keys: Numbers, a: int, b: int) -> int:
-    """The entry with the smaller key, the first of equals; -1 is no entry."""
+def _better(keys: Numbers, a: int, b: int, largest: bool) -> int:
+    """The entry with the smaller key, or the larger one, the first of equals; -1 is no entry."""
     if a < 0 or b < 0:
         return max(a, b)
     if keys[a] == keys[b]:
         return min(a, b)
-    return a if keys[a] < keys[b] else b
-
-
-@kernel
-def _larger(keys: Numbers, a: int, b: int) -> int:
-    """The entry with the larger key, the first of equals; -1 is no entry."""
-    if a < 0 or b < 0:
-        return max(a, b)
-    if keys[a] == keys[b]:
-        return min(a, b)
-    return a if keys[a] > keys[b] else b
+    return a if (keys[a] > keys[b]) == largest else b

@@ -1,7 +1,7 @@
 """Quotients of sums, and square roots of them: for each the float nearest to the exact value (semantics section 9).
 
 Numerators and denominators are sums of two floats with a small error. The error bound nearly always proves the nearest
-float. Where it does not, sums in limbs replace them (`exact_moments`). Where these do not prove it either, as half way
+float. Where it does not, sums in limbs replace them (`moments`). Where these do not prove it either, as half way
 between two floats, Python's integers decide. Means that are half way are common; there the two floats are usually the
 exact sum, and decide by themselves.
 """
@@ -216,7 +216,7 @@ class Quotients:
     `MEAN` is ``sum(a) / n``; `WEIGHTED` is ``sum(a * b) / sum(a)``; `SPREAD` is ``(n * sum(a * a) - sum(a)**2) /
     (n * (n - sample))``. Decimals are unscaled, and the result is divided by ``10**places``.
 
-    ``rule``: `MEAN`, `WEIGHTED` or `SPREAD`, as in `exact_moments`.
+    ``rule``: `MEAN`, `WEIGHTED` or `SPREAD`, as in `moments`.
     ``a``, ``b``: the columns, one value for each entry of the panes.
     ``membership``: the panes.
     ``sizes``: int64 (P,), n.
@@ -278,7 +278,9 @@ def exactly(wanted: Quotients, picks: Ints) -> Floats:
 def round_quotients(numbers: FourFloats, exponents: Floats, off: Floats, wanted: Quotients) -> tuple[Floats, Mask]:
     """Return quotients times ``2**exponents``, rounded once, and which are in doubt. ``off``: as in `nearest`."""
     high, low, over, over_low = map(frozen, numbers)  # so that the kernel is compiled for one type
-    return quotients(high, low, over, over_low, *_scale(wanted), frozen(exponents), frozen(off), wanted.root)
+    whole = 10 ** (wanted.places * (2 if wanted.rule == SPREAD else 1))
+    scale, scale_low = float(whole), float(whole - int(float(whole)))
+    return quotients(high, low, over, over_low, scale, scale_low, frozen(exponents), frozen(off), wanted.root)
 
 
 def _take_panes(membership: Membership, a: Numbers, b: Numbers, picks: Ints) -> tuple[Membership, Numbers, Numbers]:
@@ -323,11 +325,6 @@ def spread_counts(counts: Ints, sample: int) -> TwoFloats:
 def whole_floats(counts: Ints) -> TwoFloats:
     """Return counts as sums of two floats; the empty second array means zeros."""
     return counts.astype(np.float64), _NOTHING
-
-
-def _scale(wanted: Quotients) -> tuple[float, float]:
-    whole = 10 ** (wanted.places * (2 if wanted.rule == SPREAD else 1))
-    return float(whole), float(whole - int(float(whole)))
 
 
 def _in_limbs(wanted: Quotients, a: Numbers, b: Numbers) -> tuple[FourFloats, Floats]:
@@ -412,7 +409,10 @@ def split_spread(inputs: Inputs) -> list[pa.Array]:
     if is_kept.any():
         high = frozen(np.where(is_kept, 0.0, high))
         low = frozen(np.where(is_kept, 0.0, low)) if low.size else low
-    sums = list_array(*parts_of(*_interleaved(high, low, ranges)))
+    if low.size:
+        sums = list_array(*parts_of(np.stack([high, low], axis=1).ravel(), 2 * ranges.lo, 2 * ranges.hi))
+    else:
+        sums = list_array(*parts_of(high, ranges.lo, ranges.hi))
     squares = list_array(*_square_parts(high, low, frozen(ranges.lo), frozen(ranges.hi)))
     return [pa.array(present.sizes), sums, squares, _kept(column, is_kept, ranges)]
 
@@ -431,7 +431,12 @@ def merge_spread(root: bool, sample: int) -> Callable[[Inputs], pa.Array]:
         over, over_low = spread_counts(sizes, sample)
         found, in_doubt = round_quotients((high, low, over, over_low), _NOTHING, off, wanted)
         for pane in np.flatnonzero(in_doubt & (sizes > sample)).tolist():
-            found[pane] = _nearest(int(sizes[pane]), _exact_spread(present, pane), root, sample)
+            spread, count = _exact_spread(present, pane), int(sizes[pane])
+            if spread is None:
+                found[pane] = math.nan
+            else:
+                exact = spread / (count * (count - sample))
+                found[pane] = to_float(nearest_root(exact) if root else exact)
         return masked(found, sizes <= sample, inputs.type)
 
     return merge
@@ -477,19 +482,6 @@ def _exact_spread(present: Dense, pane: int) -> Fraction | None:
     )
     total, of_squares = total * unit + sum(values), of_squares * unit * unit + sum(v * v for v in values)
     return count * of_squares - total * total
-
-
-def _nearest(count: int, spread: Fraction | None, root: bool, sample: int) -> float:
-    if spread is None or count <= sample:
-        return math.nan
-    exact = spread / (count * (count - sample))
-    return to_float(nearest_root(exact) if root else exact)
-
-
-def _interleaved(high: Floats, low: Floats, ranges: Ranges) -> tuple[Floats, Ints, Ints]:
-    if not low.size:
-        return high, ranges.lo, ranges.hi
-    return np.stack([high, low], axis=1).ravel(), 2 * ranges.lo, 2 * ranges.hi
 
 
 def _kept(column: pa.Array, is_kept: Mask, ranges: Ranges) -> pa.Array:
