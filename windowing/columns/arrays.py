@@ -73,6 +73,12 @@ def latest_clock(clocks: Iterable[ClockValue | None]) -> ClockValue | None:
     return max((clock for clock in clocks if clock is not None), default=None)
 
 
+def spread(first: Ints, counts: Ints) -> Ints:
+    """Return runs of numbers, one after the other: ``counts`` from each of ``first`` on."""
+    ends = np.cumsum(counts)
+    return np.repeat(first - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
+
+
 # Arrow columns as plain numbers, for distances and the clock. Sorting uses `sort_keys` instead.
 #
 # - `measures`: the values of a column as int64 ticks or as floats, for distances (``delta``, ``gap``); exact;

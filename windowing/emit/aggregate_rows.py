@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ..aggregates.inputs import PaneFailed, PaneOverflow
 from ..aggregates.table import Bound, Results, compute, in_two_phases, is_mergeable, split
-from ..columns.arrays import Ints, combined
+from ..columns.arrays import Ints, combined, spread
 from ..columns.radix_sort import ascend, pair_order
 from ..columns.sort_keys import sort_keys
 from ..errors import DataError
@@ -50,7 +50,6 @@ class Grouped:
 
     ``pane``: int64 (Q,), the pane of the window that each belongs to.
     ``group``: int64 (Q,), the code of its group.
-    ``membership``: the rows that each shows.
     """
 
     pane: Ints
@@ -85,8 +84,7 @@ def grouped(contents: Membership, codes: Ints, touched: bool) -> Grouped:
 def _apart(contents: Ranges, codes: Ints) -> Grouped:
     """Divide panes that share no row: their rows only need to be sorted by group."""
     counts = contents.hi - contents.lo
-    before = np.cumsum(counts) - counts
-    entries = np.repeat(contents.lo - before, counts) + np.arange(counts.sum())
+    entries = spread(contents.lo, counts)
     row = entries if contents.row is None else contents.row[entries]
     pane = np.repeat(np.arange(len(contents)), counts)
     order = np.lexsort([codes[row], pane])
@@ -103,9 +101,19 @@ def _starts(major: Ints, minor: Ints) -> Ints:
 
 
 def _shown(enter: Ints, leave: Ints, bounds: Ints) -> tuple[Ints, Ints]:
-    by_enter = np.lexsort([enter, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))])
-    count, first_pane = _count_shown(enter, leave, bounds, by_enter)
-    return _fill_shown(enter, leave, bounds, by_enter, count), first_pane
+    """Return the panes that some entry of each group shows, ascending and each once, and the bounds of the groups."""
+    group = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    by_enter = np.lexsort([enter, group])
+    begin, end = enter[by_enter], leave[by_enter]
+    # ``reached``: the entries of a group so far show no pane from it on. Behind the panes of all groups before, one
+    # running maximum serves all groups.
+    panes = int(end.max(initial=0)) + 1
+    reached = np.maximum.accumulate(end + group * panes) - group * panes
+    before = np.append(0, reached[:-1])[: len(reached)]
+    before[bounds[:-1]] = 0
+    begin = np.maximum(begin, before)
+    counts = np.maximum(0, end - begin)
+    return spread(begin, counts), np.append(0, np.cumsum(counts))[bounds]
 
 
 def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, Ints]:
@@ -117,38 +125,6 @@ def _touched(enter: Ints, leave: Ints, bounds: Ints, ends: Ints) -> tuple[Ints, 
     kept = _starts(groups, panes)
     first_pane = np.concatenate([[0], np.cumsum(np.bincount(groups[kept], minlength=len(ends)))]).astype(np.int64)
     return panes[kept], first_pane
-
-
-@kernel
-def _count_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints) -> tuple[int, Ints]:
-    # Two passes, first the count and then the panes: rows times panes is never written down.
-    first_pane = np.zeros(len(bounds), np.int64)
-    count = 0
-    for g in range(len(bounds) - 1):
-        # invariant: the entries so far, by ascending ``enter``, show no pane from ``reached`` on
-        reached = 0
-        for i in range(bounds[g], bounds[g + 1]):
-            begin, end = enter[by_enter[i]], leave[by_enter[i]]
-            count += max(0, end - max(begin, reached))
-            reached = max(reached, end)
-        first_pane[g + 1] = count
-    return count, first_pane
-
-
-@kernel
-def _fill_shown(enter: Ints, leave: Ints, bounds: Ints, by_enter: Ints, count: int) -> Ints:
-    out = np.empty(count, np.int64)
-    place = 0
-    # the walk of `_count_shown` once more: each pane of a group is written once, and panes ascend
-    for g in range(len(bounds) - 1):
-        reached = 0
-        for i in range(bounds[g], bounds[g + 1]):
-            begin, end = enter[by_enter[i]], leave[by_enter[i]]
-            for p in range(max(begin, reached), end):
-                out[place] = p
-                place += 1
-            reached = max(reached, end)
-    return out
 
 
 @kernel
@@ -184,118 +160,64 @@ def _cell_text(cell: pa.Array) -> str:
         return str(sort_keys(cell)[0])
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateRows:
-    """Q result rows, in the order of ``membership``.
-
-    ``pane``: int64 (Q,), the pane of each.
-    ``groups``: the group columns, (Q,) each; none without groups.
-    ``membership``: the rows of the input that each result row shows.
-    ``rank``: int64 (n,), the ranks of the rows, see `compute`; None where ``membership`` implies them.
-    ``order``: int64 (Q,), the permutation into the order of the result; None where they are in that order.
-    ``last``: the ``_mark`` column, set for the last result row of each pane.
-    """
-
-    pane: Ints
-    groups: list[pa.Array]
-    membership: Membership
-    rank: Ints | None
-    order: Ints | None
-    last: pa.Array
-
-
 def aggregate_rows(plan: Plan, sequences: Sequences, panes: Panes, pane_columns: pa.Table) -> Iterator[pa.Table]:
     """Yield one row a pane and group: ``pane_columns`` of its pane, groups, aggregates and marks."""
-    lines = _lines(plan, sequences, panes)
-    head = (
-        pane_columns if len(lines.pane) == len(panes) and not lines.groups else pane_columns.take(pa.array(lines.pane))
-    )
-    for name, column in zip(plan.options.group_by, lines.groups, strict=True):
-        head = head.append_column(name, column)
-    where = _Where(sequences, panes, lines.pane)
-    short = [bound for bound in plan.aggregates if not bound.is_long]
-    different = _different(lines.membership)
-    found: Results = {}
-    for bound in short:
-        head = head.append_column(bound.name, _of_all(plan, bound, sequences, lines, different, where, found))
-    if not plan.options.plain:
-        head = head.append_column(MARK, lines.last)
-    if len(short) == len(plan.aggregates):
-        yield head if lines.order is None else head.take(pa.array(lines.order))
-        return
-    tables = _with_long(plan, sequences, lines, head, where)
-    if lines.order is None:
-        yield from tables
-    else:
-        yield pa.concat_tables(tables).take(pa.array(lines.order))
-
-
-def _with_long(
-    plan: Plan, sequences: Sequences, lines: AggregateRows, head: pa.Table, where: _Where
-) -> Iterator[pa.Table]:
-    for first, stop in batches(lines.membership):
-        table, contents = head.slice(first, stop - first), part(lines.membership, first, stop)
-        for bound in plan.aggregates:
-            if bound.is_long:
-                table = table.append_column(bound.name, _aggregate(plan, bound, sequences, contents, where, first))
-        yield table
-
-
-@dataclass(frozen=True, slots=True)
-class _Different:
-    """Contents of result rows, once where neighbouring result rows show the same rows.
-
-    ``membership``: D contents, of which no neighbours are alike.
-    ``first``: int64 (D,), the first result row with each.
-    ``code``: int32 (Q,), for each result row its place among them.
-    """
-
-    membership: Membership
-    first: Ints
-    code: pa.Array
-
-
-def _different(contents: Membership) -> _Different | None:
-    """Return the different contents of result rows; None where most differ.
-
-    Windows of a hop that is shorter than the pauses between rows mostly show the rows of the window before.
-    """
-    if not isinstance(contents, Ranges) or contents.disjoint:
-        return None
-    code, first = different_ranges(contents.lo, contents.hi, contents.base)
-    if 2 * len(first) > len(code):
-        return None
-    return _Different(take(contents, first), first, pa.array(code))
-
-
-def _of_all(
-    plan: Plan,
-    bound: Bound,
-    sequences: Sequences,
-    lines: AggregateRows,
-    different: _Different | None,
-    where: _Where,
-    found: Results,
-) -> pa.Array:
-    if different is None:
-        return _aggregate(plan, bound, sequences, lines.membership, where, 0, lines.rank, found)
-    where = replace(where, pane=where.pane[different.first])
-    values = _aggregate(plan, bound, sequences, different.membership, where, 0, lines.rank, found)
-    return pc.take(values, different.code, boundscheck=False)
-
-
-def _lines(plan: Plan, sequences: Sequences, panes: Panes) -> AggregateRows:
-    pane, groups, contents, code = np.arange(len(panes)), [], panes.membership, None
+    pane, contents, head = np.arange(len(panes)), panes.membership, pane_columns
     if plan.options.group_by:
         codes, values = group_codes([combined(sequences.rows.column(name)) for name in plan.options.group_by])
-        touched = plan.kind.needs.changes_of_groups
-        found = grouped(panes.membership, codes.astype(np.int64), touched)
-        pane, code, contents = found.pane, found.group, found.membership
-        groups = [combined(column).take(pa.array(code)) for column in values.columns]
-    order = pair_order(panes.key, panes.number) if code is None else _order_of_groups(panes, pane, code)
-    contents = as_simplest(contents)
-    rank = None if plan.options.group_by else _rank(plan, sequences, contents)
-    return AggregateRows(pane, groups, contents, rank, order, _last(pane, order))
+        found = grouped(panes.membership, codes.astype(np.int64), plan.kind.needs.changes_of_groups)
+        pane, contents, head = found.pane, found.membership, pane_columns.take(pa.array(found.pane))
+        for name, column in zip(plan.options.group_by, values.columns, strict=True):
+            head = head.append_column(name, combined(column).take(pa.array(found.group)))
+        order, rank = _order_of_groups(panes, pane, found.group), None
+        contents = as_simplest(contents)
+    else:
+        order, contents = pair_order(panes.key, panes.number), as_simplest(contents)
+        rank = _rank(plan, sequences, contents)
+
+    def name_of(number: int) -> str:
+        return f"window {panes.number[number]}{key_text(sequences, int(panes.key[number]))}"
+
+    long = [bound for bound in plan.aggregates if bound.is_long]
+    short = [bound for bound in plan.aggregates if not bound.is_long]
+    shown, of_pane, code = _without_repeats(contents, pane) if short else (contents, pane, None)
+    results: Results = {}
+    for bound in short:
+        column = _aggregate(plan, bound, sequences.rows, shown, of_pane, name_of, rank, results)
+        column = column if code is None else pc.take(column, code, boundscheck=False)
+        head = head.append_column(bound.name, column)
+    if not plan.options.plain:
+        head = head.append_column(MARK, _last(pane, order))
+    if not long:
+        yield head if order is None else head.take(pa.array(order))
+        return
+
+    def tables() -> Iterator[pa.Table]:
+        for first, stop in batches(contents):
+            table, shown = head.slice(first, stop - first), part(contents, first, stop)
+            for bound in long:
+                column = _aggregate(plan, bound, sequences.rows, shown, pane[first:stop], name_of)
+                table = table.append_column(bound.name, column)
+            yield table
+
+    if order is None:
+        yield from tables()
+    else:
+        yield pa.concat_tables(tables()).take(pa.array(order))
+
+
+def _without_repeats(contents: Membership, pane: Ints) -> tuple[Membership, Ints, pa.Array | None]:
+    """Return contents of result rows, once where neighbouring result rows show the same rows, unless most differ.
+
+    ``pane``: int64 (Q,), the pane of each result row. Also returns the pane of each, and int32 (Q,), for each result
+    row its place among them; None: they are as they were. Windows of a hop that is shorter than the pauses between
+    rows mostly show the rows of the window before.
+    """
+    if isinstance(contents, Ranges) and not contents.disjoint:
+        code, first = different_ranges(contents.lo, contents.hi, contents.base)
+        if 2 * len(first) <= len(code):
+            return take(contents, first), pane[first], pa.array(code)
+    return contents, pane, None
 
 
 def _rank(plan: Plan, sequences: Sequences, contents: Membership) -> Ints | None:
@@ -325,52 +247,34 @@ def _last(pane: Ints, order: Ints | None) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(pane), np.int8), mask=~last), pa.array(["window"]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """Window and key of result rows, for messages.
-
-    ``sequences``: the sequences, with their keys.
-    ``panes``: the panes.
-    ``pane``: int64 (Q,), the pane of each result row.
-    """
-
-    sequences: Sequences
-    panes: Panes
-    pane: Ints
-
-    def text(self, line: int) -> str:
-        pane = self.pane[line]
-        return f"window {self.panes.number[pane]}{key_text(self.sequences, int(self.panes.key[pane]))}"
-
-
 def _aggregate(
     plan: Plan,
     bound: Bound,
-    sequences: Sequences,
+    rows: pa.RecordBatch,
     contents: Membership,
-    where: _Where,
-    first: int,
+    pane: Ints,
+    name_of: Callable[[int], str],
     rank: Ints | None = None,
     found: Results | None = None,
 ) -> pa.Array:
-    """Return the values of one aggregate for the result rows of ``contents``, which begin at result row ``first``.
+    """Return the values of one aggregate for the result rows of ``contents``.
 
-    ``found``: the results so far, as `compute` takes them.
+    ``pane``: int64, the pane of each, and ``name_of`` its name in messages. ``found``: the results so far, as `compute`
+    takes them.
     """
     try:
-        values = compute(bound, sequences.rows, contents, rank, found)
+        values = compute(bound, rows, contents, rank, found)
     except PaneOverflow as over:
         raise DataError(
-            f"{over.call} does not fit {over.type} in {where.text(first + over.pane)} (column {over.column!r})",
+            f"{over.call} does not fit {over.type} in {name_of(pane[over.pane])} (column {over.column!r})",
             "aggregate it as float (a mean, or a cast of the input) or use smaller windows",
         ) from None
     except PaneFailed as failed:
-        raise DataError(f"{failed.call} failed in {where.text(first + failed.pane)}: {failed.reason}") from failed
+        raise DataError(f"{failed.call} failed in {name_of(pane[failed.pane])}: {failed.reason}") from failed
     nothing = plan.kind.needs.sum_of_nothing
     if nothing is not None and bound.call.function == "sum":
-        return values.fill_null(
-            pa.scalar(nothing, pa.int64()).cast(values.type)
-        )  # semantics section 9: batched sum is 0
+        # semantics section 9: batched sum is 0
+        return values.fill_null(pa.scalar(nothing, pa.int64()).cast(values.type))
     return values
 
 

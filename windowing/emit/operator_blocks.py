@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..columns.arrays import Ints, Mask, combined
+from ..columns.arrays import Ints, Mask, combined, spread
 from ..errors import DataError
 from ..operator import PaneInfo, Row, reason_of
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, OUTPUTS
 from ..rows.membership import Memberships, Ranges, gathered, sizes
 from ..rows.sequence import Sequences
-from .operator_scenes import Scene
-from .operator_timetable import EVICT, FILL, INSERT, PARTITION, PHASES, TRIGGER
+from .operator_scenes import EVICT, FILL, INSERT, PARTITION, PHASES, TRIGGER, Scene
 
 # Conversion for operators: Arrow columns to Python values, rows and panes.
 
@@ -143,7 +142,6 @@ class Block:
     ``first``, ``stop``: the calls of the timetable that the block covers.
     ``is_silent``: whether calls of `Operator.insert` and `Operator.evict` are left out.
     ``calls``: the number of each call in the timetable, ascending.
-    ``methods``: the method of each call.
     ``groups``: the rows that each call gets, ascending.
     ``infos``: the pane of each call of `Operator.trigger`, None for others.
     ``triggers``: int64 (T,), the calls of `Operator.trigger`.
@@ -325,12 +323,6 @@ def _collector_off() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def spread(first: Ints, counts: Ints) -> Ints:
-    """Return runs of numbers, one after the other: ``counts`` from each of ``first`` on."""
-    ends = np.cumsum(counts)
-    return np.repeat(first - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def _bounds(counts: Ints) -> Ints:

@@ -32,8 +32,22 @@ from ..state.window_state import WindowState
 from ..support.plain_values import PLAIN, NotPlainError, from_text, to_text
 from .operator_blocks import Block, Blocks, key_of, of_key
 from .operator_results import By, Lines, OperatorRows
-from .operator_scenes import OperatorRun, make_scene, no_events, rows_of, scene_anew
-from .operator_timetable import FILL, INSERT, NEVER, NO_HEAD, PARTITION, PHASES, ROW, TRIGGER, Head
+from .operator_scenes import (
+    FILL,
+    INSERT,
+    NEVER,
+    NO_HEAD,
+    PARTITION,
+    PHASES,
+    ROW,
+    TRIGGER,
+    Head,
+    OperatorRun,
+    make_scene,
+    no_events,
+    rows_of,
+    scene_anew,
+)
 
 # The life of one operator: it is made, or restored, before its first call, and saved at the end of the run.
 
@@ -45,8 +59,6 @@ _AGAIN = "mend the operator, or begin again with a new state"
 class OperatorLife:
     """The operator of one key, from the first call to the end of the run or the eviction of the key.
 
-    ``kind``: its class.
-    ``key``: the values of the key columns.
     ``words``: `` of key NAME=VALUE``, for messages.
     ``saved``: what it saved in the run before, as text; None where nothing was saved.
     ``full``: whether its window has been full, once it is made.

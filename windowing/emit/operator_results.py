@@ -16,15 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..columns.arrays import Ints, take_or_null
+from ..columns.arrays import Ints, spread, take_or_null
 from ..errors import DataError
 from ..operator import Operator, Row, output_fields, reason_of
 from ..planning.result_schema import MARK, ROW, STEP
 from ..rows.marks import NO_FILE, Marks
-from .operator_blocks import columns_of_pane, of_key, spread
-from .operator_scenes import Described, Scene
-from .operator_timetable import EVICTION, PANE, PHASES
-from .operator_timetable import ROW as AT_ROW
+from .operator_blocks import columns_of_pane, of_key
+from .operator_scenes import EVICTION, PANE, PHASES, Scene
+from .operator_scenes import ROW as AT_ROW
 from .result_columns import mark_columns
 
 MOST_ROWS = 100_000
@@ -54,7 +53,7 @@ class OperatorRows:
     """
 
     operator: type[Operator]
-    scene: Described
+    scene: Scene
     made: list[Ints] = field(init=False, default_factory=list)
     panes: int = field(init=False, default=0)
     entries: array[int] = field(init=False, default_factory=lambda: array("q"))
@@ -82,7 +81,9 @@ class OperatorRows:
                 what = f"{self.operator.__name__}.{method} gave {one!r:.60} {where}, which is no row"
                 raise DataError(what, "yield dicts, or return a list of them")
             if not all(map(self.cells.__contains__, one)):
-                raise self._of_strange_column(self._method(call, by), one, self.where(call, key, by))
+                name, strange = self.operator.__name__, next(column for column in one if column not in self.cells)
+                gave = f"{name}.{self._method(call, by)} gave a column {strange!r} {self.where(call, key, by)}"
+                raise DataError(f"{gave} that {name}.output does not name", f"it names {', '.join(self.cells)}")
         if rows:
             self.entries.extend((call, by, key, step, place, len(rows)))
             for name, values in self.cells.items():
@@ -93,40 +94,30 @@ class OperatorRows:
         method, where = self._method(call, by), self.where(call, key, by)
         return DataError(f"{self.operator.__name__}.{method} failed {where}: {reason_of(error)}")
 
-    def tables(self) -> Iterator[pa.Table]:
-        """Yield the rows so far as tables and clear them."""
-        if len(self):
-            table = self._table()
-            for first in range(0, len(table), MOST_ROWS):
-                yield table.slice(first, MOST_ROWS)
+    def taken(self) -> list[pa.Table]:
+        """Return the rows so far, and hold them no longer."""
+        tables = [self._table()] if len(self) else []
         self.made, self.panes, self.entries = [], 0, array("q")
         for values in self.cells.values():
             values.clear()
+        return tables
 
     def where(self, call: int, key: int, by: By) -> str:
         """Return which pane, row or eviction of which key it is, for messages."""
-        return f"{self._spot(call, by)}{of_key(self.scene.sequences, key)}"
-
-    def _spot(self, call: int, by: By) -> str:
-        if by == By.END:
-            return "at the end of the data"
-        assert isinstance(self.scene, Scene)
-        events, event = self.scene.timetable.events, self.scene.timetable.time[call] // PHASES
-        what, number = int(events.what[event]), int(events.number[event])
-        if what == PANE:
-            return f"in window {self.scene.emitted.column(len(self.scene.plan.key))[number]}"
-        return f"at row {self.scene.sequences.pos[number]}" if what == AT_ROW else "at the eviction"
+        scene, spot = self.scene, "at the end of the data"
+        if by != By.END:
+            events, event = scene.timetable.events, scene.timetable.time[call] // PHASES
+            what, number = int(events.what[event]), int(events.number[event])
+            if what == PANE:
+                spot = f"in window {scene.emitted.column(len(scene.plan.key))[number]}"
+            else:
+                spot = f"at row {scene.sequences.pos[number]}" if what == AT_ROW else "at the eviction"
+        return f"{spot}{of_key(scene.sequences, key)}"
 
     def _method(self, call: int, by: By) -> str:
         if by == By.TIMETABLE:
-            assert isinstance(self.scene, Scene)
             return _METHODS[self.scene.timetable.method[call]]
         return "finish" if by == By.END else "partition_evicted"
-
-    def _of_strange_column(self, method: str, row: Row, where: str) -> DataError:
-        name, strange = self.operator.__name__, next(column for column in row if column not in self.cells)
-        what = f"{name}.{method} gave a column {strange!r} {where} that {name}.output does not name"
-        return DataError(what, f"it names {', '.join(self.cells)}")
 
     def _table(self) -> pa.Table:
         scene, lines, columns = self.scene, self._lines(), dict[str, Any]()
@@ -152,18 +143,16 @@ class OperatorRows:
     def _lines(self) -> _Lines:
         """Return the lines in order: those of entries, and one for each pane without."""
         call, by, key, step, place, count = np.array(self.entries, np.int64).reshape(-1, 6).T
-        marks = np.empty(0, np.int64)
-        if isinstance(self.scene, Scene):
-            own = np.flatnonzero(step < 0)
-            step[own] = self.scene.timetable.steps(call[own])
-            if self.made and not self.scene.plan.options.plain:
-                marks = np.setdiff1d(np.concatenate(self.made), call[by == By.TIMETABLE], assume_unique=True)
+        marks, table, own = np.empty(0, np.int64), self.scene.timetable, np.flatnonzero(step < 0)
+        step[own] = table.steps(call[own])
+        if self.made and not self.scene.plan.options.plain:
+            marks = np.setdiff1d(np.concatenate(self.made), call[by == By.TIMETABLE], assume_unique=True)
         cell = np.concatenate([np.cumsum(count) - count, np.full(len(marks), -1)])
         place, count = np.append(place, np.full(len(marks), -1)), np.append(count, np.ones(len(marks), np.int64))
         order = np.argsort(np.concatenate([len(By) * call + by, len(By) * marks]), kind="stable")
         count, nothing = count[order], np.full(len(marks), -1)
         call, by = np.append(call, marks)[order], np.append(by, 0 * marks)[order]
-        step = np.append(step, self.scene.timetable.steps(marks) if isinstance(self.scene, Scene) else marks)[order]
+        step = np.append(step, table.steps(marks))[order]
         key = np.append(key, nothing)[order]
         return _Lines(
             np.repeat(by, count),
@@ -177,11 +166,10 @@ class OperatorRows:
     def _at(self, call: Ints, by: Ints) -> dict[int, Ints]:
         """Return the panes, evictions and rows of calls; -1 where a call is made at something else."""
         out = {what: np.full(len(call), -1) for what in (PANE, EVICTION, AT_ROW)}
-        if isinstance(self.scene, Scene):
-            events, own = self.scene.timetable.events, np.flatnonzero(by != By.END)
-            event = self.scene.timetable.time[call[own]] // PHASES
-            for what, numbers in out.items():
-                numbers[own] = np.where(events.what[event] == what, events.number[event], -1)
+        events, own = self.scene.timetable.events, np.flatnonzero(by != By.END)
+        event = self.scene.timetable.time[call[own]] // PHASES
+        for what, numbers in out.items():
+            numbers[own] = np.where(events.what[event] == what, events.number[event], -1)
         return out
 
     def _stamps(self, at: Mapping[int, Ints]) -> dict[str, pa.Array]:
@@ -238,16 +226,16 @@ class _Lines:
 class Lines:
     """The rows that operators have returned, over several scenes."""
 
-    def __init__(self, operator: type[Operator], scene: Described) -> None:
+    def __init__(self, operator: type[Operator], scene: Scene) -> None:
         self.operator = operator
         self.now = OperatorRows(operator, scene)
         self.before: list[pa.Table] = []
         self.count = 0
 
-    def turn_to(self, scene: Described) -> None:
+    def turn_to(self, scene: Scene) -> None:
         """Number calls, panes, rows and evictions as in another scene from here on."""
         if scene is not self.now.scene:
-            self.before += self.now.tables()
+            self.before += self.now.taken()
             self.count = sum(map(len, self.before))
             self.now = OperatorRows(self.operator, scene)
 
@@ -262,7 +250,7 @@ class Lines:
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the rows so far."""
-        parts, self.before, self.count = [*self.before, *self.now.tables()], [], 0
+        parts, self.before, self.count = [*self.before, *self.now.taken()], [], 0
         if parts:
             table = pa.concat_tables(parts).combine_chunks()
             for first in range(0, len(table), MOST_ROWS):

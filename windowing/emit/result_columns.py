@@ -20,8 +20,11 @@ from ..rows.sequence import Sequences
 
 
 def stream_values(plan: Plan, sequences: Sequences, marks: Marks) -> list[pa.Array]:
-    """Return the columns of `Plan.stream_names` of all rows and, behind them, all marks; none if only ticks cause."""
-    if plan.causes == "ticks":
+    """Return the columns of `Plan.stream_names` of all rows and, behind them, all marks.
+
+    There are none where a plain result has no such columns, and where only ticks are causes.
+    """
+    if plan.options.plain or plan.causes == "ticks":
         return []
     both = zip(_row_columns(plan, sequences.rows, sequences.pos), mark_columns(plan, marks), strict=True)
     return [with_marks_behind(rows, behind) for rows, behind in both]
@@ -33,13 +36,18 @@ def stream_columns(plan: Plan, values: list[pa.Array], cause: Ints, at: pa.Array
     ``values``: what `stream_values` returns for the rows and marks of the causes. The columns hold the values of the
     row or mark that is the cause; the instant, and -1 for the position, where the clock is the cause; else null.
     """
-    ticks = _tick_columns(cause, at) if at is not None else {}
+    ticks, by_tick = dict[str, pa.Array](), pa.array(cause == BY_TICK)
+    if at is not None:
+        ticks = {
+            "_at": pc.if_else(by_tick, at, pa.scalar(None, at.type)),
+            POS: pc.if_else(by_tick, pa.scalar(-1, pa.int64()), pa.scalar(None, pa.int64())),
+            TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()), pa.scalar(None, pa.int8())),
+        }
     if plan.causes == "ticks":
         return [ticks[name] for name in plan.stream_names]
     found = _at_causes(values, cause)
     if not ticks:
         return found
-    by_tick = pa.array(cause == BY_TICK)
     return [
         pc.if_else(by_tick, ticks[name], column) if name in ticks else column
         for name, column in zip(plan.stream_names, found, strict=True)
@@ -88,16 +96,6 @@ def _row_columns(plan: Plan, rows: pa.RecordBatch, pos: Ints) -> list[pa.Array]:
     return [columns[name] for name in plan.stream_names]
 
 
-def _tick_columns(cause: Ints, at: pa.Array) -> dict[str, pa.Array]:
-    by_tick = pa.array(cause == BY_TICK)
-    nothing = pa.scalar(None, pa.int64())
-    return {
-        "_at": pc.if_else(by_tick, at, pa.scalar(None, at.type)),
-        POS: pc.if_else(by_tick, pa.scalar(-1, pa.int64()), nothing),
-        TURN: pc.if_else(by_tick, pa.scalar(0, pa.int8()), pa.scalar(None, pa.int8())),
-    }
-
-
 # Values that expressions compute of result rows, and the condition of the rows that are written (section 11).
 
 
@@ -130,7 +128,9 @@ def with_result_values(plan: Plan, tables: Iterator[pa.Table], hidden: HiddenPan
         kept = is_true(combined(_values(plan, table, plan.having))) | ~is_true(own)
         hidden.count += _panes_without(plan, table, kept)
         if not plan.options.plain:
-            marks.append(_marks(plan, table, ~kept))
+            marked = np.flatnonzero(~kept & combined(table[MARK]).is_valid().to_numpy(zero_copy_only=False))
+            own = table.select(list(plan.stream_names)).take(pa.array(marked))
+            marks.append(only_marks(plan, {name: own[name] for name in plan.stream_names}))
         yield table.select(plan.schema.names).filter(pa.array(kept))
     yield from (table for table in marks if table.num_rows)
 
@@ -168,9 +168,3 @@ def _differs(column: pa.Array) -> Mask:
     differs = pc.fill_null(pc.not_equal(new, old), False)
     found = pc.or_(differs, pc.xor(new.is_null(), old.is_null()))
     return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _marks(plan: Plan, table: pa.Table, left_out: Mask) -> pa.Table:
-    picks = np.flatnonzero(left_out & combined(table[MARK]).is_valid().to_numpy(zero_copy_only=False))
-    own = table.select(list(plan.stream_names)).take(pa.array(picks))
-    return only_marks(plan, {name: own[name] for name in plan.stream_names})

@@ -42,33 +42,26 @@ def pane_batches(plan: Plan, sequences: Sequences, panes: Panes) -> Iterator[tup
     Panes that share rows, have groups or are not in the order of the result come in one batch.
     """
     contents = panes.membership
-    if len(panes) <= _PANES or not isinstance(contents, Ranges) or not _can_be_divided(plan, contents, panes):
+    has_own_rows = isinstance(contents, Ranges) and contents.disjoint and contents.row is None
+    if len(panes) <= _PANES or not has_own_rows or plan.options.group_by or not ascend(panes.key, panes.number):
         yield sequences, panes
         return
     for first in range(0, len(panes), _PANES):
-        yield _over_own_rows(sequences, panes.part(first, first + _PANES))
-
-
-def _can_be_divided(plan: Plan, contents: Ranges, panes: Panes) -> bool:
-    has_own_rows = contents.disjoint and contents.row is None
-    return has_own_rows and not plan.options.group_by and ascend(panes.key, panes.number)
-
-
-def _over_own_rows(sequences: Sequences, panes: Panes) -> tuple[Sequences, Panes]:
-    contents = panes.membership
-    assert isinstance(contents, Ranges)
-    low, high = int(contents.base.min()), int(contents.hi.max())
-    key, stop = int(panes.key[0]), int(panes.key[-1]) + 1
-    own = replace(
-        sequences,
-        keys=None if sequences.keys is None else sequences.keys.slice(key, stop - key),
-        bounds=np.clip(sequences.bounds[key : stop + 1], low, high) - low,
-        rows=sequences.rows.slice(low, high - low),
-        pos=sequences.pos[low:high],
-        rank=None if sequences.rank is None else sequences.rank[low:high],
-    )
-    rows = Ranges(contents.lo - low, contents.hi - low, contents.base - low, contents.disjoint)
-    return own, replace(panes, key=panes.key - key, membership=rows)
+        some = panes.part(first, first + _PANES)
+        rows = some.membership
+        assert isinstance(rows, Ranges)
+        low, high = int(rows.base.min()), int(rows.hi.max())
+        key, stop = int(some.key[0]), int(some.key[-1]) + 1
+        own = replace(
+            sequences,
+            keys=None if sequences.keys is None else sequences.keys.slice(key, stop - key),
+            bounds=np.clip(sequences.bounds[key : stop + 1], low, high) - low,
+            rows=sequences.rows.slice(low, high - low),
+            pos=sequences.pos[low:high],
+            rank=None if sequences.rank is None else sequences.rank[low:high],
+        )
+        shown = Ranges(rows.lo - low, rows.hi - low, rows.base - low, rows.disjoint)
+        yield own, replace(some, key=some.key - key, membership=shown)
 
 
 # Result rows that are the rows of panes, pane by pane, sorted with ``--sort-by`` (``--emit``; SPL's Sort).
@@ -157,33 +150,28 @@ def rows_out(plan: Plan, rows: int) -> int | None:
 
 def check_rows(plan: Plan, rows: int) -> None:
     """Raise `DataError` where the result of ``rows`` rows is known to exceed the limit."""
-    found = rows_out(plan, rows)
-    if found is not None and _is_too_many(plan, found):
-        raise _error(plan, f"would write {found:,} rows, made of {rows:,}")
+    if (found := rows_out(plan, rows)) is not None:
+        _check(plan, found, f"{found:,} rows, made of {rows:,}")
 
 
 def check_panes(plan: Plan, panes: Panes) -> None:
     """Raise `DataError` where the rows of panes exceed the limit."""
     if plan.options.max_rows is not None and may_multiply(plan):
         found = int(sizes(panes.membership).sum())
-        if _is_too_many(plan, found):
-            raise _error(plan, f"would write {found:,} rows and more")
+        _check(plan, found, f"{found:,} rows and more")
 
 
 def check_written(plan: Plan, rows: int) -> None:
     """Raise `DataError` where the rows that all tasks have written exceed the limit."""
-    if may_multiply(plan) and _is_too_many(plan, rows):
-        raise _error(plan, f"would write {rows:,} rows")
+    if may_multiply(plan):
+        _check(plan, rows, f"{rows:,} rows")
 
 
-def _is_too_many(plan: Plan, rows: int) -> bool:
-    return plan.options.max_rows is not None and rows > plan.options.max_rows
-
-
-def _error(plan: Plan, what: str) -> DataError:
-    allowed = f"more than the {plan.options.max_rows:,} allowed; nothing was written"
-    do = "ask for aggregates, or allow more with --max-rows-out"
-    return DataError(f"{plan.spec} with --emit rows {what}, {allowed}", do)
+def _check(plan: Plan, rows: int, what: str) -> None:
+    if plan.options.max_rows is not None and rows > plan.options.max_rows:
+        allowed = f"more than the {plan.options.max_rows:,} allowed; nothing was written"
+        do = "ask for aggregates, or allow more with --max-rows-out"
+        raise DataError(f"{plan.spec} with --emit rows would write {what}, {allowed}", do)
 
 
 _REPEATS = 8
@@ -203,16 +191,22 @@ def result_tables(
     computed, where there would be more than ``max_rows`` rows.
     """
     check_panes(plan, panes)
-    stream = [] if plan.options.plain else stream_values(plan, sequences, marks)
+    stream = stream_values(plan, sequences, marks)
     if run is not None:
-        parts = operator_batches(plan, sequences, marks, panes, _pane_columns(plan, stream, sequences, panes), run)
+        parts = operator_batches(plan, sequences, marks, panes, pane_columns(plan, stream, sequences, panes), run)
     elif panes.continued is not None:
-        parts = continued_rows(plan, sequences, panes, _pane_columns(plan, stream, sequences, panes))
+        parts = continued_rows(plan, sequences, panes, pane_columns(plan, stream, sequences, panes))
     else:
-        parts = _rows_in_batches(plan, stream, sequences, panes)
-    yield from _result_rows(plan, parts, hidden)
-    if not plan.options.plain:
-        yield from _mark_only_rows(plan, stream, panes)
+        rows_of = row_batches if plan.emits_rows else aggregate_rows
+        parts = (
+            rows
+            for own, some in pane_batches(plan, sequences, panes)
+            for rows in rows_of(plan, own, some, pane_columns(plan, stream, own, some))
+        )
+    yield from with_result_values(plan, parts, hidden)
+    if not plan.options.plain and panes.marks_only is not None and len(panes.marks_only.cause):
+        columns = stream_columns(plan, stream, panes.marks_only.cause, panes.marks_only.at)
+        yield only_marks(plan, dict(zip(plan.stream_names, columns, strict=True)))
 
 
 def finishing_tables(plan: Plan, idle: WindowState, hidden: HiddenPanes) -> Iterator[pa.Table]:
@@ -220,30 +214,14 @@ def finishing_tables(plan: Plan, idle: WindowState, hidden: HiddenPanes) -> Iter
 
     ``idle``: the state of these keys. Raises what calls of operators raise.
     """
-    yield from _result_rows(plan, finishing_batches(plan, idle), hidden)
+    yield from with_result_values(plan, finishing_batches(plan, idle), hidden)
 
 
-def _rows_in_batches(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes: Panes) -> Iterator[pa.Table]:
-    rows_of = row_batches if plan.emits_rows else aggregate_rows
-    for own, batch in pane_batches(plan, sequences, panes):
-        yield from rows_of(plan, own, batch, _pane_columns(plan, stream, own, batch))
+def pane_columns(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes: Panes) -> pa.Table:
+    """Return the columns that identify each pane, and its stream columns, of panes as `emitted_panes` returns them.
 
-
-def _result_rows(plan: Plan, parts: Iterator[pa.Table], hidden: HiddenPanes) -> Iterator[pa.Table]:
-    if plan.results or plan.having is not None:
-        yield from with_result_values(plan, parts, hidden)
-    else:
-        yield from (part.select(plan.schema.names) for part in parts)
-
-
-def pane_columns(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> pa.Table:
-    """Return the columns that identify each pane, and its stream columns, of panes as `emitted_panes` returns them."""
-    stream = [] if plan.options.plain else stream_values(plan, sequences, marks)
-    return _pane_columns(plan, stream, sequences, panes)
-
-
-def _pane_columns(plan: Plan, stream: list[pa.Array], sequences: Sequences, panes: Panes) -> pa.Table:
-    """Return what `pane_columns` does; ``stream``: `stream_values` of the rows and marks that the causes refer to."""
+    ``stream``: `stream_values` of the rows and marks that the causes refer to.
+    """
     names = [*plan.key, *FIXED, *(OUTPUTS if plan.options.event_time else ())]
     keys = [] if sequences.keys is None else sequences.keys.columns
     columns = [_picked(combined(column), panes.key) for column in keys]
@@ -270,23 +248,13 @@ def emitted_panes(plan: Plan, sequences: Sequences, panes: Panes) -> Panes:
 
 def mark_rows(plan: Plan, marks: Marks, picks: Ints) -> pa.Table:
     """Return mark-only rows for the marks at ``picks``."""
-    return only_marks(plan, _by_name(plan, mark_columns(plan, marks.take(picks))))
+    return only_marks(plan, dict(zip(plan.stream_names, mark_columns(plan, marks.take(picks)), strict=True)))
 
 
 def tick_rows(plan: Plan, ticks: pa.Array) -> pa.Table:
     """Return mark-only rows for instants of the clock."""
     first = pa.array(np.zeros(len(ticks), np.int8))
     return only_marks(plan, {"_at": ticks, POS: pa.array(np.full(len(ticks), -1, np.int64)), TURN: first})
-
-
-def _by_name(plan: Plan, stream: list[pa.Array]) -> dict[str, pa.Array]:
-    return dict(zip(plan.stream_names, stream, strict=True))
-
-
-def _mark_only_rows(plan: Plan, stream: list[pa.Array], panes: Panes) -> Iterator[pa.Table]:
-    if panes.marks_only is not None and len(panes.marks_only.cause):
-        columns = stream_columns(plan, stream, panes.marks_only.cause, panes.marks_only.at)
-        yield only_marks(plan, _by_name(plan, columns))
 
 
 def _picked(values: pa.Array, picks: Ints) -> pa.Array:

@@ -47,7 +47,7 @@ class WindowContext(Options):
 
 # When rows enter and leave a window, as each kind says.
 #
-# `windowing.emit.operator_timetable` makes calls of operators of them.
+# `windowing.emit.operator_scenes` makes calls of operators of them.
 
 
 NEVER = -1

@@ -15,7 +15,7 @@ from ..clock.watermark import highest
 from ..columns.arrays import ClockValue, Ints, Mask, combined, measures
 from ..emit.aggregate_rows import can_combine, combine
 from ..emit.operator_scenes import OperatorRun, no_outcome
-from ..emit.result_columns import HiddenPanes
+from ..emit.result_columns import HiddenPanes, stream_values
 from ..emit.result_tables import emitted_panes, mark_rows, pane_columns, result_tables, tick_rows
 from ..kinds.context import Signals, WindowContext
 from ..planning.plan import Plan
@@ -145,7 +145,7 @@ def _described(plan: Plan, sequences: Sequences, marks: Marks, panes: Panes) -> 
     if plan.options.at_end != "flush":
         panes = panes.take(np.flatnonzero(panes.closed_by != reason("end")))
     panes = emitted_panes(plan, sequences, panes)
-    return panes, pane_columns(plan, sequences, marks, panes)
+    return panes, pane_columns(plan, stream_values(plan, sequences, marks), sequences, panes)
 
 
 def _emitted(plan: Plan, sequences: Sequences, panes: Panes, emitted: Ints, restored: RestoredState | None) -> Panes:

@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 from ....windowing.clock.interval_grid import clock_values
 from ....windowing.columns.arrays import ClockValue, Ints, Mask, combined
 from ....windowing.columns.sort_keys import sort_keys
+from ....windowing.emit.result_columns import stream_values
 from ....windowing.emit.result_tables import emitted_panes, pane_columns
-from ....windowing.engine.map_side import MappedChunk, no_sequences, read_rows, sequences_of
+from ....windowing.engine.blocks import ShuffleBlock
+from ....windowing.engine.map_side import no_sequences, read_rows, sequences_of
 from ....windowing.engine.slice_scan import run_global_pass, signals_of
 from ....windowing.engine.task import TaskContext, pack, row_width, with_projection
 from ....windowing.errors import ConfigError, InputError, did_you_mean
@@ -31,7 +33,7 @@ from ....windowing.language.spec import Batched, Sliding, Tumbling
 from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan, panes_only
 from ....windowing.planning.result_schema import POS
-from ....windowing.ports import ChunkAccount, ColumnRange, Source, Split
+from ....windowing.ports import ColumnRange, Source, Split
 from ....windowing.rows.marks import Marks
 from ....windowing.rows.membership import gathered
 from ....windowing.rows.merge import merge
@@ -134,7 +136,7 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
         own = sequences_of(work, take_rows(read.rows, mine), read.pos[mine], reasons)
         marks_of = read.marks.take(np.arange(len(read.marks)))  # a copy: a slice of no rows keeps all rows in memory
         kept = read.rows if read.reasons is None else read.rows.take(pa.array(split_by_reason(read.reasons)[0]))
-        mapped.append(MappedChunk(own, marks_of, read.level, latest(plan, kept), ChunkAccount()))
+        mapped.append(ShuffleBlock(chunk.index, own, marks_of, read.level, latest(plan, kept), None))
     sequences = merge([no_sequences(work), *(each.sequences for each in mapped)])
     signals = signals_of(work, mapped)
     ordered = with_lag_columns(plan, sequences)
@@ -295,7 +297,9 @@ def panes_of(rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:
     context = replace(plan.context, clock=rows.clock if clock is None else clock)
     panes, marks = plan.kind.panes(sequences, rows.signals, context)
     panes = emitted_panes(plan, sequences, panes)
-    return KeyPanes(plan, sequences, panes, marks, pane_columns(plan, sequences, marks, panes))
+    return KeyPanes(
+        plan, sequences, panes, marks, pane_columns(plan, stream_values(plan, sequences, marks), sequences, panes)
+    )
 
 
 def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] = frozenset()) -> Ints:
