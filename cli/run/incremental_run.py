@@ -288,9 +288,11 @@ class UnitRun(PlainRun):
             outcome, snapshot = run.outcome, run.outcome.snapshot
             assert snapshot is not None
             parts = snapshot.parts if records else (*snapshot.parts, *staged.plan.table_parts)
-            still_open = OpenWindows(snapshot.windows, snapshot.keys, snapshot.oldest)
+            oldest = None if snapshot.oldest is None else str(snapshot.oldest)
+            still_open = OpenWindows(snapshot.windows, snapshot.keys, oldest)
+            registers = {"clock": snapshot.registers.clock, "watermark": snapshot.registers.watermark}
             identity, counts = state_identity(run.stage), asdict(outcome.counts)
-            told = identity, snapshot.registers, counts, outcome.windows, parts, still_open
+            told = identity, registers, counts, outcome.windows, parts, still_open
             records.append(StageRecord(run.stage.name, *told))
         stages = tuple(records)
         former, record = self.mode.state.record(self.mode.unit.label), self._record(staged, stages)

@@ -210,8 +210,9 @@ def loaded_tables(plan: JobPlan, run: PlainRun, executor: Executor) -> Iterator[
         return
     sink = plan.stage_outputs[-1].sink.for_tables()
     try:
-        loaded = load_tables(source, sink, executor, run.tables(plan.stages[0]), plan.job.slice_size)
-        yield replace(plan, source=loaded.source, table_parts=loaded.parts)
+        tables = run.tables(plan.stages[0])
+        source, parts = load_tables(source, sink, executor, tables, plan.job.slice_size)
+        yield replace(plan, source=source, table_parts=parts)
     finally:
         sink.drop_scratch()
 

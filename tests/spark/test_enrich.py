@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from pyarrow import parquet as pq
 
 from references.enrichment import matches
 from support.readers import source
+from wincli.windowing.engine import enrich
 from wincli.windowing.engine.enrich import load_tables
 from wincli.windowing.enrichment.binding import bind_enrichment
 from wincli.windowing.enrichment.step import Enrich
@@ -36,7 +38,8 @@ def test_tasks_find_the_rows_of_a_table(session: SparkExecutor, tmp_path: Path, 
         pa.fs.LocalFileSystem(), str(tmp_path / "staging"), "out", "parquet", left.schema, left.schema
     ).for_tables()
     enriched = base.with_steps([Enrich(bound, table)])
-    loaded = load_tables(enriched, sink, session, None, 500, small).source
+    with mock.patch.object(enrich, "SMALL_TABLE", small):
+        loaded, _ = load_tables(enriched, sink, session, None, 500)
 
     def read(split: Any) -> list[Any]:
         return loaded.read(split, ["p_v"]).rows["p_v"].to_pylist()

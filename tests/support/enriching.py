@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest import mock
 
 import pyarrow as pa
 
 from support.in_memory_engine import MemorySink, MemorySource
+from wincli.windowing.engine import enrich
 from wincli.windowing.engine.enrich import TableState, load_tables
 from wincli.windowing.enrichment.binding import bind_enrichment
 from wincli.windowing.enrichment.step import Enrich
@@ -32,7 +34,8 @@ def enriched(
         one = Enrich(bind_enrichment(parse_enrichment(text), source.schema, table.schema), table)
         source = source.with_steps([*source.steps, one])
     executor = LocalExecutor(2, pickles=True, seed=seed, is_one_machine=seed is None)
-    return load_tables(source, MemorySink(), executor, state, 200, small=-1 if is_large else 1 << 20).source
+    with mock.patch.object(enrich, "SMALL_TABLE", -1 if is_large else 1 << 20):
+        return load_tables(source, MemorySink(), executor, state, 200)[0]
 
 
 def broadcast(

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from wincli.windowing.emit.aggregate_rows import merging_plan
 from wincli.windowing.engine.presorted import scan_in_one_pass
-from wincli.windowing.engine.range_cuts import PLACE, SliceBounds, no_samples, slices_of
+from wincli.windowing.engine.range_cuts import PLACE, Samples, SliceBounds, slices_of
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import exchange_and_scan, outcome_of
 from wincli.windowing.engine.slice_scan import TaskReport, run_global_pass, scan_directly
-from wincli.windowing.engine.snapshot import RestorePoint, RunSnapshot
+from wincli.windowing.engine.snapshot import RestorePoint, Snapshot
 from wincli.windowing.engine.strategy import Sample, Strategy
 from wincli.windowing.engine.task import FILES, Chunk, Sizes, TaskContext, with_projection
 from wincli.windowing.local_executor import LocalExecutor
@@ -167,7 +167,7 @@ class Result:
     table: pa.Table
     rejects: pa.Table
     counts: Counts
-    snapshot: RunSnapshot | None = None
+    snapshot: Snapshot | None = None
     falls: int = 0
 
 
@@ -257,7 +257,7 @@ def run_in_memory(
         with executor.shared_folders() as folders:
             two_by_two = [tuple(chunks[i : i + 2]) for i in range(0, len(chunks), 2)]  # map tasks merge each
             reports = exchange_and_scan(work, two_by_two, cuts, executor, folders)
-    sample = Sample(Sizes(), tuple(chunks), 0, 0, no_samples())
+    sample = Sample(Sizes(), tuple(chunks), 0, 0, Samples())
     outcome = outcome_of(work, Strategy("one task", "a test says so", sample), reports, slices, {})
     parts = [table.cast(plan.schema) for _, table in sorted(sink.parts.items()) if table.num_columns]
     visible = pa.schema([field for field in work.source.schema if field.name not in plan.projection.hidden])

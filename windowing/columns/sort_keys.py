@@ -152,8 +152,15 @@ def sort_codes(encoded: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
     return np.append(rank, 0)[indices.to_numpy()], values
 
 
-def last_in_order(rows: pa.Table) -> pa.Table | None:
-    """Return the largest row, compared by columns, the most significant first; None if there is no row."""
+def last_in_order(*tables: pa.Table | None) -> pa.Table | None:
+    """Return the largest row of all tables, compared by columns, the most significant first; None if there is no row.
+
+    The tables have the same columns, in the same types.
+    """
+    known = [table for table in tables if table is not None]
+    if not known:
+        return None
+    rows = pa.concat_tables(known)
     for name in rows.column_names:
         column = combined(rows.column(name))
         if not len(column):

@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 
 from ..columns.arrays import Ints, combined
 from ..columns.sort_keys import last_in_order
-from ..planning.plan import Plan
 from ..ports import ChunkAccount, Counts, Part
 from ..rows.marks import Marks
 from ..rows.sequence import Sequences, one_batch
@@ -32,28 +31,22 @@ from ..state.carry import Carry
 from ..state.state_tables import key_table, read_state, row_schema, row_table
 from ..state.window_state import WindowState, concatenate, take_keys
 from .range_cuts import SliceBounds, slice_bounds, slices_of
-from .snapshot import EMPTY_SNAPSHOT, StatePart, TaskSnapshot
+from .rejects import order_column
+from .snapshot import Snapshot, StatePart
 from .task import TaskContext
 
 HEAD = b"head"
 """Metadata key of the first table of a block; its value says what the block holds."""
-_OFFSET = "__offset"
-_COUNT = "__count"
-_POS = "__pos"
-_FILE = "__file"
-_LEVEL = "__level"
 
 
 @dataclass(frozen=True, slots=True)
 class ShuffleBlock:
-    """The rows of one chunk for one slice, with the marks and the accounting of the chunk.
+    """Sorted rows of one chunk, or of neighbours merged: all of them, or those for one slice.
 
-    ``chunk``: index of the chunk.
-    ``sequences``: the rows.
     ``marks``: window marks, or watermark advances, of the whole chunk.
     ``level``: int64 (marks,), the level that each watermark advance reaches; 0 for window marks.
     ``clock``: the largest measure of the clock in the chunk, or None.
-    ``account``: row accounting of the whole chunk, in exactly one block of each chunk; None in all others.
+    ``account``: row accounting of the whole chunk; of the blocks for slices only one has it, the others None.
     """
 
     chunk: int
@@ -74,9 +67,13 @@ def write(block: ShuffleBlock, base: int, sink: pa.NativeFile) -> None:
         "order": block.sequences.order,
         "keyed": block.sequences.keys is not None,
     }
-    _write(sink, _key_batch(block.sequences).replace_schema_metadata({HEAD: json.dumps(head).encode()}))
-    _write(sink, _with(block.sequences.rows, **{_OFFSET: (block.sequences.pos - base).astype(np.int32)}))
-    _write(sink, _with(block.marks.rows, **{_POS: block.marks.pos, _FILE: block.marks.file, _LEVEL: block.level}))
+    rows, keys, sizes = block.sequences.rows, block.sequences.keys, np.diff(block.sequences.bounds)
+    counts = sizes.astype(np.min_scalar_type(sizes.max(initial=0)))  # narrow: there may be nearly as many keys as rows
+    no_key = pa.RecordBatch.from_arrays([], names=[])
+    of_keys = with_last(no_key if keys is None else one_batch(keys), counts)
+    write_message(of_keys.replace_schema_metadata({HEAD: json.dumps(head).encode()}), sink)
+    write_message(with_last(rows, (block.sequences.pos - base).astype(np.int32)), sink)
+    write_message(with_last(block.marks.rows, block.marks.pos, block.marks.file, block.level), sink)
 
 
 def read(data: pa.Buffer) -> ShuffleBlock:
@@ -90,15 +87,12 @@ def read(data: pa.Buffer) -> ShuffleBlock:
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     distinct = pa.Table.from_batches([key_columns]).replace_schema_metadata() if head["keyed"] else None
     sequences = Sequences(distinct, bounds, row_columns, offsets + np.int64(head["base"]), tuple(head["order"]))
-    chunk_marks = Marks(mark_columns, mark_pos, file)
-    return ShuffleBlock(head["chunk"], sequences, chunk_marks, level, head["clock"], _account(head["account"]))
-
-
-def _account(fields: dict[str, Any] | None) -> ChunkAccount | None:
-    if fields is None:
-        return None
-    span = None if fields["span"] is None else (fields["span"][0], fields["span"][1])
-    return ChunkAccount(Counts(**fields["counts"]), tuple(Part(**part) for part in fields["rejects"]), span)
+    account = None
+    if (told := head["account"]) is not None:
+        rejects = tuple(Part(**part) for part in told["rejects"])
+        span = None if told["span"] is None else (told["span"][0], told["span"][1])
+        account = ChunkAccount(Counts(**told["counts"]), rejects, span)
+    return ShuffleBlock(head["chunk"], sequences, Marks(mark_columns, mark_pos, file), level, head["clock"], account)
 
 
 def part_of(sequences: Sequences, low: int, high: int) -> Sequences:
@@ -112,19 +106,10 @@ def part_of(sequences: Sequences, low: int, high: int) -> Sequences:
     return Sequences(keys, bounds, sequences.rows.slice(low, high - low), sequences.pos[low:high], sequences.order)
 
 
-def _key_batch(sequences: Sequences) -> pa.RecordBatch:
-    sizes = np.diff(sequences.bounds)
-    counts = pa.array(
-        sizes.astype(np.min_scalar_type(sizes.max(initial=0)))
-    )  # narrow: there may be nearly as many keys as rows
-    if sequences.keys is None:
-        return pa.RecordBatch.from_arrays([counts], names=[_COUNT])
-    return _with(one_batch(sequences.keys), **{_COUNT: counts})
-
-
-def _with(batch: pa.RecordBatch, **extra: Any) -> pa.RecordBatch:
-    arrays = [*batch.columns, *(pa.array(values) for values in extra.values())]
-    return pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *extra])
+def with_last(batch: pa.RecordBatch, *more: Any) -> pa.RecordBatch:
+    """Return a batch with more columns behind its own, which `without_last` takes off again."""
+    arrays = [*batch.columns, *(pa.array(values) for values in more)]
+    return pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *(f"__{i}" for i in range(len(more)))])
 
 
 def without_last(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, list[Any]]:
@@ -133,9 +118,10 @@ def without_last(batch: pa.RecordBatch, count: int) -> tuple[pa.RecordBatch, lis
     return batch.select(list(range(first))), [batch.column(i).to_numpy() for i in range(first, batch.num_columns)]
 
 
-def _write(sink: pa.NativeFile, batch: pa.RecordBatch) -> None:
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+def write_message(rows: pa.RecordBatch | pa.Table, sink: pa.NativeFile) -> None:
+    """Write rows, which begin with their schema."""
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write(rows)
 
 
 def _read(stream: pa.BufferReader) -> pa.RecordBatch:
@@ -158,12 +144,7 @@ Fill: TypeAlias = Callable[[pa.NativeFile], None]
 
 @dataclass(frozen=True, slots=True)
 class BlockLocation:
-    """The location of a block: the bytes ``[begin, begin + size)`` of a file.
-
-    ``path``: the file.
-    ``begin``: offset of the first byte.
-    ``size``: number of bytes.
-    """
+    """The location of a block: the bytes ``[begin, begin + size)`` of a file."""
 
     path: str
     begin: int
@@ -202,15 +183,16 @@ def through_files(folders: Sequence[str], blocks: Iterable[tuple[int, Fill]]) ->
 
 def open_blocks(refs: Iterable[BlockRef]) -> Sequence[pa.Buffer]:
     """Return the bytes of blocks, whichever way they came. Blocks in files are mapped, not read."""
-    return [pa.py_buffer(ref) if isinstance(ref, bytes) else _mapped(ref) for ref in refs]
-
-
-def _mapped(location: BlockLocation) -> pa.Buffer:
-    with pa.memory_map(
-        location.path
-    ) as file:  # close it: the mapping stays, and there may be more blocks than a process may open files
-        file.seek(location.begin)
-        return file.read_buffer(location.size)
+    found = []
+    for ref in refs:
+        if isinstance(ref, bytes):
+            found.append(pa.py_buffer(ref))
+        else:
+            # close each file: its mapping stays, and there may be more blocks than a process may open files
+            with pa.memory_map(ref.path) as file:
+                file.seek(ref.begin)
+                found.append(file.read_buffer(ref.size))
+    return found
 
 
 def release(refs: Iterable[BlockRef]) -> None:
@@ -291,13 +273,13 @@ def decode_state(work: TaskContext, blocks: Sequence[pa.Buffer]) -> WindowState 
     return concatenate(states) if states else None
 
 
-def snapshot_slice(work: TaskContext, index: int, new: Sequences, scanned: ScanResult, carry: Carry) -> TaskSnapshot:
+def snapshot_slice(work: TaskContext, index: int, new: Sequences, scanned: ScanResult, carry: Carry) -> Snapshot:
     """Write the window state of slice ``index`` for the next run; return what the driver needs of it.
 
     ``new``: the rows of the run, those that were rejected among them.
     """
     if work.state_files is None or carry.state is None:
-        return EMPTY_SNAPSHOT
+        return Snapshot()
     plan, state, registers = work.plan, carry.state, carry.registers
     rows = row_table(state)
     parts = []
@@ -305,35 +287,27 @@ def snapshot_slice(work: TaskContext, index: int, new: Sequences, scanned: ScanR
         parts.append(work.state_files.write_keys(index, key_table(state)))
     if rows.num_rows:
         parts.append(work.state_files.write_rows(index, rows))
-    first = [*plan.order.columns[:1], *([plan.options.event_time] if plan.options.event_time else [])][:1]
-    oldest = [_least(combined(rows.column(name))) for name in first]
-    return TaskSnapshot(
+    first, oldest = order_column(plan), None
+    if first is not None:
+        column = combined(rows.column(first))
+        if pa.types.is_duration(column.type):  # Arrow has no minimum of durations
+            oldest = pc.min(column.cast(pa.int64())).cast(column.type).as_py()
+        else:
+            oldest = pc.min(column).as_py()
+    position = last_in_order(pa.Table.from_batches([new.rows.select(list(plan.order.columns))]))
+    return Snapshot(
         int(np.count_nonzero(np.diff(state.sequences.bounds))),
         scanned.open,
-        oldest[0] if oldest else None,
-        replace(registers, position=_position(plan, new), advances=registers.advances if index == 0 else None),
+        oldest,
+        replace(registers, position=position, advances=registers.advances if index == 0 else None),
         tuple(parts),
     )
-
-
-def _least(column: pa.Array) -> Any:
-    """Return the least value; None where there is none. Arrow has no minimum of durations."""
-    if not pa.types.is_duration(column.type):
-        return pc.min(column).as_py()
-    return pc.min(column.cast(pa.int64())).cast(column.type).as_py()
-
-
-def _position(plan: Plan, new: Sequences) -> pa.Table | None:
-    """Return one row with the largest order values; None without order columns or rows."""
-    names = list(plan.order.columns)
-    return last_in_order(pa.Table.from_batches([new.rows.select(names)])) if names and len(new) else None
 
 
 def _write_state(index: int, state: WindowState, sink: pa.NativeFile) -> None:
     head = {HEAD: json.dumps({"state": index}).encode()}
     for table in (key_table(state).replace_schema_metadata(head), row_table(state)):
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+        write_message(table, sink)
 
 
 def _head(data: pa.Buffer) -> dict[str, Any]:

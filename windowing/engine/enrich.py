@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from ..enrichment.table import (
 )
 from ..ports import Executor, Part, Sink, Source, Split, StateFiles
 from ..rows.sequence import take_rows
-from .blocks import BlockRef, Fill, Transport, open_blocks, release, through_files, through_shuffle
+from .blocks import BlockRef, Fill, Transport, open_blocks, release, through_files, through_shuffle, write_message
 from .task import row_width, slice_count
 
 # The exchange of a large enrich table: its rows and those of the input meet by key, before any window runs.
@@ -53,7 +53,6 @@ S = TypeVar("S", bound=Source)
 class ExchangedTable:
     """`windowing.enrichment.step.Matches` over what the tasks of an exchange have found. It pickles.
 
-    ``bound``: the enrichment.
     ``sink``: where the files are.
     ``token``: the beginning of their names, which no other table has.
     ``partitions``: for each split of the input, the partitions that have found something for it.
@@ -66,8 +65,7 @@ class ExchangedTable:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """No column of the input: its rows are known by their positions."""
-        return ()
+        return ()  # of the input: its rows are known by their positions
 
     def values(
         self,
@@ -83,7 +81,9 @@ class ExchangedTable:
             for partition in self.partitions[split.index]
         ]
         if not found:
-            return [_encoded(pa.nulls(len(pos), self._type(name)), name in encoded) for name in columns]
+            types = [self.bound.fields[self.bound.taken.index(name)].type for name in columns]
+            nulls = [pa.nulls(len(pos), kind) for kind in types]
+            return [_encoded(column, name in encoded) for name, column in zip(columns, nulls, strict=True)]
         table = pa.concat_tables(found)
         at = combined(table.column(_POS)).to_numpy()
         place, there = _places(pos, at)
@@ -91,9 +91,6 @@ class ExchangedTable:
         rows_found[place[there]] = there
         taken = [taken_by(combined(table.column(i + 1)), rows_found) for i in range(len(columns))]
         return [_encoded(column, name in encoded) for name, column in zip(columns, taken, strict=True)]
-
-    def _type(self, name: str) -> pa.DataType:
-        return self.bound.fields[self.bound.taken.index(name)].type
 
 
 def _places(pos: Ints, wanted: Ints) -> tuple[Ints, Ints]:
@@ -107,12 +104,11 @@ def _places(pos: Ints, wanted: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A piece of one side: a split, or a part of what earlier runs have seen, in their order."""
+    """A piece of one side: a split, or a part of what earlier runs have seen; ``index``: its place there."""
 
     side: Side
-    split: Split | None = None
-    part: Part | None = None
-    index: int = 0
+    index: int
+    piece: Split | Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +118,6 @@ class _Pass:
     ``bound``, ``sink``, ``token``: as in `ExchangedTable`.
     ``source``, ``table``: the two sides.
     ``before``, ``files``: where earlier runs have left the last row of each key, and where this one leaves it.
-    ``count``: number of partitions.
     """
 
     bound: BoundEnrichment
@@ -152,8 +147,9 @@ def exchange_table(
     Returns what finds the values, and the files left. Raises as `read_table` does.
     """
     work = _Pass(bound, sink, f"enrich-{uuid.uuid4().hex}", source, table, before[0] if before else None, files, count)
-    items = [_Item("before", part=part, index=i) for i, part in enumerate(before[1] if before else ())]
-    items += [_Item("table", split) for split in table.splits] + [_Item("input", split) for split in source.splits]
+    items = [_Item("before", i, part) for i, part in enumerate(before[1] if before else ())]
+    items += [_Item("table", split.index, split) for split in table.splits]
+    items += [_Item("input", split.index, split) for split in source.splits]
     with executor.shared_folders() as folders:
         transport: Transport = partial(through_files, folders) if folders else through_shuffle
         send, receive = partial(_send, work, transport), partial(_receive, work)
@@ -189,39 +185,35 @@ def _blocks(work: _Pass, item: _Item) -> Iterator[tuple[int, Fill]]:
     columns = [*named, (_POS, pa.array(pos))]
     batch = pa.RecordBatch.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
     batch = take_rows(batch, picks)
-    index = item.split.index if item.split is not None else item.index
-    head = {_HEAD: json.dumps([item.side, index]).encode()}
+    head = {_HEAD: json.dumps([item.side, item.index]).encode()}
     for partition in range(work.count):
         low, high = int(bounds[partition]), int(bounds[partition + 1])
         if low < high:
-            yield partition, partial(_write, batch.slice(low, high - low).replace_schema_metadata(head))
+            yield partition, partial(write_message, batch.slice(low, high - low).replace_schema_metadata(head))
 
 
 def _read(work: _Pass, item: _Item) -> tuple[pa.Table, Ints]:
-    if item.side == "before":
+    if isinstance(item.piece, Part):
         assert work.before is not None
-        assert item.part is not None
         schema = pa.schema([work.table.schema.field(name) for name in work.bound.right])
-        rows = as_seen(work.bound, work.before.read_part(item.part), schema)
+        rows = as_seen(work.bound, work.before.read_part(item.piece), schema)
         return rows, np.full(rows.num_rows, -1, np.int64)
-    assert item.split is not None
     if item.side == "table":
-        return read_rows(work.bound, work.table, item.split)
+        return read_rows(work.bound, work.table, item.piece)
     left = work.bound.left
     texts = [name for name in left if pa.types.is_string(work.source.schema.field(name).type)]
-    batch = work.source.read(item.split, left, texts)
+    batch = work.source.read(item.piece, left, texts)
     return batch.rows, batch.pos
-
-
-def _write(batch: pa.RecordBatch, file: pa.NativeFile) -> None:
-    with pa.ipc.new_stream(file, batch.schema) as writer:
-        writer.write_batch(batch)
 
 
 def _receive(work: _Pass, partition: int, pairs: Iterator[tuple[int, BlockRef]]) -> Iterator[Any]:
     """Match the rows of a partition; yield (partition, split) for each split with a match, and the file left."""
     refs = [ref for _, ref in pairs]
-    blocks = [(data, *_side_of(data)) for data in open_blocks(refs)]
+    buffers = open_blocks(refs)
+    heads = [pa.ipc.open_stream(pa.BufferReader(data)).schema.metadata[_HEAD] for data in buffers]
+    blocks: list[tuple[pa.Buffer, Side, int]] = [
+        (data, *json.loads(head)) for data, head in zip(buffers, heads, strict=True)
+    ]
     rank = {"before": 0, "table": 1}
     ours = sorted((block for block in blocks if block[1] in rank), key=lambda block: (rank[block[1]], block[2]))
     schema = pa.schema([work.table.schema.field(name) for name in work.bound.right])
@@ -259,11 +251,6 @@ def state_name(name: str) -> str:
     return f"table-{name}-"
 
 
-def _side_of(data: pa.Buffer) -> tuple[Side, int]:
-    side, index = json.loads(pa.ipc.open_stream(pa.BufferReader(data)).schema.metadata[_HEAD])
-    return side, index
-
-
 def _table(data: pa.Buffer) -> pa.Table:
     return pa.ipc.open_stream(pa.BufferReader(data)).read_all().replace_schema_metadata()
 
@@ -298,62 +285,38 @@ class TableState:
     files: StateFiles
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedTables(Generic[S]):
-    """A source whose enriched columns can be read, and the ``parts`` that its tables have left in a state."""
-
-    source: S
-    parts: tuple[Part, ...] = ()
-
-
 def load_tables(
-    source: S,
-    sink: Sink,
-    executor: Executor,
-    state: TableState | None,
-    slice_bytes: int,
-    small: int | None = None,
-) -> LoadedTables[S]:
+    source: S, sink: Sink, executor: Executor, state: TableState | None, slice_bytes: int
+) -> tuple[S, tuple[Part, ...]]:
     """Read the tables of a source, one after the other.
 
     ``sink``: keeps what tasks share until `Sink.drop_scratch`. ``executor``: used only for a table of more than
-    ``small`` bytes, by default `SMALL_TABLE`. ``slice_bytes``: bound on the bytes of a table that one task gets.
-    Raises as `read_table` does.
+    `SMALL_TABLE` bytes. ``slice_bytes``: bound on the bytes of a table that one task gets. Returns the source with
+    columns that can be read, and what its tables have left in a state; only as-of tables leave rows. Raises as
+    `read_table` does.
     """
-    most = SMALL_TABLE if small is None else small
-    loaded = LoadedTables(without_enrichments(source))
+    loaded, parts = without_enrichments(source), list[Part]()
     for one in enrichments_of(source):
-        matches, parts = _load(one.bound, loaded.source, one.table, sink, executor, state, slice_bytes, most)
-        steps = (*loaded.source.steps, replace(one, matches=matches))
-        loaded = LoadedTables(loaded.source.with_steps(steps), (*loaded.parts, *parts))
-    return loaded
-
-
-def _load(
-    bound: BoundEnrichment,
-    source: Source,
-    table: Source,
-    sink: Sink,
-    executor: Executor,
-    state: TableState | None,
-    slice_bytes: int,
-    small: int,
-) -> tuple[Matches, Sequence[Part]]:
-    """Read one table; return what finds its values, and what it has left in a state. Only as-of tables leave rows."""
-    before = state.before if state is not None and bound.asof is not None else None
-    files = state.files if state is not None and bound.asof is not None else None
-    seen = before.tables(state_name(bound.enrichment.name)) if before is not None else ()
-    width = row_width(table.schema, table.splits, bound.right)
-    nbytes = width * sum(split.rows for split in table.splits) + width * sum(part.rows for part in seen)
-    if nbytes > small:
-        count = slice_count(nbytes, slice_bytes, executor.parallelism)
-        earlier = (before, seen) if before is not None else None
-        return exchange_table(bound, source, table, sink, earlier, files, executor, count)
-    carried = None
-    if before is not None and seen:
-        carried = pa.concat_tables([before.read_part(part) for part in seen])
-    rows, pos = read_all(bound, table, carried)
-    found = table_of(bound, table, rows, pos)
-    found.match(pa.schema([source.schema.field(name) for name in bound.left]).empty_table())  # compiles its kernels
-    parts = [files.write_table(f"{state_name(bound.enrichment.name)}00000", last_rows(found, rows))] if files else []
-    return store(found, sink), parts
+        bound, table = one.bound, one.table
+        name = state_name(bound.enrichment.name)
+        before = state.before if state is not None and bound.asof is not None else None
+        files = state.files if state is not None and bound.asof is not None else None
+        seen = before.tables(name) if before is not None else ()
+        width = row_width(table.schema, table.splits, bound.right)
+        nbytes = width * sum(split.rows for split in table.splits) + width * sum(part.rows for part in seen)
+        matches: Matches
+        if nbytes > SMALL_TABLE:
+            count = slice_count(nbytes, slice_bytes, executor.parallelism)
+            earlier = (before, seen) if before is not None else None
+            matches, left = exchange_table(bound, loaded, table, sink, earlier, files, executor, count)
+            parts += left
+        else:
+            carried = [before.read_part(part) for part in seen] if before is not None else []
+            rows, pos = read_all(bound, table, pa.concat_tables(carried) if carried else None)
+            found = table_of(bound, table, rows, pos)
+            # compiles its kernels
+            found.match(pa.schema([loaded.schema.field(left) for left in bound.left]).empty_table())
+            parts += [files.write_table(f"{name}00000", last_rows(found, rows))] if files is not None else []
+            matches = store(found, sink)
+        loaded = loaded.with_steps((*loaded.steps, replace(one, matches=matches)))
+    return loaded, tuple(parts)

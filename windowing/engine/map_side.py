@@ -121,8 +121,15 @@ def read_rows(work: TaskContext, chunk: Chunk) -> ChunkRows:
     marks = marks_behind(input_marks(work, chunk, batches, rows, pos), work.before.position)
     selection = select_rows(batches, rows, work.source.stream is not None)
     rows, pos = selection.take(rows, pos)
-    assess = partial(_assess_lateness, work, chunk) if work.plan.kind.needs.watermark else None
-    reasons, lateness = judge_rows(work.plan, rows, pos, selection.failed, work.before.position, assess)
+
+    def find_late(rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
+        if work.decisions is None:
+            return assess(work.plan, chunk.announced, rows, pos)
+        late: Ints = work.decisions.value.late
+        return LatenessResult(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))
+
+    late = find_late if work.plan.kind.needs.watermark else None
+    reasons, lateness = judge_rows(work.plan, rows, pos, selection.failed, work.before.position, late)
     level = np.zeros(len(marks), np.int64)
     if lateness is not None:
         marks, level = lateness.watermarks.marks, lateness.watermarks.level
@@ -198,58 +205,34 @@ def rows_per_cell(work: TaskContext, split: Split) -> float:
     return len(sequences) / max(1, len(cell_boundaries(work.plan, sequences, read.marks)))
 
 
-@dataclass(frozen=True, slots=True)
-class MappedChunk:
-    """One chunk, or several neighbours merged, after reading, row validation and sorting.
-
-    ``sequences``: the rows.
-    ``marks``: window marks, or watermark advances.
-    ``level``: int64 (marks,), as in `ShuffleBlock`.
-    ``clock``: the largest measure of the clock, or None.
-    ``account``: row accounting of the chunk.
-    """
-
-    sequences: Sequences
-    marks: Marks
-    level: Ints
-    clock: int | float | None
-    account: ChunkAccount
-
-
 def blocks_of(work: TaskContext, cuts: SliceBounds | None, chunks: Sequence[Chunk]) -> Iterator[tuple[int, Fill]]:
     """Yield (slice, function that writes its block) for each slice that needs anything of neighbouring chunks."""
-    read = _merged([_for_scan(work, chunk) for chunk in chunks])
-    offsets = slice_offsets(read.sequences, cuts)
-    slices, first = slices_of(cuts), chunks[0]
-    account_slice = first.index % slices
+    reads = []
+    for chunk in chunks:
+        read = read_chunk(work, chunk)
+        if work.scan_plan is not None:
+            read = replace(read, sequences=preaggregate(work.plan, work.scan_plan, read.sequences, read.marks))
+        reads.append(read)
+    merged, account = reads[0], sum((read.account for read in reads if read.account), ChunkAccount())
+    if len(reads) > 1:
+        merged = ShuffleBlock(
+            merged.chunk,
+            merge([read.sequences for read in reads]),
+            all_marks([read.marks for read in reads]),
+            np.concatenate([read.level for read in reads]),
+            latest_clock([read.clock for read in reads]),
+            None,
+        )
+    offsets, slices = slice_offsets(merged.sequences, cuts), slices_of(cuts)
+    account_slice = merged.chunk % slices
     for i in range(slices):
-        part = part_of(read.sequences, int(offsets[i]), int(offsets[i + 1]))
-        account = read.account if i == account_slice else None
-        if len(part) or len(read.marks) or read.clock is not None or account:
-            block = ShuffleBlock(first.index, part, read.marks, read.level, read.clock, account)
-            yield i, partial(write, block, first.base)
+        part = part_of(merged.sequences, int(offsets[i]), int(offsets[i + 1]))
+        own = account if i == account_slice else None
+        if len(part) or len(merged.marks) or merged.clock is not None or own:
+            yield i, partial(write, replace(merged, sequences=part, account=own), chunks[0].base)
 
 
-def _for_scan(work: TaskContext, chunk: Chunk) -> MappedChunk:
-    read = read_chunk(work, chunk)
-    if work.scan_plan is None:
-        return read
-    return replace(read, sequences=preaggregate(work.plan, work.scan_plan, read.sequences, read.marks))
-
-
-def _merged(reads: Sequence[MappedChunk]) -> MappedChunk:
-    if len(reads) == 1:
-        return reads[0]
-    return MappedChunk(
-        merge([read.sequences for read in reads]),
-        all_marks([read.marks for read in reads]),
-        np.concatenate([read.level for read in reads]),
-        latest_clock([read.clock for read in reads]),
-        sum((read.account for read in reads), ChunkAccount()),
-    )
-
-
-def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
+def read_chunk(work: TaskContext, chunk: Chunk) -> ShuffleBlock:
     """Read all splits of a chunk, write its rejects, and sort the other rows into sequences."""
     read = read_rows(work, chunk)
     rows_in = chunk.rows - read.selection.mark_only - sum(batch.elsewhere for batch in read.batches)
@@ -257,16 +240,9 @@ def read_chunk(work: TaskContext, chunk: Chunk) -> MappedChunk:
     sequences = sequences_of(work, read.rows, read.pos, read.reasons)
     span = span_of(work.plan, sequences.rows) if work.asks_span else None
     account = reject(work, chunk, read.batches, read.pos, read.reasons) + ChunkAccount(counts, span=span)
-    return MappedChunk(sequences, read.marks, read.level, latest(work.plan, sequences.rows), account)
+    return ShuffleBlock(chunk.index, sequences, read.marks, read.level, latest(work.plan, sequences.rows), account)
 
 
 def chunk_reading(work: TaskContext, chunk: Chunk) -> ClockValue | None:
     """Return the largest event time of a chunk: all that a watermark without ``--min-gap`` needs of it."""
     return highest_reading(work.plan, read_columns(work, chunk, [str(work.plan.options.event_time)])[0])
-
-
-def _assess_lateness(work: TaskContext, chunk: Chunk, rows: pa.RecordBatch, pos: Ints) -> LatenessResult:
-    if work.decisions is None:
-        return assess(work.plan, chunk.announced, rows, pos)
-    late: Ints = work.decisions.value.late
-    return LatenessResult(np.isin(pos, late, assume_unique=True), no_watermarks(rows, work.plan.sort))

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from ..columns.arrays import ClockValue, latest_clock
 from ..kinds.context import Signals
@@ -42,7 +43,6 @@ from .segments import (
     Segment,
     SegmentTask,
     read_carry,
-    read_numbers,
     read_part,
     read_segment,
     read_signals,
@@ -50,7 +50,6 @@ from .segments import (
     tasks_of,
     tumbling,
     write_carry,
-    write_numbers,
     write_part,
     write_rows,
 )
@@ -148,8 +147,9 @@ def _carry_of_chain(
     if is_counted:
         state = replace(state, key_state=replace(state.key_state, windows=np.array([link.windows])))
         if task.before:
-            numbers = [read_numbers(work, f"{earlier.name}-shown") for earlier, _ in task.before]
-            shown = np.isin(state.sequences.pos, np.concatenate(numbers))
+            counted = [work.sink.read_scratch(f"{earlier.name}-shown") for earlier, _ in task.before]
+            numbers = np.concatenate([found.column(0).to_numpy() for found in counted])
+            shown = np.isin(state.sequences.pos, numbers)
             state = replace(state, row_state=replace(state.row_state, shown=shown))
     return replace(carry, state=state)
 
@@ -159,7 +159,8 @@ def _count(work: TaskContext, task: SegmentTask) -> int:
     rows, signals = _staged(work, task)
     carry = _carry_of_chain(work, task, task.entry, signals, is_counted=False)
     windows, shown = count_segment(work.plan, carry, rows, signals)
-    write_numbers(work, f"{task.segment.name}-shown", shown)
+    numbers = pa.RecordBatch.from_arrays([pa.array(shown)], names=["pos"])
+    work.sink.write_scratch(f"{task.segment.name}-shown", numbers)
     return windows
 
 

@@ -53,28 +53,14 @@ def obstacle_of(work: TaskContext, samples: Samples, executor: Executor, may_cut
         return "the window cannot be scanned in segments"
     if plan.takes_marks or plan.kind.needs.overlaps:
         return "windows end at marks" if plan.takes_marks else "windows may show rows of several chunks"
-    if not _is_ascending(work, samples):
+    rows = samples.rows
+    if not rows.num_rows:
+        return OUT_OF_ORDER
+    ascending = order_of([combined(rows.column(name)) for name in (*plan.sort, PLACE)])
+    if not (ascending[1:] > ascending[:-1]).all():
         return OUT_OF_ORDER
     with executor.shared_folders() as folders:
         return None if folders else "tasks on several machines cannot wait for each other"
-
-
-def _is_ascending(work: TaskContext, samples: Samples) -> bool:
-    rows = samples.rows
-    if not rows.num_rows:
-        return False
-    ascending = order_of([combined(rows.column(name)) for name in (*work.plan.sort, PLACE)])
-    return bool((ascending[1:] > ascending[:-1]).all())
-
-
-def first_and_last(work: TaskContext, rows: Sequences) -> pa.Table:
-    """Return the order values of the first row and of the last."""
-    return pa.Table.from_batches([rows.rows.select(list(work.plan.sort)).take(pa.array([0, len(rows) - 1]))])
-
-
-def follows(after: pa.Table, before: pa.Table) -> bool:
-    """Whether rows may come after others: both as `first_and_last` returns them."""
-    return not sorts_before(one_batch(after.slice(0, 1)), before.slice(1, 1)).any()
 
 
 # Turns of tasks on one machine: each task takes the next turn, and receives a message from the turn before.
@@ -86,10 +72,7 @@ def follows(after: pa.Table, before: pa.Table) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RelayTurn:
-    """A turn that a task has taken.
-
-    ``index``: number of the turn, from 0.
-    """
+    """A turn that a task has taken."""
 
     index: int
     _folder: Path
@@ -107,12 +90,6 @@ class RelayTurn:
         self._handoff.write(message)
         self._handoff.close()
 
-    def end(self) -> bool:
-        """End the turn, so that the next one stops waiting; return whether a message was sent."""
-        has_passed_on = self._handoff.closed
-        self._handoff.close()
-        return has_passed_on
-
 
 @contextlib.contextmanager
 def take_turn(folder: str) -> Iterator[RelayTurn | None]:
@@ -121,14 +98,24 @@ def take_turn(folder: str) -> Iterator[RelayTurn | None]:
     A turn gives up for all that follow where this context ends with an exception, or without a message sent.
     """
     given_up = Path(folder, "given-up")
-    turn = None if given_up.exists() else _next_turn(Path(folder))
-    has_failed = True
+    turn, has_failed = None, True
+    if not given_up.exists():
+        with Path(folder, "turns").open("ab") as turns:
+            fcntl.flock(turns, fcntl.LOCK_EX)
+            index = turns.seek(0, 2)
+            own = _file(Path(folder), index).open("wb")
+            fcntl.flock(own, fcntl.LOCK_EX)
+            turns.write(b".")
+        turn = RelayTurn(index, Path(folder), own)
     try:
         yield turn
         has_failed = False
     finally:
-        if turn is not None and (not turn.end() or has_failed):
-            given_up.touch()
+        if turn is not None:
+            has_passed_on = turn._handoff.closed
+            turn._handoff.close()  # so that the next turn stops waiting
+            if has_failed or not has_passed_on:
+                given_up.touch()
 
 
 def batch_sizes(turns: int, cores: int) -> list[int]:
@@ -142,16 +129,6 @@ def batch_sizes(turns: int, cores: int) -> list[int]:
         sizes.append(-(-turns // (4 * cores)))
         turns -= sizes[-1]
     return sizes
-
-
-def _next_turn(folder: Path) -> RelayTurn:
-    with (folder / "turns").open("ab") as turns:
-        fcntl.flock(turns, fcntl.LOCK_EX)
-        index = turns.seek(0, 2)
-        own = _file(folder, index).open("wb")
-        fcntl.flock(own, fcntl.LOCK_EX)
-        turns.write(b".")
-    return RelayTurn(index, folder, own)
 
 
 def _file(folder: Path, index: int) -> Path:
@@ -181,8 +158,7 @@ def scan_in_one_pass(
 class Handoff:
     """What a turn of a relay hands on to the next.
 
-    ``position``: the position of the window after the segment.
-    ``ends``: the order values of the last rows that came, as `first_and_last` returns them; None: no rows yet.
+    ``ends``: the order values of the first and of the last row of the segment before; None: no rows yet.
     """
 
     position: WindowPosition
@@ -232,8 +208,8 @@ def _handoff_after(
     """
     after, plan = before, work.plan
     if len(rows):
-        ends = first_and_last(work, rows)
-        if before.ends is not None and not follows(ends, before.ends):
+        ends = pa.Table.from_batches([rows.rows.select(list(plan.sort)).take(pa.array([0, len(rows) - 1]))])
+        if before.ends is not None and sorts_before(one_batch(ends.slice(0, 1)), before.ends.slice(1, 1)).any():
             return None
         kind, through = tumbling(plan), None
         if kind.needs.run_through:
@@ -248,21 +224,18 @@ def _handoff_after(
 
 
 def _scan_some(work: TaskContext, chunks: Sequence[Chunk], folder: str, count: int) -> list[TaskReport]:
+    """Scan the next chunks; fewer than ``count`` where rows are not in order or data fails: then all are given up."""
     reports: list[TaskReport] = []
-    while len(reports) < count and (report := _scan_next(work, chunks, folder)) is not None:
+    while len(reports) < count:
+        try:
+            with take_turn(folder) as turn:
+                if turn is None or turn.index >= len(chunks):  # the chunk of a task that runs again is lost
+                    break
+                report = scan_in_turn(work, chunks[turn.index], turn, turn.index == len(chunks) - 1)
+        except DataError:
+            # These may be no rows of one window at all, so the exchange, which sorts them, shall raise the error.
+            break
+        if report is None:
+            break
         reports.append(report)
     return reports
-
-
-def _scan_next(work: TaskContext, chunks: Sequence[Chunk], folder: str) -> TaskReport | None:
-    """Scan the next chunk; None where it gives up because its rows are not in order or its data fails.
-
-    Data that fails may be no rows of one window at all, so the exchange, which sorts them, shall raise the error.
-    """
-    try:
-        with take_turn(folder) as turn:
-            if turn is None or turn.index >= len(chunks):  # the chunk of a task that runs again is lost
-                return None
-            return scan_in_turn(work, chunks[turn.index], turn, turn.index == len(chunks) - 1)
-    except DataError:
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ class Samples:
     ``weights``: float64 (rows,), how much each row counts.
     """
 
-    rows: pa.Table
-    weights: npt.NDArray[np.float64]
+    rows: pa.Table = field(default_factory=lambda: pa.table({}))
+    weights: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,6 @@ class SliceBounds:
 
     def __len__(self) -> int:
         return len(self.inside)
-
-
-def no_samples() -> Samples:
-    """Return a sample without rows."""
-    return Samples(pa.table({}), np.empty(0))
 
 
 def choose_bounds(samples: Samples, key: Sequence[str], count: int, may_cut_keys: bool) -> SliceBounds | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from ..columns.arrays import Ints, combined, decoded, scale_of
 from ..expressions.binding import BoundExpression
 from ..planning.plan import Plan
 from ..planning.result_schema import FIXED, MARK
-from ..ports import REJECT_FIELDS, Batch, CheckedPart, ChunkAccount, Counts, Executor, Part, ResultPart, RowCheck, Split
+from ..ports import REJECT_FIELDS, Batch, CheckedPart, ChunkAccount, Counts, Executor, Part, RowCheck
 from ..rows.panes import ScanRejects, concatenate, rejects_from
 from ..scan.row_validation import Reasons, split_by_reason
 from .task import Chunk, TaskContext
@@ -29,7 +29,13 @@ def reject(
     work: TaskContext, chunk: Chunk, batches: Sequence[Batch], pos: Ints, reasons: Reasons | None
 ) -> ChunkAccount:
     """Write the rows that the readers or the row validation rejected, in full; return their counts by reason."""
-    tables = [_unread(work, batch.rejects) for batch in batches if batch.rejects is not None]
+    schema = reject_schema(_row_schema(work))
+    unread = [batch.rejects for batch in batches if batch.rejects is not None]
+    # they have a text, and a null instead of a row
+    nulls = [pa.nulls(found.num_rows, schema.field(_ROW).type) for found in unread]
+    tables = [
+        pa.Table.from_arrays([*found.columns, row], schema=schema) for found, row in zip(unread, nulls, strict=True)
+    ]
     if reasons is not None:
         _, rejected = split_by_reason(reasons)
         tables += _invalid_rows(work, chunk, pos[rejected], reasons[rejected], _details(batches, pos[rejected]))
@@ -41,20 +47,6 @@ def reject(
     return ChunkAccount(Counts(rejected=by_reason), (part,))
 
 
-def write_scan_rejects(work: TaskContext, index: int, chunk: Chunk, rejects: ScanRejects) -> tuple[Part, ...]:
-    """Write the rows of a chunk that scans have rejected, in full, as the rejects of task ``index``."""
-    picks = np.argsort(rejects.pos)
-    stops = [split.base + split.rows for split in chunk.splits]
-    inside = np.zeros(len(picks), np.bool_)
-    for split, stop in zip(chunk.splits, stops, strict=True):
-        inside |= (rejects.pos >= split.base) & (rejects.pos < stop)
-    own = rejects.take(picks[inside[picks]])
-    if not len(own):
-        return ()
-    reasons = np.array(own.reason.to_pylist(), np.object_)
-    return (work.sink.write_rejects(index, pa.concat_tables(_invalid_rows(work, chunk, own.pos, reasons, own.detail))),)
-
-
 def reject_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema of the rejects: `REJECT_FIELDS` under their public names, then the row as one struct column.
 
@@ -63,13 +55,6 @@ def reject_schema(schema: pa.Schema) -> pa.Schema:
     """
     reason_columns = [field.with_name(name) for name, field in zip(_REASON_COLUMNS, REJECT_FIELDS, strict=True)]
     return pa.schema([*reason_columns, pa.field(_ROW, pa.struct(list(schema)))])
-
-
-def _unread(work: TaskContext, rejects: pa.Table) -> pa.Table:
-    """Return the rejects that readers could not parse: they have a text, and a null instead of a row."""
-    schema = reject_schema(_row_schema(work))
-    nulls = pa.nulls(rejects.num_rows, schema.field(_ROW).type)
-    return pa.Table.from_arrays([*rejects.columns, nulls], schema=schema)
 
 
 def _details(batches: Sequence[Batch], pos: Ints) -> pa.Array:
@@ -86,27 +71,22 @@ def _details(batches: Sequence[Batch], pos: Ints) -> pa.Array:
 def _invalid_rows(
     work: TaskContext, chunk: Chunk, pos: Ints, reasons: Reasons, details: pa.Array
 ) -> Iterator[pa.Table]:
+    columns = _row_schema(work)
     for split in chunk.splits:
         in_split = (pos >= split.base) & (pos < split.base + split.rows)
-        if in_split.any():
-            batch = work.source.read(split, _row_schema(work).names)
-            split_rows = batch.rows.take(pa.array(np.searchsorted(batch.pos, pos[in_split])))
-            yield _with_reasons(
-                work, split, split_rows, pos[in_split], reasons[in_split], details.filter(pa.array(in_split))
-            )
-
-
-def _with_reasons(
-    work: TaskContext, split: Split, split_rows: pa.Table, pos: Ints, reasons: Reasons, details: pa.Array
-) -> pa.Table:
-    count = len(pos)
-    lines = pa.array(work.source.line_numbers(split, pos))
-    files = pa.array([work.source.files[split.file].path] * count)
-    nulls = pa.nulls(count, pa.string())
-    reason_columns: list[Any] = [pa.array(list(reasons), pa.string()), files, lines, details, nulls]
-    return pa.Table.from_arrays(
-        [*reason_columns, split_rows.to_struct_array()], schema=reject_schema(_row_schema(work))
-    )
+        own, count = pos[in_split], int(np.count_nonzero(in_split))
+        if count:
+            batch = work.source.read(split, columns.names)
+            rows = batch.rows.take(pa.array(np.searchsorted(batch.pos, own)))
+            found: list[Any] = [
+                pa.array(list(reasons[in_split]), pa.string()),
+                pa.array([work.source.files[split.file].path] * count),
+                pa.array(work.source.line_numbers(split, own)),
+                details.filter(pa.array(in_split)),
+                pa.nulls(count, pa.string()),
+                rows.to_struct_array(),
+            ]
+            yield pa.Table.from_arrays(found, schema=reject_schema(columns))
 
 
 def _row_schema(work: TaskContext) -> pa.Schema:
@@ -124,7 +104,6 @@ def _row_schema(work: TaskContext) -> pa.Schema:
 class StoredRejects:
     """Rejects of one scan task in scratch rows.
 
-    ``name``: their name there.
     ``splits``: the numbers of the splits that have such rows, ascending.
     """
 
@@ -144,22 +123,29 @@ def store_rejects(work: TaskContext, task: int, rejects: ScanRejects) -> StoredR
 
 
 def write_stored_rejects(
-    work: TaskContext, chunks: Sequence[Chunk], found: Iterable[StoredRejects | None], executor: Executor
+    work: TaskContext, chunks: Sequence[Chunk], stored: Sequence[StoredRejects], executor: Executor
 ) -> tuple[Part, ...]:
     """Write all rows that scan tasks have rejected, each chunk in a task. ``chunks``: all chunks of the input."""
-    stored = [each for each in found if each is not None]
     splits = {split for each in stored for split in each.splits}
     concerned = [chunk for chunk in chunks if not splits.isdisjoint(split.index for split in chunk.splits)]
     if not concerned:
         return ()
     names = tuple(each.name for each in stored)
-    written = executor.map("rejects", partial(_write_chunk, work, names, len(chunks)), concerned)
-    return tuple(part for parts in written for part in parts)
+    return tuple(executor.map("rejects", partial(_write_chunk, work, names, len(chunks)), concerned))
 
 
-def _write_chunk(work: TaskContext, names: Sequence[str], chunks: int, chunk: Chunk) -> tuple[Part, ...]:
+def _write_chunk(work: TaskContext, names: Sequence[str], chunks: int, chunk: Chunk) -> Part:
+    """Write the rows of a chunk that scans have rejected; their splits are among those that have such rows."""
     rejects = concatenate([rejects_from(work.sink.read_scratch(name)) for name in names])
-    return write_scan_rejects(work, chunks + chunk.index, chunk, rejects)
+    picks = np.argsort(rejects.pos)
+    inside = np.zeros(len(picks), np.bool_)
+    for split in chunk.splits:
+        inside |= (rejects.pos >= split.base) & (rejects.pos < split.base + split.rows)
+    own = rejects.take(picks[inside[picks]])
+    reasons = np.array(own.reason.to_pylist(), np.object_)
+    return work.sink.write_rejects(
+        chunks + chunk.index, pa.concat_tables(_invalid_rows(work, chunk, own.pos, reasons, own.detail))
+    )
 
 
 # What expectations of a job ask of rows while tasks write and read them (semantics section 14).
@@ -182,7 +168,10 @@ class CheckedTables:
 
     def __iter__(self) -> Iterator[pa.Table]:
         for table in self._tables:
-            rows = _without_marks(table)
+            rows = table
+            if MARK in table.column_names:
+                mark_only = pc.equal(combined(table[MARK]).cast(pa.string()), "only")
+                rows = table.filter(pc.invert(mark_only.fill_null(False)))
             found = [_check(self._plan, condition, rows) for condition in self._conditions]
             self.checks = tuple(before + now for before, now in zip(self.checks, found, strict=True))
             yield table
@@ -190,19 +179,7 @@ class CheckedTables:
     def on(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Return the parts that hold all of the tables; the first of them says what was found."""
         first, *others = parts
-        result = (
-            first if isinstance(first, ResultPart) else ResultPart(first.name, first.rows, first.nbytes, first.checksum)
-        )
-        known = (
-            result.name,
-            result.rows,
-            result.nbytes,
-            result.checksum,
-            result.digest,
-            result.statistics,
-            result.tail,
-        )
-        return CheckedPart(*known, self.checks), *others
+        return CheckedPart(**{one.name: getattr(first, one.name) for one in fields(first)}, checks=self.checks), *others
 
 
 def span_of(plan: Plan, rows: pa.RecordBatch) -> tuple[float, float] | None:
@@ -234,28 +211,16 @@ def order_column(plan: Plan) -> str | None:
     return next(iter((*plan.order.columns, *([plan.options.event_time] if plan.options.event_time else ()))), None)
 
 
-def _without_marks(table: pa.Table) -> pa.Table:
-    if MARK not in table.column_names:
-        return table
-    only = pc.equal(combined(table[MARK]).cast(pa.string()), "only")
-    return table.filter(pc.invert(only.fill_null(False)))
-
-
 def _check(plan: Plan, condition: BoundExpression, rows: pa.Table) -> RowCheck:
     needed = pa.table({name: decoded(rows[name]) for name in condition.columns}) if condition.columns else rows
     found = condition.evaluate(needed)
     true = combined(found.values).fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_)
-    failing = np.flatnonzero(~true)
-    example = _shown(plan, condition, rows, int(failing[0])) if len(failing) else None
-    return RowCheck(len(true), int(true.sum()), example)
-
-
-def _shown(plan: Plan, condition: BoundExpression, rows: pa.Table, at: int) -> str:
-    named = dict.fromkeys([*plan.key, *FIXED[:1], *condition.columns])
-    cells = {name: decoded(rows[name].slice(at, 1)) for name in named if name in rows.column_names}
-    return ", ".join(f"{name}={_text(column)}" for name, column in cells.items())
-
-
-def _text(column: pa.ChunkedArray) -> str:
-    value = str(column[0]) if pa.types.is_temporal(column.type) else repr(column[0].as_py())
-    return value if len(value) <= _MOST else f"{value[:_MOST]}.."
+    if true.all():
+        return RowCheck(len(true), len(true), None)
+    at, cells = int(np.argmin(true)), list[str]()
+    for name in dict.fromkeys([*plan.key, *FIXED[:1], *condition.columns]):
+        if name in rows.column_names:
+            cell = decoded(rows[name].slice(at, 1))[0]
+            value = str(cell) if pa.types.is_temporal(cell.type) else repr(cell.as_py())
+            cells.append(f"{name}={value if len(value) <= _MOST else f'{value[:_MOST]}..'}")
+    return RowCheck(len(true), int(true.sum()), ", ".join(cells))

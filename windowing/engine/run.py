@@ -19,7 +19,7 @@ from .prefix_scan import scan_staged_segments
 from .presorted import scan_in_one_pass
 from .range_cuts import SliceBounds, slices_of
 from .slice_scan import TaskReport, empty_marks_of, run_global_pass, scan_directly, scan_slice, with_rejects
-from .snapshot import RunSnapshot, StatePart, write_snapshot
+from .snapshot import Snapshot, StatePart, write_snapshot
 from .strategy import LargestWindow, Sample, Strategy, choose_strategy, largest_window, take_sample, without_order
 from .task import Chunk, Sizes, TaskContext, group, with_projection
 
@@ -69,11 +69,7 @@ class Outcome:
     """The result of a run.
 
     ``parts``: files of the result, in the order of keys and rows.
-    ``rejects``: files of rejected rows.
-    ``counts``: the row accounting of the whole run.
-    ``windows``: number of panes that came out.
     ``falls``: how often the watched attribute is smaller than in the row before.
-    ``strategy``: what was chosen and run.
     ``slices``: number of slices, the inputs of scan tasks.
     ``seconds``: wall-clock seconds by phase.
     ``snapshot``: the state for the next run; None without a state.
@@ -89,7 +85,7 @@ class Outcome:
     strategy: Strategy
     slices: int
     seconds: dict[str, float] = field(default_factory=dict)
-    snapshot: RunSnapshot | None = None
+    snapshot: Snapshot | None = None
     span: tuple[float, float] | None = None
     checks: tuple[RowCheck, ...] = ()
 

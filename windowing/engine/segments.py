@@ -25,7 +25,7 @@ from ..rows.sequence import Sequences, one_batch
 from ..scan.segment_scan import WindowPart
 from ..state.state_tables import key_table, read_state, row_table
 from ..state.window_state import WindowState
-from .blocks import without_last
+from .blocks import with_last, without_last
 from .range_cuts import SliceBounds, same_key
 from .task import TaskContext
 
@@ -39,7 +39,6 @@ class Segment:
 
     ``index``: the slice that it is in.
     ``side``: `FIRST` or `LAST`, its place in that slice.
-    ``name``: the name under which its rows are stored.
     ``key``: one row; None where there is no key.
     """
 
@@ -77,7 +76,6 @@ class SegmentTask:
     """A segment and all that its task needs to scan it.
 
     ``part``: number of its part of the result.
-    ``segment``: the segment.
     ``is_last``: whether it is the last segment of its key.
     ``entry``: what the segments before leave to it.
     ``before``: earlier segments whose rows windows may show here, each with the first of these rows.
@@ -236,21 +234,8 @@ def read_signals(work: TaskContext) -> Signals:
     return window_marks(Marks(rows, pos, file))
 
 
-def write_numbers(work: TaskContext, name: str, numbers: Ints) -> None:
-    """Store an array of numbers."""
-    work.sink.write_scratch(name, pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"]))
-
-
-def read_numbers(work: TaskContext, name: str) -> Ints:
-    """Return an array of numbers."""
-    numbers: Ints = work.sink.read_scratch(name).column(0).to_numpy()
-    return numbers
-
-
 def _write(work: TaskContext, name: str, rows: pa.RecordBatch, more: Sequence[Ints]) -> None:
-    arrays = [*rows.columns, *(pa.array(values) for values in more)]
-    names = [*rows.schema.names, *(f"__{i}" for i in range(len(more)))]
-    work.sink.write_scratch(name, pa.RecordBatch.from_arrays(arrays, names=names))
+    work.sink.write_scratch(name, with_last(rows, *more))
 
 
 def _read(work: TaskContext, name: str, more: int) -> tuple[pa.RecordBatch, list[Ints]]:

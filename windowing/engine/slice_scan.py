@@ -15,12 +15,12 @@ from ..columns.arrays import ClockValue, Ints, latest_clock
 from ..kinds.context import Signals, watermark_signals, window_marks
 from ..kinds.evictions import Evictions
 from ..local_executor import LocalExecutor
-from ..planning.plan import Plan, panes_only
+from ..planning.plan import panes_only
 from ..ports import ChunkAccount, Counts, Executor, Part
 from ..rows.marks import Marks, all_marks, in_order, no_marks
 from ..rows.merge import merge
 from ..rows.panes import ScanRejects
-from ..rows.sequence import Sequences, one_batch, order_of
+from ..rows.sequence import one_batch, order_of
 from ..scan.continue_scan import End, continue_scan, restore_rows
 from ..scan.lag_rows import with_lag_columns
 from ..scan.operator_scan import ScanResult
@@ -36,7 +36,6 @@ from ..state.carry import Carry
 from ..state.window_state import WindowState
 from .blocks import ShuffleBlock, decode_state, is_state, load_window_state, part_of, read, snapshot_slice
 from .map_side import (
-    MappedChunk,
     chunk_reading,
     no_rows,
     no_sequences,
@@ -48,7 +47,7 @@ from .map_side import (
 from .range_cuts import SliceBounds
 from .rejects import CheckedTables, StoredRejects, store_rejects, write_stored_rejects
 from .segments import FIRST, LAST, WHOLE, SummarisedSegment, part_number, whole_key_rows, write_segment, write_signals
-from .snapshot import EMPTY_SNAPSHOT, TaskSnapshot
+from .snapshot import Snapshot
 from .task import Chunk, TaskContext
 
 # The global pass: one ordered pass over a few columns of all keys, in one task, for what couples keys.
@@ -77,7 +76,12 @@ def run_global_pass(
 ) -> tuple[TaskContext, Sequence[Chunk]]:
     """Decide what couples keys; return the context and the chunks that carry the decisions."""
     plan = work.plan
-    if _needs_order(plan):
+    # A window that couples its keys needs all rows in order, in one task.
+    if plan.kind.needs.watermark:
+        is_coupled = not is_read_in_order(plan) and not is_ordered_by_time(plan)
+    else:
+        is_coupled = plan.kind.needs.eviction is not None
+    if is_coupled:
         (decisions,) = executor.map("ordered pass", partial(_decide, work), [chunks])
         return replace(work, decisions=executor.broadcast(decisions), watermark=decisions.watermark), chunks
     if plan.kind.needs.watermark and not is_ordered_by_time(plan):
@@ -86,13 +90,6 @@ def run_global_pass(
         with_watermarks = [replace(chunk, announced=reading) for chunk, reading in zip(chunks, readings, strict=False)]
         return replace(work, watermark=readings[-1]), with_watermarks
     return work, chunks
-
-
-def _needs_order(plan: Plan) -> bool:
-    """Whether a window couples its keys, so that rows must be read in order by one task."""
-    if plan.kind.needs.watermark:
-        return not is_read_in_order(plan) and not is_ordered_by_time(plan)
-    return plan.kind.needs.eviction is not None
 
 
 def _decide(work: TaskContext, chunks: Sequence[Chunk]) -> GlobalDecisions:
@@ -150,7 +147,7 @@ class TaskReport:
     falls: int
     occupied: bytes = b""
     marks: Marks | None = None
-    snapshot: TaskSnapshot = EMPTY_SNAPSHOT
+    snapshot: Snapshot = Snapshot()  # noqa: RUF009 - frozen
     watermark: ClockValue | None = None
     segments: tuple[SummarisedSegment, ...] = ()
     clock: ClockValue | None = None
@@ -167,20 +164,7 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
     row_blocks = sorted((read(data) for data in blocks if not is_state(data)), key=lambda block: block.chunk)
     if not row_blocks and state is None:
         return TaskReport((), Counts(), (), 0, 0)
-    account = sum((block.account for block in row_blocks if block.account), ChunkAccount())
-    clocks = [block.clock for block in row_blocks if block.clock is not None]
-    sequences = merge([block.sequences for block in row_blocks]) if row_blocks else no_sequences(work)
-    signals = signals_of(work, row_blocks)
-    low, high = whole_key_rows(sequences, cuts, index)
-    sides = {FIRST: part_of(sequences, 0, low), LAST: part_of(sequences, high, len(sequences))}
-    segments = [write_segment(work, index, side, segment, signals) for side, segment in sides.items() if len(segment)]
-    if segments:
-        sequences = part_of(sequences, low, high)
-        if work.plan.takes_marks or signals.watermarks is not None:
-            write_signals(work, signals)
-    number = part_number(cuts, index, WHOLE)
-    report = _finish(work, index, number, cuts is None, sequences, signals, clocks, account, state)
-    return replace(report, segments=tuple(segments), clock=max(clocks, default=None))
+    return _scan(work, index, cuts, row_blocks, state)
 
 
 def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
@@ -188,11 +172,7 @@ def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
     state = load_window_state(work)
     if work.plan.kind.needs.watermark:
         work, chunks = run_global_pass(work, chunks, LocalExecutor())
-    reads = [read_chunk(work, chunk) for chunk in chunks]
-    clocks = [read.clock for read in reads if read.clock is not None]
-    account = sum((read.account for read in reads), ChunkAccount())
-    sequences = merge([read.sequences for read in reads]) if reads else no_sequences(work)
-    report = _finish(work, 0, 0, True, sequences, signals_of(work, reads), clocks, account, state)
+    report = _scan(work, 0, None, [read_chunk(work, chunk) for chunk in chunks], state)
     return with_rejects(work, chunks, [report], LocalExecutor())[0]
 
 
@@ -219,25 +199,27 @@ def empty_marks_of(work: TaskContext, reports: Sequence[TaskReport]) -> pa.Table
     return empty_mark_rows(work.plan, marks, np.flatnonzero(np.unpackbits(occupied)))
 
 
-def _finish(
-    work: TaskContext,
-    index: int,
-    number: int,
-    is_only_slice: bool,
-    new: Sequences,
-    signals: Signals,
-    clocks: Sequence[ClockValue],
-    account: ChunkAccount,
-    state: WindowState | None,
+def _scan(
+    work: TaskContext, index: int, cuts: SliceBounds | None, blocks: Sequence[ShuffleBlock], state: WindowState | None
 ) -> TaskReport:
-    """Scan the whole keys of a slice and write part ``number``.
+    """Scan the whole keys of slice ``index`` and write its part; store its segments.
 
-    ``new``: the rows. ``clocks``: the largest clock value of each chunk that has one. ``account``: row accounting of
-    the chunks. ``state``: what earlier runs have left of the window.
+    ``blocks``: in the order of chunks. ``state``: what earlier runs have left of the window.
     """
-    plan, marks = work.plan, signals.marks
+    plan, signals = work.plan, signals_of(work, blocks)
+    account = sum((block.account for block in blocks if block.account), ChunkAccount())
+    clock = latest_clock(block.clock for block in blocks)
+    new = merge([block.sequences for block in blocks]) if blocks else no_sequences(work)
+    low, high = whole_key_rows(new, cuts, index)
+    sides = {FIRST: part_of(new, 0, low), LAST: part_of(new, high, len(new))}
+    segments = [write_segment(work, index, side, segment, signals) for side, segment in sides.items() if len(segment)]
+    if segments:
+        new = part_of(new, low, high)
+        if plan.takes_marks or signals.watermarks is not None:
+            write_signals(work, signals)
+    number, is_only_slice = part_number(cuts, index, WHOLE), cuts is None
     end = End(
-        latest_clock([*clocks, work.before.clock]),
+        latest_clock([clock, work.before.clock]),
         watermark=work.watermark,
         is_continued=work.state_files is not None,
         of_all_keys=is_only_slice,
@@ -249,21 +231,21 @@ def _finish(
     rejects = ordered.rejects + scanned.rejects
     snapshot = snapshot_slice(work, index, new, scanned, carry)
     carried = 0 if state is None else int(np.count_nonzero(~state.row_state.shown))
-    shared = plan.takes_marks and not is_only_slice
-    occupied = mark_bits(scanned.by_mark, len(marks)) if shared else b""
-    reported_marks = marks if shared and index == 0 else None
+    shares_marks = plan.takes_marks and not is_only_slice
     return TaskReport(
         parts,
         account.counts + counts_of(scanned, rejects, carried),
         account.rejects,
         scanned.windows,
         falls_of(plan, going.sequences),
-        occupied,
-        reported_marks,
+        mark_bits(scanned.by_mark, len(signals.marks)) if shares_marks else b"",
+        signals.marks if shares_marks and index == 0 else None,
         snapshot,
         work.watermark,
-        span=account.span,
-        stored_rejects=store_rejects(work, number, rejects),
+        tuple(segments),
+        clock,
+        account.span,
+        store_rejects(work, number, rejects),
     )
 
 
@@ -292,7 +274,7 @@ def write_parts(work: TaskContext, index: int, tables: Iterable[pa.Table]) -> tu
     return checked.on(work.sink.write_parts(index, checked))
 
 
-def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock] | Sequence[MappedChunk]) -> Signals:
+def signals_of(work: TaskContext, chunks: Sequence[ShuffleBlock]) -> Signals:
     """Return the signals of all chunks, or those that the global pass decided; every slice has the same."""
     plan = work.plan
     if plan.kind.needs.watermark:

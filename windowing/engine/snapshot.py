@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from ..clock.watermark import advance_table, advances_of
-from ..columns.arrays import ClockValue
+from ..columns.arrays import ClockValue, latest_clock
 from ..columns.sort_keys import last_in_order
 from ..planning.plan import Plan
 from ..ports import Part, StateFiles
@@ -29,7 +27,6 @@ class StatePart:
     """The window state that one scan task of the run before wrote.
 
     ``index``: place among the parts, ascending by key.
-    ``keys``: the file with the key state.
     ``rows``: the file with the rows; None where the keys hold no rows.
     """
 
@@ -59,14 +56,14 @@ class RestorePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskSnapshot:
-    """What a scan task reports of the window state that it wrote for the next run.
+class Snapshot:
+    """The window state that a scan task wrote for the next run, or that all tasks of a run wrote.
 
     ``keys``: number of keys that hold rows.
     ``windows``: number of open windows.
     ``oldest``: the smallest value of the first order column among the rows.
-    ``registers``: clock and position of its rows; only the task of slice 0 reports advances.
-    ``parts``: the files written.
+    ``registers``: clock and position of the rows of a task, and the advances, which only the task of slice 0 reports;
+        of a run, clock and watermark: files have the others.
     """
 
     keys: int = 0
@@ -74,24 +71,6 @@ class TaskSnapshot:
     oldest: Any = None
     registers: Registers = Registers()  # noqa: RUF009 - frozen
     parts: tuple[Part, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunSnapshot:
-    """The window state that a run of a stage wrote.
-
-    ``registers``: clock and watermark, as plain JSON for the record of the unit.
-    ``parts``: all files written.
-    ``keys``: number of keys that hold rows.
-    ``windows``: number of open windows.
-    ``oldest``: the smallest value of the first order column among the rows, as text.
-    """
-
-    registers: Mapping[str, Any]
-    parts: tuple[Part, ...]
-    keys: int
-    windows: int
-    oldest: str | None
 
 
 def restore(
@@ -117,29 +96,23 @@ def restore(
 def write_snapshot(
     files: StateFiles,
     restore_point: RestorePoint | None,
-    snapshots: Sequence[TaskSnapshot],
+    snapshots: Sequence[Snapshot],
     watermark: ClockValue | None,
-) -> RunSnapshot:
+) -> Snapshot:
     """Write what concerns all keys, given the report of each task, and sum up all reports."""
     found = [task.registers for task in snapshots]
     found += [] if restore_point is None else [restore_point.registers]
-    clocks = [each.clock for each in found if each.clock is not None]
-    tables = [each.position for each in found if each.position is not None]
     parts = [part for task in snapshots for part in task.parts]
-    position = last_in_order(pa.concat_tables(tables)) if tables else None
+    position = last_in_order(*(each.position for each in found))
     if position is not None:
         parts.append(files.write_table(_POSITION, position))
     advances = next((task.registers.advances for task in snapshots if task.registers.advances is not None), None)
     if advances is not None:
         parts.append(files.write_table(_ADVANCES, advance_table(advances)))
-    oldest = [task.oldest for task in snapshots if task.oldest is not None]
-    return RunSnapshot(
-        {"clock": max(clocks, default=None), "watermark": watermark},
-        tuple(parts),
+    return Snapshot(
         sum(task.keys for task in snapshots),
         sum(task.windows for task in snapshots),
-        str(min(oldest)) if oldest else None,
+        min((task.oldest for task in snapshots if task.oldest is not None), default=None),
+        Registers(clock=latest_clock(each.clock for each in found), watermark=watermark),
+        tuple(parts),
     )
-
-
-EMPTY_SNAPSHOT = TaskSnapshot()

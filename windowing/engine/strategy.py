@@ -17,14 +17,14 @@ import pyarrow as pa
 from ..columns.arrays import combined
 from ..emit.aggregate_rows import calls_over_all_rows, merging_plan
 from ..planning.plan import Plan
-from ..ports import Executor, Split
+from ..ports import Executor
 from ..rows.sequence import build, group_codes, one_batch
 from ..scan.scan import can_preaggregate
 from ..scan.segment_scan import can_be_cut
 from .blocks import sampled_keys
 from .map_side import rows_per_cell, sample_rows
 from .presorted import KEYED, OUT_OF_ORDER, obstacle_of
-from .range_cuts import PLACE, Samples, SliceBounds, choose_bounds, no_samples
+from .range_cuts import PLACE, Samples, SliceBounds, choose_bounds
 from .segments import tumbling
 from .task import Chunk, Sizes, TaskContext, pack, result_size, row_width, slice_count
 
@@ -48,17 +48,16 @@ def samples_of(work: TaskContext, executor: Executor, with_order: bool, slices: 
     splits = work.source.splits
     filled = [at for at, split in enumerate(splits) if split.rows]
     if not (work.plan.key or with_order) or not filled:
-        return no_samples()
+        return Samples()
     sample = partial(sample_rows, work, rows_of_split(slices), with_order)
     picked = [splits[at] for at in _spread(filled)]
-    is_quick = work.source.columnar or all(_has_few_bytes(work, split) for split in picked)
+    is_quick = work.source.columnar or all(
+        work.source.is_local(split) and sum(look.nbytes for look in work.source.looks_of(split)) <= _FEW_BYTES
+        for split in picked
+    )
     per_split = [sample(split) for split in picked] if is_quick else executor.map("sample", sample, picked)
     rows = pa.concat_tables(per_split)
     return Samples(rows, np.ones(rows.num_rows))
-
-
-def _has_few_bytes(work: TaskContext, split: Split) -> bool:
-    return work.source.is_local(split) and sum(look.nbytes for look in work.source.looks_of(split)) <= _FEW_BYTES
 
 
 def rows_of_split(slices: int) -> int:
@@ -112,9 +111,7 @@ _MIB = 1 << 20
 class Sample:
     """What is known of an input before a strategy is chosen.
 
-    ``sizes``: bounds on the input of a task.
     ``chunks``: the chunks of the input, of about ``sizes.chunk`` bytes.
-    ``rows``: number of rows of the input.
     ``nbytes``: estimate of the bytes of their columns that are needed, and of the restored state.
     ``keys``: keys and order of a few rows, to choose slices; none of a small input.
     ``may_cut_keys``: whether a heavy key may be cut into segments.
@@ -183,7 +180,7 @@ def take_sample(work: TaskContext, executor: Executor, sizes: Sizes) -> Sample:
     splits = work.source.splits
     width, rows = row_width(work.source.schema, splits, work.columns), sum(split.rows for split in splits)
     nbytes = width * rows + (work.restore_point.nbytes if work.restore_point is not None else 0)
-    sample = Sample(sizes, tuple(pack(splits, width, sizes.chunk)), rows, nbytes, no_samples())
+    sample = Sample(sizes, tuple(pack(splits, width, sizes.chunk)), rows, nbytes, Samples())
     if sample.is_small:
         return sample
     may_cut_keys = can_be_cut(work.plan) and work.restore_point is None and work.state_files is None

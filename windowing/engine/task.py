@@ -27,9 +27,6 @@ STREAM = "stream"
 class TaskContext:
     """The immutable context that is shipped to every task.
 
-    ``plan``: the bound window.
-    ``source``: the input.
-    ``sink``: the output.
     ``marks``: `FILES`, `NONE`, `STREAM`, or ``column:NAME`` of a boolean column.
     ``decisions``: the result of the global pass; None where none was needed.
     ``restore_point``: the state of the run before; None without a state.
@@ -133,7 +130,6 @@ class Chunk:
 
     ``index``: place among the chunks, in arrival order.
     ``base``: arrival position of the first row.
-    ``splits``: the splits, in arrival order.
     ``announced``: for event-time panes, the watermark before the chunk as a reading of
         `windowing.clock.watermark.Lateness`; None: no row has come before.
     """

@@ -47,12 +47,17 @@ def warm(plan: Plan, schema: pa.Schema) -> None:
     merged = merge([sequences, sequences])
     signals = _signals(plan, merged)
     if can_be_cut(plan):
-        one = _first_rows(merged, 1)  # a segment that may come after itself: its first row is not before its last
+        # a segment that may come after itself: its first row is not before its last
+        key = None if merged.keys is None else merged.keys.slice(0, 1)
+        one = Sequences(key, np.array([0, 1]), merged.rows.slice(0, 1), merged.pos[:1], merged.order)
         has_order = not any(pa.types.is_null(one.rows.schema.field(name).type) for name in plan.sort)  # else no rows
         if plan.kind.needs.overlaps:
             retain(plan, one, signals, retain(plan, one, signals, Carry()))
         elif (entry := _entry_state(plan, one)).before and has_order and sends_partials(plan, schema):
-            own = _without_user_functions(plan)
+            own = plan
+            if any(bound.is_user_function for bound in plan.aggregates):
+                others = tuple(bound for bound in plan.aggregates if not bound.is_user_function)
+                own = replace(_without_aggregates(plan), aggregates=others)
             standing, continued = continued_before(own, [window_part(own, one, 0)], entry.value, one)
             deque(scan_segment(own, entry_carry(own, entry, standing, one, continued), one, signals, End()).tables, 0)
     end = End(1 if plan.kind.needs.clock else None)
@@ -74,20 +79,10 @@ def _entry_state(plan: Plan, one: Sequences) -> EntryState:
     return entry
 
 
-def _first_rows(rows: Sequences, count: int) -> Sequences:
-    key = None if rows.keys is None else rows.keys.slice(0, 1)
-    return Sequences(key, np.array([0, count]), rows.rows.slice(0, count), rows.pos[:count], rows.order)
-
-
 def _signals(plan: Plan, rows: Sequences) -> Signals:
     if plan.kind.needs.watermark:
         return watermark_signals(merged_watermarks(plan, [assess(plan, None, rows.rows, rows.pos).watermarks]))
     return window_marks(no_marks(rows.rows, plan.sort))
-
-
-def _without_user_functions(plan: Plan) -> Plan:
-    own = tuple(bound for bound in plan.aggregates if not bound.is_user_function)
-    return plan if own == plan.aggregates else replace(_without_aggregates(plan), aggregates=own)
 
 
 def _without_aggregates(plan: Plan) -> Plan:

@@ -58,7 +58,7 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
     if sum(split.nbytes for each in enrichments_of(source) for split in each.table.splits) > SMALL_TABLE:
         return None, None
     sink: Any = MemoryTables()
-    source = load_tables(source, sink, driver, None, options.slice_size).source
+    source, _ = load_tables(source, sink, driver, None, options.slice_size)
     plan, mode = replace(job.plan, source=source), job.mode
     stage = plan.stages[0]
     work = task_of(plan, stage, source, plan.stage_outputs[0])
