@@ -15,7 +15,7 @@ from .planning.row_order import OrderBy
 from .planning.validation import check_marks
 from .streaming.batch_rows import GivenSignals
 from .streaming.batch_scan import BatchScan
-from .streaming.kept_state import PriorState, check_arguments, form_of, kept_before, with_known_columns
+from .streaming.kept_state import PriorState, form_of, kept_before, with_known_columns
 from .streaming.row_rejects import Rejected
 
 
@@ -55,9 +55,7 @@ def aggregate(
     given = {**options, "window": window, "order_by": order_by, "state": state}
     plan = plan_of_call(table.schema, given, table)
     clock, since = options.get("clock"), options.get("since")
-    if state is not None:
-        check_arguments(plan, state, clock, since, watermarks)
-    before = kept_before(plan, state, since)
+    before = kept_before(plan, state, clock, since, watermarks)
     if isinstance(marks, str):
         check_marks(plan.projection, marks)
     elif marks is not None:

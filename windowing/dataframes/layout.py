@@ -96,18 +96,14 @@ def _whole_number(order: Column, dtype: pa.DataType) -> Column:
 class Layout:
     """The layout of the rows of a window. As text it says what will happen.
 
-    ``by_key``: whether rows of one key share a partition and partitions run side by side; else there is one partition.
     ``why``: the reason for one partition; empty where there are several.
-    ``key``: the columns that decide the partition.
     ``order``: the columns that sort the rows of a key, or all rows.
     ``ties``: the columns that put rows in order that tie in these.
     ``coarse``: whether Spark sorts by codes alone, and tasks do the rest; else Spark sorts by the columns, too.
     ``clock``: the column whose largest value over all rows is read first; None: it is not needed.
     ``prepare``: whether expressions are computed before the rows are moved.
-    ``columns``: the columns that are moved.
     """
 
-    by_key: bool
     why: str
     key: tuple[str, ...]
     order: tuple[str, ...]
@@ -116,6 +112,11 @@ class Layout:
     clock: str | None
     prepare: bool
     columns: tuple[str, ...]
+
+    @property
+    def by_key(self) -> bool:
+        """Whether rows of one key share a partition and partitions run side by side; else there is one partition."""
+        return not self.why
 
     def __str__(self) -> str:
         lines = ["expressions are computed before rows are moved"] if self.prepare else []
@@ -150,7 +151,7 @@ def layout_of(plan: Plan, arrival: str | None, mark: str | None) -> Layout:
     ties = tuple(name for name in ties if _is_decisive(name, types[name], arrival))
     coarse = by_key and is_coarse(types[order[0]]) and all(is_sortable(types[name]) for name in ties)
     clock = plan.order.columns[0] if by_key and plan.kind.needs.clock else None
-    return Layout(by_key, why, key, order, ties, coarse, clock, prepare, columns)
+    return Layout(why, key, order, ties, coarse, clock, prepare, columns)
 
 
 def _is_decisive(name: str, dtype: pa.DataType, arrival: str | None) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..aggregates.inputs import plain
-from ..columns.arrays import ClockValue, Ints, Mask, combined, latest_clock
+from ..columns.arrays import ClockValue, combined, latest_clock
 from ..language.spec import HIDDEN
 from ..planning.plan import Plan
 from ..spark.task_errors import guarded
@@ -19,8 +19,8 @@ from ..state.carry import Carry, Registers
 from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, conform, register_rows, registers_of
 from ..streaming.batch_rows import GivenSignals, clock_after, gather, project_batch
 from ..streaming.batch_scan import BatchScan, TieOrder, arrival_positions
-from ..streaming.kept_state import StateForm, from_table
-from ..streaming.keyed_scan import CODE, PART_OF, STATE_OF, KeyedScan, LeftState, RestoringScan, state_rows
+from ..streaming.kept_state import StateForm
+from ..streaming.keyed_scan import CODE, PART_OF, STATE_OF, KeyedScan, state_rows
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, RowRejects, with_failures
 from .layout import Layout, place_names
 
@@ -74,7 +74,9 @@ class Prepare(PartitionTask):
         for table in self.tables(batches):
             nothing, rejects = np.zeros(table.num_rows, np.int64), RowRejects(self.rejected)
             rows, selection = project_batch(self.plan, table, nothing, names, rejects)
-            mask = _mask(selection.without_failures().picks, table.num_rows)
+            picks = selection.without_failures().picks
+            mask = np.full(table.num_rows, picks is None)  # of the rows that the window sees
+            mask[slice(0) if picks is None else picks] = True
             rows = rows.select(names)
             if FAILED_BEFORE in self.result.names:
                 rows = with_failures(rows, rejects.failures)
@@ -93,13 +95,6 @@ class FindClock(PartitionTask):
         clock = latest_clock(found)
         if clock is not None:
             yield from self.batches([pa.table([[clock]], names=self.result.names)])
-
-
-def _mask(picks: Ints | None, rows: int) -> Mask:
-    """Return which of ``rows`` rows are picked, bool (n,); None: all."""
-    mask = np.full(rows, picks is None)
-    mask[slice(0) if picks is None else picks] = True
-    return mask
 
 
 def _plain(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
@@ -135,7 +130,6 @@ _BATCH_BYTES = 64 * 2**20
 class FirstRegisters:
     """Yields the one row of registers that windows begin from. It pickles.
 
-    ``form``: the form of states.
     ``result``: the columns of a state, in the types of Spark.
     ``since``: the clock before the first row of all, where there is no state; None: no earlier row.
     """
@@ -179,16 +173,15 @@ class ScanPartition(PartitionTask):
         return (self._by_key if self.layout.by_key else self._in_order)(gather(batches))
 
     def _by_key(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        left = None if self.form is None else LeftState(self.form)
         scan: KeyedScan | None = None
         for table in tables:
-            scan = scan or self._of_buckets(table, left)
+            scan = scan or self._of_buckets(table)
             yield from self.batches(scan.scan(self._named(table, [pa.field(CODE, pa.int64())])))
-            yield from self._states([] if left is None else left.taken())
+            yield from self._states(scan.taken())
         if scan is not None:
             yield from self.batches(scan.end())
-            if left is not None:
-                yield from self._states([*left.taken(), register_rows(left.form.schema, None, left.registers)])
+            if self.form is not None:
+                yield from self._states([*scan.taken(), register_rows(self.form.schema, None, scan.registers)])
 
     def _in_order(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         scan, held = None, list[pa.Table]()
@@ -196,11 +189,14 @@ class ScanPartition(PartitionTask):
             rows = self._named(table, ())
             if self.form is not None:
                 is_new = rows.column(PART_OF).is_null()
-                held.append(state_rows(self.form, self.plan.key, rows.filter(pc.invert(is_new))))
+                held.append(state_rows(self.form, rows.filter(pc.invert(is_new))))
                 rows = rows.filter(is_new).drop_columns([PART_OF, STATE_OF])
             if rows.num_rows or not held:
                 scan = scan or self._of_all_keys(held)
-                yield from self.batches(scan.scan(rows, self._places(rows)))
+                pos = None  # arrival positions are counted
+                if self.arrival is not None:
+                    pos = arrival_positions(combined(rows.column(self.arrival)), self.arrival)
+                yield from self.batches(scan.scan(rows, pos))
         scan = self._of_all_keys(held) if scan is None and held else scan
         if scan is not None:
             yield from self.batches(scan.end())
@@ -217,27 +213,27 @@ class ScanPartition(PartitionTask):
             rows = rows.append_column(STATE_OF, table.column(STATE_IN))
         return rows
 
-    def _of_buckets(self, table: pa.Table, left: LeftState | None) -> KeyedScan:
-        """Return the scan of buckets. ``table``: the first rows. ``left``: where the state goes; None: nowhere."""
+    def _of_buckets(self, table: pa.Table) -> KeyedScan:
+        """Return the scan of buckets. ``table``: the first rows."""
         end = table.column("clock")[0].as_py() if "clock" in table.schema.names else None
         ties = TieOrder(self.layout.ties if self.layout.coarse else (), self.arrival)
         tied = () if self.layout.coarse else (*self.layout.order, *self.layout.ties)
         first = replace(self._scan(latest_clock([end, self.clock])), ties=ties)
-        if left is None:
+        if self.form is None:
             return KeyedScan(first, tied)
         before = first.carry.registers
         if BEFORE in table.schema.names:
-            before = registers_of(_registers_in(left.form, combined(table.column(BEFORE))[:1]))
+            before = registers_of(_registers_in(self.form, combined(table.column(BEFORE))[:1]))
         clock = latest_clock([first.clock, before.clock])
         first = replace(first, clock=clock, carry=Carry(before), is_sorted=False, is_continued=True)
-        return KeyedScan(RestoringScan(first, left), tied)
+        return KeyedScan(first, tied, self.form)
 
     def _of_all_keys(self, held: Sequence[pa.Table]) -> BatchScan:
         """Return the scan of all keys. ``held``: the rows of the state, if there is one."""
         scan = self._scan(self.clock)
         if self.form is None:
             return scan
-        before = from_table(self.plan, self.form, pa.concat_tables(held))
+        before = self.form.read(pa.concat_tables(held))
         return replace(scan, carry=before, is_sorted=False, is_continued=True)
 
     def _scan(self, clock: ClockValue | None) -> BatchScan:
@@ -245,12 +241,6 @@ class ScanPartition(PartitionTask):
         schema = pa.schema([field for field in self.schema if field.name != CLOCK])
         signals, carry = GivenSignals(self.mark), Carry(Registers(clock=self.since))
         return BatchScan(schema, self.plan, signals, self.rejected, clock, carry, shown=self.shown, is_sorted=True)
-
-    def _places(self, table: pa.Table) -> Ints | None:
-        """Return the arrival positions of rows, int64 (n,); None: they are counted."""
-        if self.arrival is None:
-            return None
-        return arrival_positions(combined(table.column(self.arrival)), self.arrival)
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         for table in tables:

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from ..aggregates.inputs import plain_type
-from ..arguments import Clock, Names, WindowArguments, as_names, clock_measure, plan_of_call, refuse_others, takes
+from ..arguments import Names, WindowArguments, as_names, clock_measure, plan_of_call, refuse_others, takes
 from ..columns.arrays import ClockValue, measure_type
 from ..errors import ConfigError, PartitionWarning, did_you_mean, install_extra
 from ..expressions.syntax import parse_expression
@@ -29,10 +29,9 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks
 from ..rows.projection import Projection, RowExpressions, make_projection
 from ..state.one_table import NO_KEY, PART, REGISTERS, ROWS, STATE, check_columns
-from ..streaming.kept_state import StateForm, check_arguments, form_of
+from ..streaming.kept_state import StateForm, check_arguments, form_of, joined
 from ..streaming.keyed_scan import PART_OF, STATE_OF
 from ..streaming.row_rejects import FAILED_BEFORE, Rejected, check_rejected, with_rejected
-from ..support.column_types import common_type
 from .layout import (
     Layout,
     bucket_of,
@@ -141,8 +140,10 @@ def partition(
         by = [code] if layout.coarse else [code, *by]
     elif has_state:
         by = [functions.col(PART_IN).asc_nulls_last(), *by]
-    if not keeps_sorts(rows):
-        return _numbered(rows, bucket_of(code) if layout.by_key else functions.lit(1), by)
+    if not keeps_sorts(rows):  # whoever numbers the rows of each partition must sort them
+        bucket = bucket_of(code) if layout.by_key else functions.lit(1)
+        frame = Window.partitionBy(bucket).orderBy(*by).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        return rows.withColumn("number", functions.row_number().over(frame))
     moved = rows.repartition(*key) if layout.by_key else rows.repartition(1)
     return moved.sortWithinPartitions(*by)
 
@@ -155,19 +156,13 @@ def keeps_sorts(rows: DataFrame) -> bool:
     return rows.sparkSession.conf.get("spark.master", None) is not None
 
 
-def _numbered(rows: DataFrame, partition: Column, by: list[Column]) -> DataFrame:
-    """Move and sort rows by numbering them in each partition: whoever numbers them must sort them."""
-    frame = Window.partitionBy(partition).orderBy(*by).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    number = functions.row_number().over(frame)
-    return rows.withColumn("number", number)
-
-
 # DataFrames of states: a prior state beside new rows, and the state that windows leave, by the public API alone.
 
 
 StateFrame: TypeAlias = DataFrame | Literal["new"]
 """A state that windows go on from: the DataFrame that the call before returned, or ``"new"`` for the first."""
 _IN_BEFORE = ("rows", "clock", "position")
+"""What tasks need of registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,31 +219,15 @@ def in_known_types(rows: DataFrame, state: StateFrame | None) -> DataFrame:
     own, of_state = arrow_schema(rows.schema), arrow_schema(state.schema)
     check_columns(of_state.names)
     held = of_state.field(ROWS).type.value_type
-    known = {field.name: field.type for field in (*of_state, *(held if pa.types.is_struct(held) else ()))}
-    wide = {name: common_type(known[name], own.field(name).type) for name in own.names if name in known}
-    if clash := next((name for name, kind in wide.items() if kind is None), None):
-        what = f"column {clash!r} is {known[clash]} in the state and {own.field(clash).type} in the rows"
-        raise ConfigError(what, "cast it before, so that both are of one type")
-    changed = [pa.field(name, kind) for name, kind in wide.items() if kind != own.field(name).type]
+    known = {field.name: field for field in (*of_state, *(held if pa.types.is_struct(held) else ()))}
+    wide = joined(own, pa.schema([field for name, field in known.items() if name in own.names]))
+    changed = [field for field in wide if field.type != own.field(field.name).type]
     types = {field.name: field.dataType for field in spark_schema(pa.schema(changed))}
     if not types:
         return rows
     return rows.select(
         *(column(name).cast(types[name]).alias(name) if name in types else column(name) for name in own.names)
     )
-
-
-def all_registers(state: DataFrame) -> DataFrame:
-    """Return one row with all registers of a state, in a list."""
-    return state.where(column(PART) == NO_KEY).agg(functions.collect_list(column(REGISTERS)).alias(FOUND))
-
-
-def before_rows(registers: DataFrame) -> DataFrame:
-    """Return what tasks need of registers, as one column of one row."""
-    fields = registers.schema[REGISTERS].dataType
-    assert isinstance(fields, StructType)
-    told = [column(REGISTERS).getField(name).alias(name) for name in _IN_BEFORE if name in fields.names]
-    return registers.select(functions.struct(*told).alias(BEFORE))
 
 
 def beside(rows: DataFrame, names: Sequence[str], state: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -283,15 +262,6 @@ def taken_apart(both: DataFrame, result: pa.Schema, key: tuple[str, ...], first:
     return WindowsAndState(windows, state if first is None else state.unionAll(first), both)
 
 
-def form_of_call(plan: Plan, state: StateFrame, clock: Clock | None, since: Clock | None) -> StateForm:
-    """Return the form of the states of a window. Raises `ConfigError` where the prior state is of another one."""
-    check_arguments(plan, state, clock, since)
-    form = form_of(plan)
-    if isinstance(state, DataFrame):
-        check_state(state, form)
-    return form
-
-
 def with_state(
     rows: DataFrame,
     schema: pa.Schema,
@@ -302,7 +272,10 @@ def with_state(
     since: ClockValue | None,
 ) -> tuple[DataFrame, DataFrame]:
     """Put the rows of a state beside new ones; also return the registers that windows begin from, one row."""
-    begun = rows.sparkSession.range(1) if isinstance(state, str) else all_registers(state)
+    if isinstance(state, str):
+        begun = rows.sparkSession.range(1)
+    else:  # one row with all registers of the state, in a list
+        begun = state.where(column(PART) == NO_KEY).agg(functions.collect_list(column(REGISTERS)).alias(FOUND))
     spark = spark_schema(form.schema)
     registers = begun.mapInArrow(task_function(FirstRegisters(form, arrow_schema(spark), since)), spark)
     if isinstance(state, str):
@@ -312,7 +285,11 @@ def with_state(
     if not by_key:
         return beside(rows, schema.names, state, plan.key), registers
     held = beside(rows, schema.names, state.where(column(PART) != NO_KEY), plan.key)
-    return held.crossJoin(functions.broadcast(before_rows(registers))), registers
+    fields = registers.schema[REGISTERS].dataType
+    assert isinstance(fields, StructType)
+    told = [column(REGISTERS).getField(name).alias(name) for name in _IN_BEFORE if name in fields.names]
+    before = registers.select(functions.struct(*told).alias(BEFORE))
+    return held.crossJoin(functions.broadcast(before)), registers
 
 
 def _null(dtype: DataType) -> Column:
@@ -411,15 +388,27 @@ def windows(
     _check_arrival(schema, arrival)
     order = _order(schema, as_names(order_by, "order_by"), arrival)
     bound = plan_of_call(schema, {**options, "window": window, "order_by": order, "state": state})
-    _check_plan(bound, marks)
+    check_marks(bound.projection, marks)
+    for name in bound.projection.virtual:
+        raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")
     clock, since = options.get("clock"), options.get("since")
-    form = None if state is None else form_of_call(bound, state, clock, since)
+    form = None
+    if state is not None:
+        check_arguments(bound, state, clock, since)
+        form = form_of(bound)
+        if isinstance(state, DataFrame):
+            check_state(state, form)
     layout = layout_of(bound, arrival, marks)
     result = with_rejected(bound.schema, schema) if rejected == "column" else bound.schema
     if plan:
         return layout
-    _check_pandas()
-    _warn_of_one_partition(bound, layout)
+    try:
+        import_module("pandas")
+    except ModuleNotFoundError as error:
+        raise ConfigError("wincli.windows needs pandas, which is not installed", install_extra("dataframes")) from error
+    if bound.key and not layout.by_key:
+        what = f"all rows go through one partition, since {layout.why}; wincli run scans such a window on all cores"
+        warnings.warn(what, PartitionWarning, stacklevel=2)
     now, then = (clock_measure(bound, instant) for instant in (clock, since))
     new, moved, bound = prepare(df, schema, bound, layout, rejected)
     rows, registers = (new, None) if form is None else with_state(new, moved, state, bound, form, layout.by_key, then)
@@ -442,13 +431,6 @@ def windowed(window: str | WindowSpec, **options: Any) -> Callable[[DataFrame], 
     return functools.partial(windows, window=window, **options)
 
 
-def _check_pandas() -> None:
-    try:
-        import_module("pandas")
-    except ModuleNotFoundError as error:
-        raise ConfigError("wincli.windows needs pandas, which is not installed", install_extra("dataframes")) from error
-
-
 def _check_arrival(schema: pa.Schema, arrival: str | None) -> None:
     if arrival is None:
         return
@@ -456,18 +438,6 @@ def _check_arrival(schema: pa.Schema, arrival: str | None) -> None:
         raise ConfigError(f"arrival: there is no column {arrival!r}", did_you_mean(arrival, schema.names))
     if not pa.types.is_integer(schema.field(arrival).type):
         raise ConfigError(f"arrival: column {arrival!r} is {schema.field(arrival).type}", "give an integer column")
-
-
-def _check_plan(plan: Plan, marks: str | None) -> None:
-    check_marks(plan.projection, marks)
-    for name in plan.projection.virtual:
-        raise ConfigError(f"a DataFrame has no {name}", "make such a column before, as with input_file_name()")
-
-
-def _warn_of_one_partition(plan: Plan, layout: Layout) -> None:
-    if plan.key and not layout.by_key:
-        what = f"all rows go through one partition, since {layout.why}; wincli run scans such a window on all cores"
-        warnings.warn(what, PartitionWarning, stacklevel=3)
 
 
 def _order(schema: pa.Schema, names: tuple[str, ...], arrival: str | None) -> OrderBy:

@@ -15,7 +15,7 @@ from ..planning.row_order import OrderBy
 from ..planning.validation import check_marks, check_units, look_at
 from .batch_rows import GivenSignals, gather
 from .batch_scan import BatchScan
-from .kept_state import PriorState, check_arguments, form_of, kept_before, with_known_columns
+from .kept_state import PriorState, form_of, kept_before, with_known_columns
 from .row_rejects import Rejected
 
 
@@ -49,9 +49,7 @@ def aggregate_stream(
     plan = plan_of_call(schema, {**options, "window": window, "order_by": order_by, "state": state})
     clock, since = options.get("clock"), options.get("since")
     check_marks(plan.projection, marks)
-    if state is not None:
-        check_arguments(plan, state, clock, since)
-    before = kept_before(plan, state, since)
+    before = kept_before(plan, state, clock, since)
     now = clock_measure(plan, clock)
     signals, goes_on = GivenSignals(marks), state is not None
     windows = BatchScan(schema, plan, signals, rejected, now, before, is_continued=goes_on)

@@ -145,13 +145,13 @@ def read_batch(
     reasons, assessed = judge_rows(plan, rows, pos, failed, before.position, assess)
     rows, pos = _valid_rows(rows, pos, reasons, rejects)
     sequences = build(rows, pos, plan.key, plan.sort, plan.read_values)
-    clocks = (before.clock, latest(plan, sequences.rows))
+    ordering = list(plan.order.columns or plan.sort)  # a result has an order also where the user names none
     after = replace(
         before,
         rows=before.rows + table.num_rows,
-        clock=latest_clock(clocks),
+        clock=latest_clock((before.clock, latest(plan, sequences.rows))),
         watermark=before.watermark if assessed is None else assessed.watermark,
-        position=_position(plan, sequences, before.position),
+        position=last_in_order(pa.Table.from_batches([sequences.rows.select(ordering)]), before.position),
     )
     if assessed is None:
         return BatchRows(sequences, window_marks(in_order(marks)), after)
@@ -175,16 +175,11 @@ def project_batch(
         batch = Batch(found, pos, kept=kept, failures=batch.failures or failures)
     selection = select_rows([batch], marks_only, is_stream)
     if batch.failures is not None and selection.failed is not None:
-        rejects.add_failures(_selected(batch.failures, selection, len(pos)), pos)
+        own = np.arange(len(pos)) if selection.picks is None else selection.picks
+        picks = np.flatnonzero(np.isin(batch.failures.row, own[selection.failed]))  # of rows that are more than marks
+        failures = Failures(batch.failures.row[picks], batch.failures.detail.take(pa.array(picks)))
+        rejects.add_failures(failures, pos)
     return batch.rows, selection
-
-
-def _selected(failures: Failures, selection: RowSelection, rows: int) -> Failures:
-    """Return the failures of rows that are more than marks. ``rows``: how many there are."""
-    assert selection.failed is not None
-    own = np.arange(rows) if selection.picks is None else selection.picks
-    picks = np.flatnonzero(np.isin(failures.row, own[selection.failed]))
-    return Failures(failures.row[picks], failures.detail.take(pa.array(picks)))
 
 
 def clock_after(plan: Plan, table: pa.Table) -> ClockValue | None:
@@ -217,14 +212,6 @@ def _valid_rows(
     if len(invalid):
         rejects.add_invalid(rows, pos, reasons, invalid)
     return rows.take(pa.array(kept)), pos[kept]
-
-
-def _position(plan: Plan, sequences: Sequences, before: pa.Table | None) -> pa.Table | None:
-    names = list(plan.order.columns or plan.sort)  # a result has an order also where the user names none
-    if not names or not len(sequences):
-        return before
-    found = last_in_order(pa.Table.from_batches([sequences.rows.select(names)]))
-    return found if before is None else last_in_order(pa.concat_tables([found, before]))
 
 
 # Batches put together: the scan of a batch costs as much as the open windows have rows, besides its own.

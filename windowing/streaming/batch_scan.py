@@ -44,23 +44,24 @@ class TieOrder:
 
         ``table``: the rows, where ``sequences.pos`` says which is which. Raises `DataError` where an arrival is null.
         """
-        settled = self._in_order(sequences, table)
-        if self.arrival is None:
-            return settled
-        pos = combined(table.column(self.arrival)).take(pa.array(settled.pos))
-        return replace(settled, pos=arrival_positions(pos, self.arrival))
-
-    def _in_order(self, sequences: Sequences, table: pa.Table) -> Sequences:
         ties = _ties(sequences)
         places = np.flatnonzero(np.append(ties, False) | np.append(False, ties))
-        if not len(places):
+        if len(places):
+            group = np.cumsum(np.append(True, ~ties))[places]
+            names = [*([] if self.arrival is None else [self.arrival]), *self.columns]
+            deciding = [
+                combined(column) for column in table.select(names).take(pa.array(sequences.pos[places])).columns
+            ]
+            # also the bits of floats: the two zeros are one value, but not one row
+            floats = [column.fill_null(0.0) for column in deciding if pa.types.is_float64(column.type)]
+            bits = [pa.array(column.to_numpy(zero_copy_only=False).view(np.int64)) for column in floats]
+            picks = np.arange(len(sequences))
+            picks[places] = places[order_of([pa.array(group), *deciding, *bits])]
+            sequences = replace(sequences, rows=take_rows(sequences.rows, picks), pos=sequences.pos[picks])
+        if self.arrival is None:
             return sequences
-        group = np.cumsum(np.append(True, ~ties))[places]
-        names = [*([] if self.arrival is None else [self.arrival]), *self.columns]
-        tied = table.select(names).take(pa.array(sequences.pos[places]))
-        picks = np.arange(len(sequences))
-        picks[places] = places[order_of([pa.array(group), *_deciding(tied)])]
-        return replace(sequences, rows=take_rows(sequences.rows, picks), pos=sequences.pos[picks])
+        pos = combined(table.column(self.arrival)).take(pa.array(sequences.pos))
+        return replace(sequences, pos=arrival_positions(pos, self.arrival))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,12 @@ class RowNumbers:
         assert sequences.keys is not None
         begin, counts = self.of(sequences.keys), np.diff(sequences.bounds)
         pos = np.arange(len(sequences)) - np.repeat(sequences.bounds[:-1] - begin, counts)
-        return replace(sequences, pos=pos), self._with(sequences.keys, begin + counts)
-
-    def _with(self, keys: pa.Table, counts: Ints) -> RowNumbers:
-        if self.keys is None or not len(self.counts):
-            return RowNumbers(keys, counts)
-        others = np.flatnonzero(places_among(keys, self.keys) < 0)
-        both = pa.concat_tables([keys, self.keys.take(pa.array(others))])
-        return RowNumbers(both, np.concatenate([counts, self.counts[others]]))
+        keys, counts = sequences.keys, begin + counts
+        if self.keys is not None and len(self.counts):
+            others = np.flatnonzero(places_among(keys, self.keys) < 0)
+            keys = pa.concat_tables([keys, self.keys.take(pa.array(others))])
+            counts = np.concatenate([counts, self.counts[others]])
+        return replace(sequences, pos=pos), RowNumbers(keys, counts)
 
 
 def _ties(sequences: Sequences) -> Mask:
@@ -108,13 +107,6 @@ def _ties(sequences: Sequences) -> Mask:
     return ties
 
 
-def _deciding(tied: pa.Table) -> list[pa.Array]:
-    """Return the columns that decide, and the bits of floats: the two zeros are one value, but not one row."""
-    columns = [combined(column) for column in tied.columns]
-    floats = [column.fill_null(0.0) for column in columns if pa.types.is_float64(column.type)]
-    return columns + [pa.array(column.to_numpy(zero_copy_only=False).view(np.int64)) for column in floats]
-
-
 def arrival_positions(column: pa.Array, name: str) -> Ints:
     """Return arrival positions, int64 (n,), of the column ``name``. Raises `DataError` where one is null."""
     if column.null_count:
@@ -127,7 +119,6 @@ def arrival_positions(column: pa.Array, name: str) -> Ints:
 class BatchScan:
     """Windows over batches, and what they keep from one batch to the next.
 
-    ``schema``: of the batches.
     ``plan``: the window; its ``at_end`` is what the end of the last batch does.
     ``signals``: what is said of marks and watermarks.
     ``rejected``: what to do with rows that no window can place.

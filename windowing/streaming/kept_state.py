@@ -53,7 +53,6 @@ class StateForm:
 
     ``schema``: their columns (docs/state.md#as-one-table).
     ``job``: what decides the windows, as JSON.
-    ``plan``: the window.
     """
 
     schema: pa.Schema
@@ -79,6 +78,30 @@ class StateForm:
         check_types(was, now, _SHOWN)
         return state_types(self.plan, was, _SHOWN)
 
+    def read(self, rows: Rows) -> Carry:
+        """Return the state that a table holds. Raises as `types_of` does, and `ConfigError` for no whole state."""
+        table = as_table(rows)
+        check_columns(table.column_names)
+        types = self.types_of(job_of(table))
+        columns = {name: combined(table.column(name)) for name in table.column_names}
+        try:
+            table = conform(columns, self.schema, table.num_rows)
+        except pa.ArrowInvalid:  # look for the value that a type of now does not hold
+            found = keys_and_rows(pa.table(columns), self.plan.key)
+            types.retyped(found.keys)
+            types.retyped(found.rows)
+            raise
+        return replace(self.keys(table), registers=self.registers(table))
+
+    def keys(self, table: pa.Table) -> Carry:
+        """Return what a table of ``schema`` says of keys."""
+        plan = self.plan
+        found = keys_and_rows(table, plan.key)
+        if not plan.key and not found.keys.num_rows:
+            return Carry()
+        state = read_state(found.keys, found.rows, plan.key, plan.sort, plan.values)
+        return Carry(state=state, next_rows=found.next_rows)
+
     def registers(self, table: pa.Table) -> Registers:
         """Return what a state says of all keys, in the types of the job of now. Raises as `types_of` does."""
         types, found = self.types_of(job_of(table)), registers_of(table)
@@ -96,11 +119,18 @@ def form_of(plan: Plan) -> StateForm:
     return StateForm(_schema(plan), json.dumps({"format": FORMAT, **identity_of(plan)}), plan)
 
 
-def kept_before(plan: Plan, state: PriorState | None, since: Clock | None) -> Carry:
-    """Return where a call begins. ``state``, ``since``: as in `wincli.aggregate`. Raises as `from_table` does."""
-    if state is None or (isinstance(state, str) and state == NEW):
+def kept_before(
+    plan: Plan, state: PriorState | None, clock: Clock | None, since: Clock | None, watermarks: object = None
+) -> Carry:
+    """Return where a call of `wincli.aggregate` begins, with its arguments.
+
+    Raises as `check_arguments` and `StateForm.read` do.
+    """
+    if state is not None:
+        check_arguments(plan, state, clock, since, watermarks)
+    if state is None or isinstance(state, str):
         return Carry(Registers(clock=clock_measure(plan, since)))
-    return from_table(plan, form_of(plan), state)
+    return form_of(plan).read(state)
 
 
 def check_arguments(
@@ -119,22 +149,6 @@ def check_arguments(
         raise ConfigError("the state says where the clock stands", "leave since= out")
 
 
-def from_table(plan: Plan, form: StateForm, rows: Rows) -> Carry:
-    """Return the state that a table holds. Raises `ConfigError` where it is of another job, or not a whole state."""
-    table = as_table(rows)
-    check_columns(table.column_names)
-    types = form.types_of(job_of(table))
-    columns = {name: combined(table.column(name)) for name in table.column_names}
-    try:
-        table = conform(columns, form.schema, table.num_rows)
-    except pa.ArrowInvalid:  # look for the value that a type of now does not hold
-        found = keys_and_rows(pa.table(columns), plan.key)
-        types.retyped(found.keys)
-        types.retyped(found.rows)
-        raise
-    return replace(keys_of(plan, table), registers=form.registers(table))
-
-
 def with_known_columns(rows: Rows, state: PriorState | None) -> Rows:
     """Return rows in the types that a state knows, and with the columns of it that they lack, which are null.
 
@@ -149,13 +163,17 @@ def with_known_columns(rows: Rows, state: PriorState | None) -> Rows:
     known = pa.schema([]) if job is None else known_columns(json.loads(job))
     if not isinstance(rows, pa.RecordBatchReader):
         table = as_table(rows)
-        return _in(table, _joined(table.schema, known))
-    schema = _joined(as_table(rows.schema.empty_table()).schema, known)
+        return _in(table, joined(table.schema, known))
+    schema = joined(as_table(rows.schema.empty_table()).schema, known)
     batches = (each for batch in rows for each in _in(as_table(pa.table(batch)), schema).to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _joined(own: pa.Schema, known: pa.Schema) -> pa.Schema:
+def joined(own: pa.Schema, known: pa.Schema) -> pa.Schema:
+    """Return columns of rows in the types that they have in common with those that a state knows, then its others.
+
+    Raises `ConfigError` where there is no such type.
+    """
     fields = []
     for column in own:
         before = known.field(column.name).type if column.name in known.names else pa.null()
@@ -172,15 +190,6 @@ def _in(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         return rows
     types = StateTypes(schema, {}, "the rows")
     return types.retyped(types.with_all(rows, schema.names)).select(schema.names)
-
-
-def keys_of(plan: Plan, table: pa.Table) -> Carry:
-    """Return what a table of `StateForm.schema` says of keys."""
-    found = keys_and_rows(table, plan.key)
-    if not plan.key and not found.keys.num_rows:
-        return Carry()
-    state = read_state(found.keys, found.rows, plan.key, plan.sort, plan.values)
-    return Carry(state=state, next_rows=found.next_rows)
 
 
 def _schema(plan: Plan) -> pa.Schema:
