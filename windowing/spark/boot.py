@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,7 @@ class SparkBoot:
         self._pack = None if pack is None or setup.on_this_machine else partial(pack, setup.folder)
         self._packed: Background[Path] | None = None
         self._on_java_line = on_java_line
-        self._java_output: Background[None] | None = None
+        self._java_output: Background[deque[None]] | None = None
         self._plain = plain
         try:
             java, env = find_java(setup.environ), java_environment(setup)
@@ -95,7 +96,8 @@ class SparkBoot:
             setup = self._setup
             self._packed = None if self._pack is None else Background(self._pack)
             if self._on_java_line is not None:
-                self._java_output = Background(partial(_pass_on, self._gateway, self._on_java_line))
+                lines = map(self._on_java_line, self._gateway.output_lines())
+                self._java_output = Background(lambda: deque(lines, maxlen=0))
             self._work = Background(lambda: SparkExecutor(_connect(self._gateway, setup), self._gateway, setup))
 
     def warm(self, warm: Callable[..., object], *arguments: Any) -> None:
@@ -186,11 +188,6 @@ def start(master: str, spark_conf: Mapping[str, str], settings: Mapping[str, str
     return boot(master, spark_conf, settings).session()
 
 
-def _pass_on(gateway: Gateway, on_java_line: OnJavaLine) -> None:
-    for line in gateway.output_lines():
-        on_java_line(line)
-
-
 def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_not_of_py4j)
@@ -201,7 +198,11 @@ def _connect(gateway: Gateway, setup: Setup) -> SparkContext:
     except Exception as error:
         raise (why_ended(gateway, 0.2) or error) from error
     context._accumulatorServer.handle_error = lambda *_: None  # it would print an error whenever Java ends
-    context.pythonExec = sys.executable if setup.local else _cluster_python(setup)
+    context.pythonExec = sys.executable
+    if not setup.local:
+        own = sys.executable if setup.on_this_machine else "python3"
+        named = setup.settings.get("spark.pyspark.python") or setup.environ.get("PYSPARK_PYTHON")
+        context.pythonExec = named or own
     return context
 
 
@@ -224,11 +225,6 @@ def _context(port: int, secret: str) -> SparkContext:
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     return SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm))
-
-
-def _cluster_python(setup: Setup) -> str:
-    own = sys.executable if setup.on_this_machine else "python3"
-    return setup.settings.get("spark.pyspark.python") or setup.environ.get("PYSPARK_PYTHON") or own
 
 
 def _check_master(master: str) -> None:

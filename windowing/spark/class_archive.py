@@ -40,7 +40,6 @@ class Archive:
     Its file is ``java-KEY-BYTES.jsa``, so that its name shows whether it is truncated. ``BYTES`` is 0 where none could
     be made; then none is tried again for a day: a machine without memory or time may have some then.
 
-    ``folder``: the cache folder.
     ``key``: a hash of the Java and the class path.
     ``ahead``: whether it is an ahead-of-time cache.
     """
@@ -56,8 +55,8 @@ class Archive:
     def sizes(self) -> list[int]:
         """Return the sizes of complete files: an empty list, 0 where none could be made within a day, or one size."""
         with suppress(OSError):
-            found = [(path, path.stat()) for path in self._files()]
-            counting = [(path, state.st_size) for path, state in found if state.st_size or not _is_old(state)]
+            found, since = [(path, path.stat()) for path in self._files()], time.time() - _TRIED_AGAIN
+            counting = [(path, state.st_size) for path, state in found if state.st_size or state.st_mtime >= since]
             return [size for path, size in counting if path == self.path_for(size)]
         return []
 
@@ -70,7 +69,8 @@ class Archive:
 
     def is_due(self) -> bool:
         """Whether to make one: none exists, none was tried, and only we can write the folder."""
-        return not self.sizes() and _writable(self.folder) and self.refusal() is None
+        there = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+        return not self.sizes() and os.access(there, os.W_OK | os.X_OK) and self.refusal() is None
 
     def use_options(self) -> Sequence[str]:
         """Return the options with which Java uses the archive; none where it does not exist or is not to be trusted."""
@@ -132,12 +132,3 @@ def _identity(path: Path) -> list[object]:
         found = path.stat()
         return [str(path), found.st_size, found.st_mtime_ns]
     return [str(path)]
-
-
-def _is_old(state: os.stat_result) -> bool:
-    return time.time() - state.st_mtime > _TRIED_AGAIN
-
-
-def _writable(folder: Path) -> bool:
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return os.access(there, os.W_OK | os.X_OK)

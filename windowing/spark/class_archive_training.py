@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import SparkError, WincliError
-from .boot import SparkExecutor, guarded, start
+from .boot import SparkExecutor, start
 from .class_archive import Archive
 
 _MASTER = "local[2]"
@@ -87,20 +87,19 @@ def exercise(session: SparkExecutor) -> None:
     session.on_progress = lambda _: None
     session.broadcast(b"")
     session.map("train", _same, range(4))
-
-    def exchanged() -> object:
-        pairs = session.context.parallelize([(0, b"0"), (1, b"1")], 2).mapPartitions(guarded(_all))
-        return pairs.partitionBy(2, _same).mapPartitionsWithIndex(lambda _, items: items).collect()
-
-    session.run("train", exchanged)
+    session.shuffle("train", _pairs, _received, range(2), 2)
 
 
 def _same(item: int) -> int:
     return item
 
 
-def _all(items: Iterable[object]) -> Iterator[object]:
-    return iter(items)
+def _pairs(items: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    return ((item, b"") for item in items)
+
+
+def _received(_: int, pairs: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    return pairs
 
 
 def _tidy(archive: Archive) -> None:

@@ -50,7 +50,7 @@ def ship(
     target = folder / "wincli.zip"
     users = () if working_folder is None else _modules(working_folder)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in sorted({*_contents(packages), *_parents(packages), *users}):
+        for name, data in sorted({*_contents(packages), *users}):
             archive.writestr(_entry(name), data, compresslevel=_LEVEL)
         archive.writestr(_entry(ORDERS), pickle.dumps(tuple(orders)))
     return target
@@ -76,6 +76,8 @@ def _contents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
                 yield name.as_posix(), code
                 for kernel in _kernels(path, code, caches):
                     yield (name.parent / "__pycache__" / kernel.name).as_posix(), kernel.read_bytes()
+        if len(inside.parts) > 1 and (root.parent / "__init__.py").is_file():
+            yield (inside.parent / "__init__.py").as_posix(), (root.parent / "__init__.py").read_bytes()
 
 
 def _modules(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -84,14 +86,6 @@ def _modules(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in (*folder.glob("*.py"), *in_packages):
         if path.is_file():
             yield f"{USER_CODE}/{path.relative_to(folder).as_posix()}", path.read_bytes()
-
-
-def _parents(packages: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    for package in packages:
-        if parent := package.rpartition(".")[0]:
-            spec = importlib.util.find_spec(parent)
-            if spec is not None and spec.origin is not None:
-                yield f"{parent.replace('.', '/')}/__init__.py", Path(spec.origin).read_bytes()
 
 
 def _caches(packages: Sequence[str]) -> dict[Path, Path]:

@@ -17,9 +17,9 @@ import sysconfig
 import tarfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
+from typing import TypeAlias
 
 from ..errors import ConfigError, SparkError
 from ..support.trusted_folders import planted, way_in
@@ -157,17 +157,8 @@ _LEVEL = 1  # measured: 559 MB to 202 MB in 6 s of processor time; level 6: to 1
 _LONGEST = 3600.0  # seconds without a byte, after which a packer is dead
 _LAUNCHER = "bin/python"
 
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What an archive holds.
-
-    ``files``: names in the archive, and the files, in the order of the names.
-    ``key``: a hash of the names, sizes and times.
-    """
-
-    files: Sequence[tuple[str, Path]]
-    key: str
+Files: TypeAlias = Sequence[tuple[str, Path]]
+"""What an archive holds: names in it, and the files, in the order of the names."""
 
 
 def pack_environment(folder: Path, environ: Mapping[str, str], is_whole: bool, note: Callable[[str], None]) -> Path:
@@ -182,16 +173,16 @@ def pack_environment(folder: Path, environ: Mapping[str, str], is_whole: bool, n
             "--ship-environment packs programs of Linux, and this is another system",
             "submit from Linux, or install wincli's packages on the cluster: see docs/cluster.md",
         )
-    environment = list_environment(is_whole)
+    files, key = list_environment(is_whole)
     cache = cache_folder(environ)
     why = None if cache is None else way_in(cache)
     place = folder if cache is None or why else cache
     if why:
         note(f"the environment is packed for this run alone, for {why}")
-    target = place / f"environment-{environment.key}.tar.gz"
+    target = place / f"environment-{key}.tar.gz"
     try:
         if not (target.is_file() and planted([target]) is None):
-            _pack_into(target, environment, note)
+            _pack_into(target, files, note)
         os.utime(target)
         for path in sorted(place.glob("environment-*.tar.gz"), key=_last_use)[:-_KEPT]:
             if time.time() - _last_use(path) > _IN_USE:
@@ -205,26 +196,26 @@ def pack_environment(folder: Path, environ: Mapping[str, str], is_whole: bool, n
     return target
 
 
-def list_environment(is_whole: bool) -> Environment:
-    """Return what is to be packed of this process's environment."""
+def list_environment(is_whole: bool) -> tuple[Files, str]:
+    """Return what is to be packed of this process's environment, and a hash of the names, sizes and times."""
     found = dict(sorted({**dict(package_files(is_whole)), **dict(interpreter_files())}.items()))
     digest = hashlib.sha256(f"{_RECIPE} {sys.version} {LAUNCHER}".encode())
     for name, path in found.items():
         status = path.stat()
         digest.update(f"\n{name}\0{status.st_size}\0{status.st_mtime_ns}".encode(errors="surrogateescape"))
-    return Environment(tuple(found.items()), digest.hexdigest()[:32])
+    return tuple(found.items()), digest.hexdigest()[:32]
 
 
-def write_archive(target: Path, environment: Environment) -> None:
+def write_archive(target: Path, files: Files) -> None:
     """Write an environment to ``target``, with the shared libraries that its programs need. Raises `OSError`."""
-    programs = [path for name, path in environment.files if name == PROGRAM or ".so" in Path(name).name]
+    programs = [path for name, path in files if name == PROGRAM or ".so" in Path(name).name]
     with tarfile.open(target, "w:gz", compresslevel=_LEVEL) as archive:
         launcher, link = tarfile.TarInfo(_LAUNCHER), tarfile.TarInfo(f"{LIBRARY}/dist-packages")
         launcher.size, launcher.mode = len(LAUNCHER.encode()), 0o755
         archive.addfile(launcher, io.BytesIO(LAUNCHER.encode()))
         link.type, link.linkname = tarfile.SYMTYPE, "site-packages"  # where a Python of Debian looks
         archive.addfile(link)
-        for name, path in (*environment.files, *shared_libraries(programs)):
+        for name, path in (*files, *shared_libraries(programs)):
             entry = archive.gettarinfo(os.path.realpath(path), name)
             entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, "", ""
             with Path(path).open("rb") as file:
@@ -232,12 +223,12 @@ def write_archive(target: Path, environment: Environment) -> None:
                 archive.addfile(entry, file)
 
 
-def _pack_into(target: Path, environment: Environment, note: Callable[[str], None]) -> None:
+def _pack_into(target: Path, files: Files, note: Callable[[str], None]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     attempt = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        write_archive(attempt, environment)
+        write_archive(attempt, files)
         size = attempt.stat().st_size
         attempt.replace(target)
     finally:

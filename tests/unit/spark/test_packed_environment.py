@@ -12,7 +12,7 @@ import pytest
 
 from wincli.windowing.errors import ConfigError, SparkError
 from wincli.windowing.spark import environment_archive
-from wincli.windowing.spark.environment_archive import Environment, list_environment, pack_environment, write_archive
+from wincli.windowing.spark.environment_archive import list_environment, pack_environment, write_archive
 
 PACKAGES = f"{environment_archive.LIBRARY}/site-packages"
 LOOK = "import sys, ctypes, cronsim, sqlite3; print(sys.prefix, cronsim.__file__, sys.flags.no_user_site, sys.path)"
@@ -47,7 +47,7 @@ def test_a_packed_python_runs_elsewhere_with_what_was_packed_alone(tmp_path: Pat
         for name, path in environment_archive.package_files(is_whole=False)
         if name.startswith(f"{PACKAGES}/cronsim")
     ]
-    write_archive(tmp_path / "e.tar.gz", Environment([*one, *environment_archive.interpreter_files()], ""))
+    write_archive(tmp_path / "e.tar.gz", [*one, *environment_archive.interpreter_files()])
     folder = tmp_path / "executor"
     with tarfile.open(tmp_path / "e.tar.gz") as archive:
         archive.extractall(folder / "wincli-environment", filter="tar")
@@ -154,9 +154,9 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path: Path, few: Pat
 def test_an_environment_is_known_by_names_sizes_and_times(few: Path) -> None:
     before = list_environment(is_whole=False)
     assert list_environment(is_whole=False) == before
-    assert list_environment(is_whole=True).key != before.key
+    assert list_environment(is_whole=True)[1] != before[1]
     os.utime(few, (1, 1))
-    assert list_environment(is_whole=False).key != before.key
+    assert list_environment(is_whole=False)[1] != before[1]
 
 
 def test_only_linux_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
