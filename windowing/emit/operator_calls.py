@@ -16,7 +16,7 @@ operator asks for the eviction of its key, the rest of the key's rows is compute
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -198,12 +198,11 @@ class _Window:
     """
 
     def __init__(self, key: int, blocks: Blocks, kind: type[Operator], run: OperatorRun, lines: Lines) -> None:
-        self.key, self.run, self.lines, self.kind = key, run, lines, kind
+        self.key, self.run, self.lines = key, run, lines
         self.sequences, self.outcome = blocks.scene.sequences, run.outcome
         restored = run.context.restored
-        self.named = key_of(self.sequences, key)
         saved = None if restored is None else restored.key_state.operator[key].as_py()
-        self.life = OperatorLife(kind, self.named, of_key(self.sequences, key), saved)
+        self.life = OperatorLife(kind, key_of(self.sequences, key), of_key(self.sequences, key), saved)
         self.begin, self.end = (int(bound) for bound in self.sequences.bounds[key : key + 2])
         self.number = 0 if restored is None else int(restored.key_state.windows[key])
         self.first_number, self.newest = self.number, self.begin  # behind the newest row that has entered
@@ -257,7 +256,7 @@ class _Window:
             for call, rows in self._calls(operator, is_silent, block, made, first):
                 self._write(call, rows)
                 if table.method[call] == PARTITION:
-                    self.life = OperatorLife(self.kind, self.named, self.life.words)
+                    self.life = replace(self.life, saved=None, full=False, _operator=None)
                 elif operator is not None and operator._asks_eviction:
                     asked = int(table.time[call]) // PHASES
                     stop = min(stop, table.behind(asked))
@@ -363,7 +362,7 @@ class _Window:
 
     def _asked(self, event: int) -> tuple[int, Head]:
         """Evict the key because its operator asked for it; return the first row of the next window, and its head."""
-        scene, name = self.scene, f"{self.kind.__name__}.evict_partition failed for the operator{self.life.words}"
+        scene, name = self.scene, f"{self.life.kind.__name__}.evict_partition failed for the operator{self.life.words}"
         if (spec := scene.plan.kind.needs.eviction) is not None:
             raise DataError(f"{name}: {spec} decides for all keys together", "leave one of them out")
         if scene.panes.marks_only is not None and scene.plan.kind.needs.causes != "rows":
@@ -379,7 +378,7 @@ class _Window:
         rows = _given(self.life.operator.partition_evicted, self.lines.now, call, own, By.OPERATOR, held)
         self.lines.now.add(call, own, rows, self.place, step, By.OPERATOR)
         self.place += len(rows)
-        self.life = OperatorLife(self.kind, self.named, self.life.words)
+        self.life = replace(self.life, saved=None, full=False, _operator=None)
         self.outcome.asked[self.key] = True
         entered = np.flatnonzero(table.enter[begin:end] < time)
         if table.has_steps:

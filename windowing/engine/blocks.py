@@ -256,21 +256,21 @@ def state_blocks(work: TaskContext, cuts: SliceBounds | None, part: StatePart) -
             yield i, partial(_write_state, part.index, take_keys(state, np.arange(bounds[i], bounds[i + 1])))
 
 
-def is_state(data: pa.Buffer) -> bool:
-    """Whether a block holds window state, and not rows of a chunk."""
-    return "state" in _head(data)
-
-
-def decode_state(work: TaskContext, blocks: Sequence[pa.Buffer]) -> WindowState | None:
-    """Read the window state of a slice from its blocks, which may come in any order."""
-    by_part = sorted(((_head(data)["state"], data) for data in blocks), key=lambda pair: int(pair[0]))
-    plan = work.plan
+def read_slice(work: TaskContext, blocks: Sequence[pa.Buffer]) -> tuple[list[ShuffleBlock], WindowState | None]:
+    """Return the rows of a slice, by chunk, and its window state, from its blocks in any order."""
+    plan, chunks, parts = work.plan, list[ShuffleBlock](), dict[int, pa.Buffer]()
+    for data in blocks:
+        head = json.loads(pa.ipc.open_stream(pa.BufferReader(data)).schema.metadata[HEAD])
+        if "state" in head:
+            parts[head["state"]] = data
+        else:
+            chunks.append(read(data))
     states = []
-    for _, data in by_part:
+    for _, data in sorted(parts.items()):
         stream = pa.BufferReader(data)
         keys, rows = (pa.ipc.open_stream(stream).read_all() for _ in range(2))
         states.append(read_state(keys.replace_schema_metadata(), rows, plan.key, plan.sort, plan.values))
-    return concatenate(states) if states else None
+    return sorted(chunks, key=lambda block: block.chunk), concatenate(states) if states else None
 
 
 def snapshot_slice(work: TaskContext, index: int, new: Sequences, scanned: ScanResult, carry: Carry) -> Snapshot:
@@ -308,7 +308,3 @@ def _write_state(index: int, state: WindowState, sink: pa.NativeFile) -> None:
     head = {HEAD: json.dumps({"state": index}).encode()}
     for table in (key_table(state).replace_schema_metadata(head), row_table(state)):
         write_message(table, sink)
-
-
-def _head(data: pa.Buffer) -> dict[str, Any]:
-    return dict(json.loads(pa.ipc.open_stream(pa.BufferReader(data)).schema.metadata[HEAD]))

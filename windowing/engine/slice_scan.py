@@ -34,7 +34,7 @@ from ..scan.row_validation import (
 from ..scan.scan import empty_mark_rows, falls_of
 from ..state.carry import Carry
 from ..state.window_state import WindowState
-from .blocks import ShuffleBlock, decode_state, is_state, load_window_state, part_of, read, snapshot_slice
+from .blocks import ShuffleBlock, load_window_state, part_of, read_slice, snapshot_slice
 from .map_side import (
     chunk_reading,
     no_rows,
@@ -160,11 +160,10 @@ def scan_slice(work: TaskContext, index: int, cuts: SliceBounds | None, blocks: 
 
     ``blocks``: all blocks for the slice, in any order.
     """
-    state = decode_state(work, [data for data in blocks if is_state(data)])
-    row_blocks = sorted((read(data) for data in blocks if not is_state(data)), key=lambda block: block.chunk)
-    if not row_blocks and state is None:
+    chunks, state = read_slice(work, blocks)
+    if not chunks and state is None:
         return TaskReport((), Counts(), (), 0, 0)
-    return _scan(work, index, cuts, row_blocks, state)
+    return _scan(work, index, cuts, chunks, state)
 
 
 def scan_directly(work: TaskContext, chunks: Sequence[Chunk]) -> TaskReport:
