@@ -276,7 +276,7 @@ def init_job(
         text = clean(" ".join(sentences))
         say(textwrap.fill(text, width, initial_indent=f"{label:8}", subsequent_indent=" " * 8))
     say(clean(f"window  {proposal.window}"))
-    say(shown(f"{target} is written; next: wincli run {target}"))
+    say(shown(f"{target} is written; next: wincli plan {target}"))
     return OK
 
 

@@ -25,7 +25,7 @@ def test_a_proposed_job_runs(run: Run, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(visits())
     made = wincli("init", "log.csv", "-o", "job.yaml", cwd=tmp_path)
     assert (made.code, made.err) == (0, "")
-    assert made.out.endswith("job.yaml is written; next: wincli run job.yaml\n")
+    assert made.out.endswith("job.yaml is written; next: wincli plan job.yaml\n")
     again = wincli("init", "log.csv", "-o", "job.yaml", cwd=tmp_path)
     assert (again.code, again.out) == (2, "")
     assert run("-q", "job.yaml").code == 0
