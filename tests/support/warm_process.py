@@ -29,9 +29,9 @@ class Shared(BootStandIn):
         self.start = wincli.cli.launch._boot
 
     def __call__(self, asked: Any, messages: Any) -> Shared:
-        if self.on != (asked.job.master, asked.job.spark_conf):
+        if self.on != (asked.master, asked.spark_conf):
             self.end()
-            self.boot, self.on = self.start(asked, messages), (asked.job.master, asked.job.spark_conf)
+            self.boot, self.on = self.start(asked, messages), (asked.master, asked.spark_conf)
         return self
 
     def __exit__(self, *_: object) -> None:
