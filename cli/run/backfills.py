@@ -26,6 +26,7 @@ from .late_rows import (
     has_current_late_rows,
     reprocess_for_late_rows,
     rows_on_time,
+    run_on_state,
     starts_from,
 )
 from .pipeline import PlainRun, run_job
@@ -157,9 +158,7 @@ def run_unit(
         late_rows = find_late_rows(late, job, unit, previous)
         yield from reprocess_for_late_rows(late, late_rows)
         mode = IncrementalRun(late.state, unit, previous, late.keep, rows_on_time(late.state, late_rows))
-        staged, record = run_job(own, mode.begin(own), late.context)
-        assert record is not None
-        yield staged, record
+        yield run_on_state(late, own, mode)
 
 
 @dataclass(frozen=True, slots=True)

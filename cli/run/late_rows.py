@@ -118,10 +118,15 @@ def reprocess_for_late_rows(late: LateBackfill, found: LateRows) -> Iterator[tup
             own = _open(late, job, files, prior)
             rows = _unit_input_rows(late, row_expressions(job), own, record, prior, wanted, sources)
             incremental = IncrementalRun(late.state, unit_of(record), prior.label if prior else None, late.keep, rows)
-            staged, left = run_job(job, incremental.begin(job), late.context)
-            assert left is not None
-            yield staged, left
+            yield run_on_state(late, job, incremental)
         prior = late.state.record(record.label)
+
+
+def run_on_state(late: LateBackfill, job: Job, mode: IncrementalRun) -> tuple[StagedJob, UnitRecord]:
+    """Run and commit a unit. Raises what `run_job` raises."""
+    staged, record = run_job(job, mode.begin(job), late.context)
+    assert record is not None, "a unit on a state leaves a record"
+    return staged, record
 
 
 def rows_on_time(state: State, found: LateRows) -> UnitInputRows | None:

@@ -75,11 +75,8 @@ class UnitStep:
         """The note on a finished unit that runs again, or that stays although something has changed."""
         if not self.why or not self.is_again:
             return None
-        return (
-            f"{self.label} is done, but {self.why}"
-            if self.action == "skip"
-            else f"{self.label} is run again: {self.why}"
-        )
+        what = "is done, but" if self.action == "skip" else "is run again:"
+        return f"{self.label} {what} {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,6 @@ class _SupposedState:
 def _record(step: UnitStep, files: tuple[InputFile, ...], job: Mapping[str, Any]) -> UnitRecord:
     """Return the record that a unit would leave: its own id stands for its state, which no other has."""
     unit = step.unit
-    assert unit is not None
     token = f"supposed {unit.label}"
     start, end = (None if each is None else each.isoformat() for each in (unit.start, unit.end))
     return UnitRecord(
