@@ -214,8 +214,9 @@ def enriched_input(
 
 
 def _open_table(job: Job, enrichment: Enrichment, executor: Executor, known: Sequence[Named]) -> FileSource:
+    own = read_options(job)
     reading = replace(
-        read_options(job),
+        own,
         format="auto",
         schema=(),
         stdin=None,
@@ -227,7 +228,7 @@ def _open_table(job: Job, enrichment: Enrichment, executor: Executor, known: Seq
     try:
         table = open_source([enrichment.path], reading, executor, known)
         texts = {field.name for field in table.schema if pa.types.is_string(field.type)}
-        given = [(name, text) for name, text in read_options(job).schema if name in texts]
+        given = [(name, text) for name, text in own.schema if name in texts]
         if not given:
             return table
         return open_source([enrichment.path], replace(reading, schema=tuple(given)), executor, known)
