@@ -125,16 +125,7 @@ def _verify_result(path: str, found: Verification, shown: str | None = None) -> 
         except WincliError as error:
             found.damage.append(error.what)
             return
-        damage = [*_damage_of_rows(place, result, found)]
-        for part in manifest["rejects"]:
-            if part["name"].endswith(".parquet"):  # so they were in the first releases
-                with place.fs.open_input_file(f"{place.path}/{part['name']}") as file:
-                    lines, words = pq.read_metadata(file).num_rows, "rows"
-            else:
-                lines, words = sum(block.count(b"\n") for block in _blocks(place, part["name"])), "lines"
-            if lines != part["rows"]:
-                damage.append(f"{place.shown}/{part['name']}: it has {lines:,} {words}, not {part['rows']:,}")
-        found.damage += damage
+        found.damage += [*_damage_of_rows(place, result, found), *_damage_of_rejects(place, manifest["rejects"])]
         found.rows += manifest["rows_out"]
     except (KeyError, TypeError, ValueError, AttributeError):
         found.damage.append(f"{place.shown}/{MANIFEST}: it is no manifest of wincli")
@@ -203,6 +194,23 @@ def _damage_of_account(place: Place, manifest: Mapping[str, Any]) -> Iterator[st
     expected = sum(sum(reasons.values()) for reasons in here)
     if (rejects := sum(part["rows"] for part in manifest["rejects"])) != expected:
         yield f"{file}: {rejects:,} rows are in the rejects, and {expected:,} were rejected"
+
+
+def _damage_of_rejects(place: Place, rejects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield which files of rejects have not as many rows as were written."""
+    for part in rejects:
+        file, words = f"{place.shown}/{part['name']}", "lines"
+        if part["name"].endswith(".parquet"):  # so they were in the first releases
+            try:
+                with place.fs.open_input_file(f"{place.path}/{part['name']}") as opened:
+                    rows, words = pq.read_metadata(opened).num_rows, "rows"
+            except (OSError, pa.ArrowException) as error:
+                yield f"{file}: it cannot be read ({str(error).partition(chr(10))[0]})"
+                continue
+        else:
+            rows = sum(block.count(b"\n") for block in _blocks(place, part["name"]))
+        if rows != part["rows"]:
+            yield f"{file}: it has {rows:,} {words}, not {part['rows']:,}"
 
 
 def _damage_of_rows(place: Place, result: ResultFolder, found: Verification) -> Iterator[str]:

@@ -95,3 +95,12 @@ def test_a_result_of_a_release_is_shown_and_read_on(name: str, tmp_path: Path) -
     counted = wincli_here("run", "-w", "punct()", "-a", "total=sum(s)", "plain", "counted", cwd=folder)
     assert counted.code == 0, counted.err
     assert sum(table(folder / "counted")["total"].to_pylist()) == 40
+
+
+def test_damage_of_the_rejects_of_the_first_releases_is_named(tmp_path: Path) -> None:
+    folder = unpacked("0.2.0", tmp_path)
+    file = folder / "plain/_rejected/part-00000.parquet"
+    file.write_bytes(b"x" * file.stat().st_size)
+    told = wincli_here("verify", "plain", cwd=folder)
+    assert told.code == 4
+    assert "damaged: plain/_rejected/part-00000.parquet: it cannot be read (" in told.out
