@@ -10,7 +10,7 @@
 
 An operator has one method for each event of its window, and each call may return rows to write. The module
 `windowing.emit.operator_calls` defines the order of the calls. With a state, what an operator knows is saved at the
-end of each run and restored in the next (docs/decisions/041).
+end of each run and restored in the next (decision 041).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from .stage_plans import StagePlan
 # Which numbers of a window state decide the results of a job: most jobs only write the numbers of windows down.
 #
 # Where they do, a correction goes on for as long as they differ; where they do not, it ends with the last unit whose
-# windows it changes, and later units keep the numbers that they have (docs/decisions/074).
+# windows it changes, and later units keep the numbers that they have (decision 074).
 
 
 WINDOW = "window"

@@ -4,7 +4,7 @@ A running sum with the errors of its steps, and a bound on the errors of these, 
 Where it does not (a tie that smaller errors would decide, or an intermediate sum that overflows) the sum is computed
 again as an integer multiple of the smallest float, in limbs of 32 bit.
 
-Measured (docs/decisions/006): 20 M exponentially distributed floats take 0.1 s in panes of 50 or of 100,000 rows. Limbs
+Measured (decision 006): 20 M exponentially distributed floats take 0.1 s in panes of 50 or of 100,000 rows. Limbs
 from the start take 0.15 and 0.1 s, but 1.2 s in panes of two rows: each pane then clears and reads all limbs.
 """
 

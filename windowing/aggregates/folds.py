@@ -11,7 +11,7 @@ with nulls included (`inputs.Ranked`), and never on other rows or on earlier pan
 
 Sums and extremes of lives need no ranks, and have a smaller tree (`live_trees`).
 
-So overlap is paid for once: a row costs the same whether panes hold 10 rows or 1,000 (docs/decisions/009).
+So overlap is paid for once: a row costs the same whether panes hold 10 rows or 1,000 (decision 009).
 """
 
 from __future__ import annotations

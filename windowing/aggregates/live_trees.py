@@ -3,7 +3,7 @@
 How these associate is never seen: a sum is the float nearest to the true sum, and an extreme is an entry. So the tree
 knows no ranks. An entry takes any leaf that is free while panes show it, and the tree is as deep as the entries of the
 largest pane of its sequence ask for, however many rows the sequence has. An entry that comes with the pane that another
-one leaves takes its leaf, so both cost one walk to the root (docs/decisions/064).
+one leaves takes its leaf, so both cost one walk to the root (decision 064).
 """
 
 from __future__ import annotations

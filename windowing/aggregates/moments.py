@@ -106,7 +106,7 @@ def _disjoint(values: Floats, weights: Floats, lo: Ints, hi: Ints) -> Both:
 #
 # All numbers of a pane are taken as distances from one number of the same pane. So at most a factor of n + 1 cancels
 # in the final subtraction, whatever the numbers are, and 106 bits leave enough to decide the nearest float. Where
-# they do not, exact sums take over (`quotients`). The association is therefore never visible (docs/decisions/007).
+# they do not, exact sums take over (`quotients`). The association is therefore never visible (decision 007).
 
 
 Sums: TypeAlias = tuple[float, float, float, float]

@@ -1,6 +1,6 @@
 """The watermark: how far event time has come, and which panes are complete by then (semantics section 5).
 
-There is one watermark for all keys (docs/decisions/011). A slice needs only a list of its advances: the rows after
+There is one watermark for all keys (decision 011). A slice needs only a list of its advances: the rows after
 which more panes are complete than before, and the rows at which panes with late rows are emitted again.
 """
 

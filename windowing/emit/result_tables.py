@@ -29,7 +29,7 @@ from .result_columns import HiddenPanes, mark_columns, only_marks, stream_column
 # Panes in batches: what the result says of disjoint panes is made a bounded number of panes at a time.
 #
 # The columns of a batch are written before those of the next one are made, so they lie in memory that is used again,
-# and a task holds the columns of one batch rather than those of all panes of its slice (docs/decisions/068).
+# and a task holds the columns of one batch rather than those of all panes of its slice (decision 068).
 
 
 _PANES = 1 << 20  # the rows of a row group of Parquet, so that row groups do not depend on batches

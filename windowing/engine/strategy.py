@@ -222,7 +222,7 @@ def _with_reduction(work: TaskContext, executor: Executor, sample: Sample) -> Sa
 # How much memory the largest window may take whose rows cannot be combined: an estimate by the sample of a run.
 #
 # Where all aggregates of a tumbling window merge, a task holds no more of it than a segment. Else one task holds all
-# of its rows: this says before the run what that may come to (docs/decisions/061).
+# of its rows: this says before the run what that may come to (decision 061).
 
 
 _COPIES = 3  # measured: 20 M rows of 32 bytes take 1.8 GiB

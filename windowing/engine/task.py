@@ -217,7 +217,7 @@ def slice_count(total_bytes: int, slice_bytes: int, tasks: int) -> int:
     """Return a number of slices that keeps each small enough: a multiple of ``tasks``, at least twice as many.
 
     Few tasks get more: up to eight slices, where these hold 48 MiB or more. A worker then uses the memory of one slice
-    again for the next, and the system has less memory to clear (docs/decisions/068).
+    again for the next, and the system has less memory to clear (decision 068).
     """
     few = min(_FEW, total_bytes // _WORTH_A_TASK)
     rounds = max(-(-total_bytes // (slice_bytes * tasks)), -(-few // tasks))

@@ -1,7 +1,7 @@
 """Partition eviction: which keys are evicted, and when (semantics section 4).
 
 An eviction depends on all keys together, so one pass over all rows in their total order decides it (the global pass,
-docs/decisions/013). Of a window the pass only needs to know when it ends or how many rows it holds. Afterwards the
+decision 013). Of a window the pass only needs to know when it ends or how many rows it holds. Afterwards the
 keys are independent again: see `windowing.kinds.key_lifetimes`.
 """
 

@@ -138,7 +138,7 @@ def _marks_before(bounds: Ints, rows: npt.NDArray[np.int64], marks: npt.NDArray[
             low = out[i - 1] if i > bounds[k] else 0
             # Galloping search: steps double until a mark is not smaller, then a binary search. So the marks are merged
             # into the rows of a key, in O(log distance) for each row. Measured, together with a cheaper sort: a stream
-            # of 12.5 M rows with 12.5 M marks took 110 s of processor time before and takes 17 (docs/decisions/029).
+            # of 12.5 M rows with 12.5 M marks took 110 s of processor time before and takes 17 (decision 029).
             step, high = 1, low
             while high < marks.shape[1] and _is_smaller(marks, high, rows, i):
                 low = high + 1

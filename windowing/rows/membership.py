@@ -1,7 +1,7 @@
 """Membership: which rows each pane shows, as ranges of neighbouring rows or as the panes of each single row.
 
 Aggregates, groups, ``--emit entered`` and ``left``, and rows of results all read panes through these two forms. So
-panes times rows is never materialised, whatever the kind of window (docs/decisions/008).
+panes times rows is never materialised, whatever the kind of window (decision 008).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The total order is (key, order columns, arrival). Sorting is a chain of stable passes over rows in arrival order, the
 least significant column first and the key last. A pass that would change nothing is skipped, so a log that is already
-in time order costs one counting sort by key (docs/decisions/001).
+in time order costs one counting sort by key (decision 001).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..support.jit import kernel
 # Loops of `sequence`: counting sorts by key, and tests whether rows are already in order.
 #
 # Keys are dense codes, so a counting sort takes two passes whatever the number of keys, and it is stable: rows of a
-# key keep their order, which is why the key is the last of the chain of sorts (docs/decisions/001).
+# key keep their order, which is why the key is the last of the chain of sorts (decision 001).
 
 
 @kernel
@@ -228,7 +228,7 @@ def order_of(columns: Sequence[pa.Array]) -> Ints:
     """Return the stable permutation that sorts rows by one or more columns, most significant first; nulls last.
 
     The other columns are read only for rows that tie in the first one. In a result that is read as a stream these are
-    few (docs/decisions/029).
+    few (decision 029).
     """
     first = sort_keys(columns[0])
     # Long ascending runs are merged; other words are sorted by radix.

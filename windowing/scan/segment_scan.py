@@ -96,7 +96,7 @@ def _empty_like(segment: Sequences) -> Sequences:
 # A window that goes through many segments may have more rows than fit into memory. So each segment combines its rows
 # of the window into one, or one for each group, and the segment in which the window comes out merges these. Where the
 # window ends say its last row and what the loop over rules keeps of it; the bounds of its pane are its first and its
-# last row. Aggregates that need all rows make the rows travel (docs/decisions/061).
+# last row. Aggregates that need all rows make the rows travel (decision 061).
 
 
 @dataclass(frozen=True, slots=True)

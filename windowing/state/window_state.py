@@ -1,6 +1,6 @@
 """The window state: what the windows of a stage keep from one run to the next (semantics section 7, ``hold``).
 
-An incremental run scans the retained rows of the state first, then its new rows (docs/decisions/012). Panes that an
+An incremental run scans the retained rows of the state first, then its new rows (decision 012). Panes that an
 earlier run emitted are not emitted again. What rows alone do not say is in the key state, a few values per key. Between
 runs a state is kept as tables (`windowing.state.state_tables`), which reach the scan as the rows of any chunk do.
 """
