@@ -1,4 +1,4 @@
-"""The pages for builders: decisions have one form and are listed, links resolve, and the paths that they name exist."""
+"""The pages for builders: each decision has its number, links resolve, and the paths that they name exist."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import pytest
 
 from support.docs_pages import ROOT
 
-DECISIONS = ROOT / "docs" / "decisions"
-NUMBERED = sorted(DECISIONS.glob("[0-9]*.md"))
-PAGES = [
-    ROOT / "ARCHITECTURE.md",
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "docs" / "glossary.md",
-    *sorted(DECISIONS.glob("*.md")),
-]
-HEADINGS = ["Context", "Decision", "Measurement"]
+DECISIONS = ROOT / "docs" / "decisions.md"
+PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "glossary.md", DECISIONS]
 
 
-@pytest.mark.parametrize("page", NUMBERED, ids=lambda page: page.stem)
-def test_decision_has_its_number_title_and_headings(page: Path) -> None:
-    title, *lines = page.read_text(encoding="utf-8").splitlines()
-    heads = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
-    assert re.fullmatch(rf"# {page.stem[:3]}: .+", title)
-    assert heads in (HEADINGS, [*HEADINGS, "Consequences"])
+def numbers_of_decisions() -> list[str]:
+    """Of those that hold, by their headings, and of those that do not, by their lines at the end."""
+    holding, _, closed = DECISIONS.read_text(encoding="utf-8").partition("\n## Closed lanes\n")
+    return re.findall(r"^### (\d{3}) \S", holding, re.MULTILINE) + re.findall(r"^- (\d{3}) \S", closed, re.MULTILINE)
 
 
-def test_decisions_are_numbered_without_a_gap_and_listed_in_order_by_their_titles() -> None:
-    listed = re.findall(r"^\| \[(\d+)\]\((.*?)\) \| (.*) \|$", (DECISIONS / "README.md").read_text(), re.MULTILINE)
-    titles = [page.read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2] for page in NUMBERED]
-    numbers = [f"{number:03d}" for number in range(1, len(NUMBERED) + 1)]
-    assert listed == list(zip(numbers, [page.name for page in NUMBERED], titles, strict=True))
+def test_decisions_are_numbered_without_a_gap_and_each_stands_once() -> None:
+    numbers = sorted(numbers_of_decisions())
+    assert numbers == [f"{number:03d}" for number in range(1, len(numbers) + 1)]
+    assert len(numbers) >= 74
+
+
+def test_each_decision_that_is_named_anywhere_is_on_the_page() -> None:
+    tops = ("cli", "conf", "docs", "readers", "scripts", "tests", "windowing", "writers")
+    files = [*ROOT.glob("*.md"), *(path for top in tops for path in (ROOT / top).rglob("*"))]
+    texts = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".md", ".py", ".yaml", ".txt")]
+    named = {number for text in texts for number in re.findall(r"\b[Dd]ecision\s+(\d{3})\b", text)}
+    assert {"001", "029", "074"} < named
+    assert named - set(numbers_of_decisions()) == set()
+    assert [text for text in texts if re.search(r"decisions/\d", text)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -12,7 +12,7 @@ import pytest
 
 from support.docs_pages import ROOT
 
-PAGE = ROOT / "docs" / "decisions" / "private-names.md"
+PAGE = ROOT / "docs" / "private-names.md"
 _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
 SPARK = "windowing/spark/"
 DATAFRAMES = "windowing/dataframes/"
