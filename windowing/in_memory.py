@@ -41,7 +41,7 @@ def aggregate(
         error, ``"drop"``, or ``"column"``: they are rows of the result, with ``_rejected`` alone: a struct of reason,
         detail, and the row.
     ``state``: go on from the state of the call before, ``"new"`` for the first, and return ``(result, state)``; N calls
-        give the panes of one over all rows (docs/library.md#state). A table, one row a key and part (docs/state.md).
+        give the panes of one over all rows (docs/python.md#state). A table, one row a key and part (docs/state.md).
 
     Raises `SpecError`, `ConfigError`, also for the state of another job, and `DataError` for rejected rows and
     overflows.

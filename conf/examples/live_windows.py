@@ -10,7 +10,7 @@ start from, for windows whose keys do not depend on each other and that the cloc
 before rows of earlier micro-batches is late, and is dropped.
 
 It needs Spark 4.0 or later, ``pandas`` and ``protobuf`` in Python, the time zone UTC (``spark.sql.session.timeZone``),
-and a store of states in RocksDB (``spark.sql.streaming.stateStore.providerClass``: docs/dataframes.md).
+and a store of states in RocksDB (``spark.sql.streaming.stateStore.providerClass``: docs/python.md#on-to-live).
 """
 
 from __future__ import annotations

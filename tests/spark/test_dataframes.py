@@ -93,12 +93,12 @@ def test_the_plan_is_a_value_that_prints(spark: SparkSession, log: pa.Table) -> 
 
 
 def test_the_page_shows_what_its_code_prints(spark: SparkSession) -> None:
-    page = DOCS["dataframes"].read_text(encoding="utf-8")
+    page = DOCS["python"].read_text(encoding="utf-8").partition("\n## Spark DataFrames\n")[2]
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     shown = "\n".join(re.findall(r"```text\n(.*?)```", page, re.DOTALL))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "dataframes.md", "exec"), {})
+        exec(compile(code, "python.md", "exec"), {})
     assert [line for line in printed.getvalue().splitlines() if line] == [line for line in shown.splitlines() if line]
 
 

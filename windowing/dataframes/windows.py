@@ -374,7 +374,7 @@ def windows(
     ``arrival``: an integer column, written as ``_pos``; without it ``_pos`` counts the rows of a key.
     ``marks``: for ``punct()``, a boolean column, with a mark after each true row.
     ``state``: go on from the state of the call before, ``"new"`` for the first, and return `WindowsAndState`, which is
-        ``(result, state)``; a DataFrame, one row a key and part (docs/dataframes.md#state).
+        ``(result, state)``; a DataFrame, one row a key and part (docs/python.md#state-of-dataframes).
     ``plan``: return what would happen, a value that prints, instead of a DataFrame.
 
     Nothing runs before the result is used. Keys are apart, and partitions run side by side, where the window lets them;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import inspect
 import re
 import runpy
 import shlex
@@ -16,7 +15,7 @@ import pytest
 import typer
 
 import wincli
-from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, rows_of, text_of
+from support.docs_pages import DOCS, INDEX, PAGES, README, ROOT, fences, place_of, text_of
 from wincli.cli import main
 from wincli.cli.commands import EXAMPLES
 from wincli.cli.run.request import parse_job
@@ -90,16 +89,6 @@ def test_job_file_reads(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_there_are_commands() -> None:
     assert len(commands()) > 15
     assert size("96MiB") == 96 << 20
-
-
-def test_python_of_the_library_page_runs() -> None:
-    flags = doctest.NORMALIZE_WHITESPACE
-    assert doctest.testfile(str(DOCS["library"]), module_relative=False, optionflags=flags).failed == 0
-
-
-def test_every_argument_of_the_library_is_documented() -> None:
-    told = {name for row in rows_of("library", "Windows without Spark") for name in row[0].split(", ")}
-    assert told == set(inspect.signature(wincli.aggregate).parameters)
 
 
 def test_doctest_of_aggregate_runs() -> None:

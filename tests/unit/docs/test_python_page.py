@@ -1,8 +1,9 @@
-"""The page of notebooks shows what its code prints and draws."""
+"""The page of Python shows what its code prints and draws; its part for Spark runs in ``tests/spark``."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ import wincli
 from support.docs_pages import DOCS, rows_of, text_of
 from support.pages_that_print import run_page
 
-IMAGES = DOCS["notebooks"].parent / "images"
+IMAGES = DOCS["python"].parent / "images"
+WITHOUT_SPARK = text_of("python").partition("\n## Spark DataFrames\n")[0]
 
 
 def test_the_page_shows_what_its_code_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = run_page(text_of("notebooks"))
+    blocks = run_page(WITHOUT_SPARK)
     assert len(blocks) > 6
     for code, shown, printed in blocks:
         assert printed.rstrip("\n") == shown.rstrip("\n"), code
@@ -24,9 +26,9 @@ def test_the_page_shows_what_its_code_prints(tmp_path: Path, monkeypatch: pytest
 
 def test_the_image_is_what_its_code_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    code = text_of("notebooks").split("```python\n")[1].split("```")[0]
+    rows, *_, drawn = re.findall(r"```python\n(.*?)```", WITHOUT_SPARK.partition("![")[0], re.DOTALL)
     names: dict[str, object] = {}
-    exec(compile(code, "page", "exec"), names)
+    exec(compile(rows + drawn, "page", "exec"), names)
     drawing = names["sessions"]
     assert isinstance(drawing, wincli.windowing.drawings.draw.Drawing)
     fresh = tmp_path / "sessions.svg"
@@ -35,9 +37,14 @@ def test_the_image_is_what_its_code_draws(tmp_path: Path, monkeypatch: pytest.Mo
     assert image.read_text(encoding="utf-8") == drawing.svg() + "\n", f"{image} is out of date: copy {fresh} over it"
 
 
+def test_every_argument_of_the_library_is_documented() -> None:
+    told = {name for row in rows_of("python", "Arguments") for name in row[0].split(", ")}
+    assert told == set(inspect.signature(wincli.aggregate).parameters)
+
+
 def test_every_argument_of_a_drawing_is_documented() -> None:
     of_draw, of_aggregate = (set(inspect.signature(each).parameters) for each in (wincli.draw, wincli.aggregate))
-    assert {row[0] for row in rows_of("notebooks", "See a window")} == of_draw - of_aggregate
+    assert {row[0] for row in rows_of("python", "See a window")} == of_draw - of_aggregate
     left_out = {"emit", "sort_by", "group_by", "operator", "plain", "state"}
     assert of_aggregate - of_draw == left_out
-    assert all(f"`{name}`" in text_of("notebooks") for name in left_out)
+    assert all(f"`{name}`" in text_of("python") for name in left_out)
