@@ -171,7 +171,7 @@ def pack_environment(folder: Path, environ: Mapping[str, str], is_whole: bool, n
     if sys.platform != "linux":
         raise ConfigError(
             "--ship-environment packs programs of Linux, and this is another system",
-            "submit from Linux, or install wincli's packages on the cluster: see docs/cluster.md",
+            "submit from Linux, or install wincli's packages on the cluster: see docs/scaling.md",
         )
     files, key = list_environment(is_whole)
     cache = cache_folder(environ)
