@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import wincli
-from support.docs_pages import PAGES, README, WINDOWS, fences, place_of
+from support.docs_pages import PAGES, README, ROOT, WINDOWS, fences, place_of
 from support.drawings import Drawing, read
 from wincli.windowing.language import spec
 from wincli.windowing.language.options import Options
@@ -24,12 +24,12 @@ from wincli.windowing.rows.panes import CLOSED_BY
 from wincli.windowing.rows.sequence import one_batch
 from wincli.windowing.scan.row_validation import add_late, assess, validate_rows
 
-SECONDS = ("lag", "min_gap", "origin")
+CASES = ROOT / "tests" / "cases" / "window_drawings.md"
 
 
 def drawings() -> list[Any]:
-    """The place and the lines of each drawing in the docs."""
-    found = [(f"{place_of(path)}:{at}", lines) for path in PAGES for at, lines in fences(path, "window")]
+    """The place and the lines of each drawing in the docs and the cases."""
+    found = [(f"{place_of(path)}:{at}", lines) for path in (*PAGES, CASES) for at, lines in fences(path, "window")]
     return [pytest.param(place, lines, id=f"{place} {lines[0].partition(':')[2].strip()}") for place, lines in found]
 
 
@@ -158,7 +158,7 @@ def test_every_kind_is_drawn() -> None:
 
 def test_every_pair_of_a_sliding_window_is_drawn() -> None:
     evictions = typing.get_args(spec.SlidingPolicy)
-    drawn = {(type(w.evict), type(w.trigger)) for w in specs(*WINDOWS) if isinstance(w, spec.Sliding)}
+    drawn = {(type(w.evict), type(w.trigger)) for w in specs(*WINDOWS, CASES) if isinstance(w, spec.Sliding)}
     assert drawn == set(product(evictions, evictions)) | {(spec.Count, spec.When)}
 
 

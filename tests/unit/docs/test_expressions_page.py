@@ -1,4 +1,4 @@
-"""Every example of the page of expressions, computed; every function and word stands there."""
+"""Every example of the page of expressions and of the cases, computed; every function and word stands there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from support.docs_pages import DOCS, fences, text_of
+from support.docs_pages import DOCS, ROOT, fences, text_of
 from wincli.windowing.errors import SpecError
 from wincli.windowing.expressions.binder import FUNCTIONS
 from wincli.windowing.expressions.binding import bind
@@ -28,12 +28,14 @@ ROW = pa.table(
         "ctx": [{"pid": 7, "host": "web1"}], "tags": [["a", "b", "c"]], "odd name": [5],
     }
 )  # fmt: skip
+CASES = ROOT / "tests" / "cases" / "expression_examples.md"
 LINE = re.compile(r"^\| `(.+?)` \| (`.+?`|fails) \|", re.MULTILINE)
 
 
 def examples_of(head: str) -> list[tuple[str, str]]:
     """The examples of the tables with this head: the expression, and what it gives."""
-    tables = re.findall(rf"^\| {head} \|.*\n(?:\|.*\n)+", text_of("expressions"), re.MULTILINE)
+    text = text_of("expressions") + CASES.read_text(encoding="utf-8")
+    tables = re.findall(rf"^\| {head} \|.*\n(?:\|.*\n)+", text, re.MULTILINE)
     found = (line for table in tables for line in LINE.findall(table))
     return [(expression.replace("\\|", "|"), gives.strip("`")) for expression, gives in found]
 
