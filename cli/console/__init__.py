@@ -1,1 +1,1 @@
-"""The one writer to stderr, and of texts to stdout: messages and exit codes, progress, amounts in words, side files."""
+"""The one writer to stderr, and of texts to stdout: messages and exit codes, progress, row accounts, side files."""

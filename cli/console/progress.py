@@ -10,14 +10,11 @@ from dataclasses import dataclass
 
 from ...windowing.errors import shown
 from ...windowing.spark.boot import Progress
-from .amounts import span
+from ...windowing.support.amounts import in_short, span
 from .messages import Messages
 from .streams import controls
 
 # The pace of a phase: rows done, rows a second, and the time left, from the tasks that are complete.
-
-
-_UNITS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +49,6 @@ class Stopwatch:
             return Pace(rows, seen.rows or None, None, None)
         rate = None if rows is None else seen.rows * done / seen.total / seconds
         return Pace(rows, seen.rows or None, rate, seconds / done * (seen.total - seen.done))
-
-
-def in_short(count: int) -> str:
-    """Return a number with two or three digits and its unit: ``940``, ``4.1 M``, ``31 M``."""
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}" if count < 10 * unit else f"{count // unit} {name}"
-    return str(count)
 
 
 # The phases of a run in words, from the labels of its tasks.

@@ -21,9 +21,9 @@ from ...windowing.errors import WincliError
 from ...windowing.spark.boot import boot
 from ...windowing.spark.java import OLDEST, find_java
 from ...windowing.spark.setup import is_local, temporary_place
+from ...windowing.support.amounts import count_of
 from ...windowing.support.redaction import redacted_settings, secret_values, without
 from ...writers.output.versions import versions
-from ..console.amounts import count_of
 from ..console.messages import OK, UNEXPECTED
 from ..console.streams import clean, has_colour, json_text, say, terminal_width
 

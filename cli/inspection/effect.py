@@ -17,13 +17,13 @@ from ...conf.ranges import has_date, unit_at, units
 from ...windowing.errors import ConfigError, DataError, InputError, SpecError, shown
 from ...windowing.expressions.binding import bind_condition
 from ...windowing.expressions.syntax import parse_expression
+from ...windowing.support.amounts import count_of
 from ...windowing.support.redaction import redacted
 from ...writers.commit.tables import table_of
 from ...writers.places.os_errors import output_errors, reason
 from ...writers.state.state import open_state, read_state
 from ...writers.state.store_storage import storage_of
 from ...writers.state.unit_record import UnitRecord
-from ..console.amounts import count_of
 from ..console.messages import Messages
 from ..run.backfills import IncrementalBackfill, earlier_jobs, plain_steps, result_record
 from ..run.context import RunContext, owner

@@ -22,8 +22,8 @@ from ...readers.options import ReadOptions
 from ...readers.time_hints import advise
 from ...windowing.errors import ConfigError, InputError, did_you_mean, printable, shown
 from ...windowing.language.tokens import column_text
+from ...windowing.support.amounts import count_of
 from ...windowing.support.redaction import redacted_path
-from ..console.amounts import count_of
 from ..console.messages import OK
 from ..console.side_file import SideFile, check_side_files, write_side_file
 from ..console.streams import clean, say, terminal_width

@@ -28,8 +28,8 @@ from ...windowing.expressions.nodes import name_text
 from ...windowing.expressions.tokens import quoted
 from ...windowing.language.tokens import column_text
 from ...windowing.local_executor import LocalExecutor
+from ...windowing.support.amounts import count_of
 from ...windowing.support.formats import FORMATS, SUFFIXES, file_format
-from ..console.amounts import count_of
 
 Int64s = npt.NDArray[np.int64]
 

@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...windowing.errors import ConfigError, install_extra, shown
+from ...windowing.support.amounts import count_of
 from ...windowing.support.redaction import redacted
 from ...writers.places.os_errors import reason
-from ..console.amounts import count_of
 from ..console.side_file import SideFile
 
 PRODUCER = "https://pypi.org/project/wincli/"

@@ -25,9 +25,9 @@ from ...windowing.engine.task import FILES
 from ...windowing.errors import ConfigError
 from ...windowing.rows.projection import RowExpressions, with_columns
 from ...windowing.spark.boot import PendingExecutor
+from ...windowing.support.amounts import count_of
 from ...writers.state.state import State
 from ...writers.state.unit_record import UNIT_DISTANCE, BorrowedRows, UnitRecord
-from ..console.amounts import count_of
 from .context import RunContext, StagedJob
 from .incremental_run import IncrementalRun, UnitInputRows, from_root, known_by
 from .open_input import enriched_input, open_input, row_expressions

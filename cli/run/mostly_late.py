@@ -29,8 +29,8 @@ from ...windowing.rows.sequence import one_batch
 from ...windowing.scan.row_validation import event_times, highest_reading, lateness_of
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
-from ..console.amounts import is_mostly_late
 from ..console.messages import Messages
+from ..console.row_account import is_mostly_late
 from .context import StagedJob, StageRun
 from .open_input import row_expressions
 from .request import read_options, stage_prefix

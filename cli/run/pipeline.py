@@ -22,10 +22,10 @@ from ...windowing.errors import DataError
 from ...windowing.planning.plan import stream_of
 from ...windowing.ports import Counts, Executor, Part, Source
 from ...windowing.spark.boot import PendingExecutor, Progress
+from ...windowing.support.amounts import count_of, reason_counts
 from ...writers.output.sink import copy_part
 from ...writers.state.journal import commit_all
 from ...writers.state.unit_record import UnitRecord
-from ..console.amounts import count_of, reason_counts
 from .context import RunContext, Session, StagedJob, StageRun, observed, owner
 from .job_plan import JobPlan, StageOutput, conditions_of, open_outputs, plan_job
 from .mostly_late import EarlierUnits, announce_late

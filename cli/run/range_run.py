@@ -14,9 +14,9 @@ from typing import Any
 
 from ...conf.ranges import Unit, compact, kind_of, unit_at
 from ...windowing.ports import sum_rejected
+from ...windowing.support.amounts import count_of, reason_counts
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord
-from ..console.amounts import count_of, reason_counts
 from ..console.messages import Messages, Stopped
 from .late_rows import unit_of
 from .parallel_units import UnitRunner

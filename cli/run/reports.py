@@ -17,10 +17,11 @@ from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.errors import DataError, few
 from ...windowing.language.tokens import column_text
 from ...windowing.ports import Counts
+from ...windowing.support.amounts import count_of, reason_counts, size
 from ...writers.output.manifest import build_manifest, stage_entry
 from ...writers.output.output import Output
-from ..console.amounts import WORDS, count_of, reason_counts, size
 from ..console.messages import Messages
+from ..console.row_account import WORDS
 from .context import ExpectationOutcome, RunContext, StageRun
 from .job_plan import JobPlan, number_schema, table_files
 from .request import stage_prefix, with_stage_keys

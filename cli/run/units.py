@@ -10,14 +10,15 @@ from typing import Any, Protocol
 from ...conf.ranges import Unit
 from ...windowing.errors import WincliError
 from ...windowing.support.address import Address
+from ...windowing.support.amounts import count_of
 from ...windowing.support.checksum import PLACE
 from ...writers.commit.contract import Content, Table
 from ...writers.commit.tables import table_of
 from ...writers.places.os_errors import reason
 from ...writers.state.state import State
 from ...writers.state.unit_record import UnitRecord, WrittenOutput
-from ..console.amounts import WORDS, count_of
 from ..console.messages import Messages
+from ..console.row_account import WORDS
 from .context import RunContext, now
 from .steps import REDO, STALE, RerunReason
 

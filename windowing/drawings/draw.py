@@ -25,6 +25,7 @@ from ..rows.sequence import Sequences
 from ..state.carry import Registers
 from ..streaming.batch_rows import BatchRows, GivenSignals, read_batch
 from ..streaming.row_rejects import RowRejects
+from ..support.amounts import count_of
 from .picture import (
     Axis,
     Lane,
@@ -33,7 +34,6 @@ from .picture import (
     Picture,
     Row,
     after,
-    counted,
     cut,
     measure_of,
     texts_of,
@@ -298,15 +298,15 @@ def make_picture(
     rejected = sum(placed.rejected.values())
     left_out = placed.total - len(sequences) - rejected
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())
-    notes = [f"{counted(rejected, 'row')} rejected: {reasons}"] if rejected else []
-    notes += [f"{counted(left_out, 'row')} left out by where"] if left_out else []
+    notes = [f"{count_of(rejected, 'row')} rejected: {reasons}"] if rejected else []
+    notes += [f"{count_of(left_out, 'row')} left out by where"] if left_out else []
     if more_keys := keys - len(lanes):
         more_rows = len(sequences) - sum(chosen.totals)
         more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
-        more = f"{counted(more_keys, 'more key')} with {counted(more_rows, 'row')} and {counted(more_panes, 'pane')}"
+        more = f"{count_of(more_keys, 'more key')} with {count_of(more_rows, 'row')} and {count_of(more_panes, 'pane')}"
         notes.insert(0, more)
     axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
-    counts = [counted(placed.total, "row"), *([counted(keys, "key")] if plan.key else []), counted(panes, "pane")]
+    counts = [count_of(placed.total, "row"), *([count_of(keys, "key")] if plan.key else []), count_of(panes, "pane")]
     key = f"key {', '.join(plan.key)}; " if plan.key else ""
     return Picture(
         shown(str(plan.spec)), shown(f"{key}order {plan.order}; {', '.join(counts)}"), axis, lanes, tuple(notes)

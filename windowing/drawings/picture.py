@@ -121,11 +121,6 @@ def cut(text: str, most: int = _LONGEST) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def texts_of(values: pa.Array) -> list[str]:
     """Return each value as a short text of one line; null is ``-``."""
     if pa.types.is_temporal(values.type):

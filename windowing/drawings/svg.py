@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from ..errors import shown
-from .picture import Lane, Measure, Pane, Picture, counted, cut
+from ..support.amounts import count_of
+from .picture import Lane, Measure, Pane, Picture, cut
 from .text import Scale, lane_notes, picture_text, scale
 
 # What SVG drawings are made of: elements, whose text is always escaped, and one style for light and dark pages.
@@ -297,14 +298,14 @@ def _captions(pane: Pane) -> tuple[str, str, str]:
     values = [f"{name}={text}" for name, text in pane.told if name]
     short = f"{pane.number} {pane.closed_by}, {pane.count:,}"
     return (
-        cut(", ".join([f"{pane.number} {pane.closed_by}", counted(pane.count, "row"), *values]), 64),
+        cut(", ".join([f"{pane.number} {pane.closed_by}", count_of(pane.count, "row"), *values]), 64),
         short,
         f"{pane.number}",
     )
 
 
 def _all_told(pane: Pane) -> list[str]:
-    told = [f"pane {pane.number}", f"closed by {pane.closed_by}", counted(pane.count, "row")]
+    told = [f"pane {pane.number}", f"closed by {pane.closed_by}", count_of(pane.count, "row")]
     if pane.more:
         told.append(f"{pane.more:,} of them not drawn")
     return told + [f"{name} = {text}" if name else text for name, text in pane.told]

@@ -14,7 +14,8 @@ from fractions import Fraction
 from itertools import pairwise
 from string import ascii_letters
 
-from .picture import Axis, Lane, Measure, Pane, Picture, counted, cut
+from ..support.amounts import count_of
+from .picture import Axis, Lane, Measure, Pane, Picture, cut
 
 # Where rows and bounds stand: to scale as far as neighbouring rows stay apart.
 
@@ -93,8 +94,8 @@ def picture_text(picture: Picture, width: int = WIDTH) -> str:
     """Return the lines of a picture, each of at most ``width`` characters."""
     panes = [pane for lane in picture.lanes for pane in lane.panes]
     closed = max((len(pane.closed_by) for pane in panes), default=0)
-    counts = max((len(counted(pane.count, "row")) for pane in panes), default=0)
-    heads = [f"{pane.closed_by.ljust(closed)}  {counted(pane.count, 'row').ljust(counts)}" for pane in panes]
+    counts = max((len(count_of(pane.count, "row")) for pane in panes), default=0)
+    heads = [f"{pane.closed_by.ljust(closed)}  {count_of(pane.count, 'row').ljust(counts)}" for pane in panes]
     told = {
         id(pane): "  ".join([head, *(f"{name}={text}" if name else text for name, text in pane.told)]).rstrip()
         for pane, head in zip(panes, heads, strict=True)
@@ -115,7 +116,7 @@ def lane_notes(picture: Picture) -> Iterator[str]:
     """Yield for each key that is not drawn in full how much of it is left out."""
     for lane in picture.lanes:
         counts = [(lane.more_rows, "row"), (lane.more_panes, "pane")]
-        left = [counted(count, f"more {noun}") for count, noun in counts if count]
+        left = [count_of(count, f"more {noun}") for count, noun in counts if count]
         if left:
             yield " and ".join(left) + (f" of {lane.label}" if lane.label else "")
 

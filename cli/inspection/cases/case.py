@@ -20,8 +20,8 @@ from ....conf.job_file import read_keys
 from ....conf.yaml_nodes import as_error, describe, kind_of, read_root
 from ....readers.files.file import COMPRESSIONS
 from ....windowing.errors import ConfigError, did_you_mean, printable, short
+from ....windowing.support.amounts import count_of
 from ....windowing.support.formats import SUFFIXES
-from ...console.amounts import count_of
 
 
 @dataclass(frozen=True, slots=True)

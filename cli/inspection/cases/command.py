@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 from ....conf.job_file import given_variables, read_job_file
 from ....conf.yaml_nodes import as_error
 from ....windowing.errors import ConfigError, few
+from ....windowing.support.amounts import count_of
 from ....windowing.support.modules import search
 from ....windowing.support.redaction import redacted
-from ...console.amounts import count_of
 from ...console.messages import OK, UNEXPECTED
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ...console.streams import clean, has_colour, say

@@ -16,6 +16,7 @@ from ....readers.files.walk import MANIFEST
 from ....windowing.columns.row_hashes import RowDigest, hasher_of, type_text
 from ....windowing.errors import DamagedError, WincliError
 from ....windowing.ports import Counts
+from ....windowing.support.amounts import count_of
 from ....windowing.support.checksum import CHECKSUM, checksum_of_blocks
 from ....windowing.support.file_systems import check_file
 from ....windowing.support.redaction import redacted, redacted_path
@@ -26,7 +27,6 @@ from ....writers.places.os_errors import reason
 from ....writers.places.place import SUCCESS, Place, is_local
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
-from ...console.amounts import count_of
 from ...console.messages import DATA, OK
 from ...console.streams import clean, json_text, say
 from ...console.table import is_number

@@ -20,7 +20,7 @@ from ....windowing.language.row_policies import Changing, Count, Delta, Gap
 from ....windowing.language.spec import Batched, Sliding, TimeInterval, Tumbling
 from ....windowing.rows.panes import BY_TICK
 from ....windowing.rows.sequence import have_risen, measures_and_amount
-from ...console.amounts import count_of
+from ....windowing.support.amounts import count_of
 from .panes_of_key import BEFORE, CLOCK, KeyPane, pane_at, scalar_text
 
 # One thing that is known of a window, as a value.

@@ -21,9 +21,10 @@ from ....windowing.ports import Source, Split
 from ....windowing.rows.membership import shown, take
 from ....windowing.rows.projection import Project
 from ....windowing.spark.fork_server import block_pandas
+from ....windowing.support.amounts import count_of
 from ....windowing.support.redaction import redacted
-from ...console.amounts import WORDS, count_of
 from ...console.messages import Messages
+from ...console.row_account import WORDS
 from ...console.streams import bold, json_text, print_lines, terminal_width
 from ...console.table import head_line, lay_out, row_lines, texts_of
 from ..results.result import ResultFolder

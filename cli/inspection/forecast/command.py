@@ -18,10 +18,10 @@ from ....conf.job import Job, secrets_of
 from ....windowing.errors import ConfigError, WincliError, shown
 from ....windowing.spark.boot import Progress
 from ....windowing.spark.fork_server import block_pandas
+from ....windowing.support.amounts import count_of, size
 from ....windowing.support.modules import search
 from ....windowing.support.redaction import redacted
 from ...arguments import strange_variables
-from ...console.amounts import count_of, size
 from ...console.messages import OK, Messages, Stopped, exit_code
 from ...console.progress import Show, show_progress
 from ...console.side_file import check_side_files

@@ -22,8 +22,8 @@ from ....windowing.enrichment.step import enrichments_of
 from ....windowing.errors import ConfigError, WincliError, did_you_mean, shown
 from ....windowing.language.options import WINDOW_OPTIONS
 from ....windowing.ports import Split
+from ....windowing.support.amounts import count_of
 from ....writers.state.stage_files import LocalStage, ParquetStateFiles
-from ...console.amounts import count_of
 from ...run.open_input import columns_of_call
 from ...run.pipeline import sizes_of, task_of
 from ...run.reports import window_words

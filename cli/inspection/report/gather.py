@@ -20,12 +20,12 @@ from ....conf.ranges import Kind, as_glob, kind_of, unit_at, unit_of
 from ....readers.files.listing import list_files
 from ....windowing.errors import InputError, WincliError, few
 from ....windowing.language.sentences import sentences_of
+from ....windowing.support.amounts import count_of, size
 from ....windowing.support.option import Option
 from ....windowing.support.redaction import MASK, redacted, redacted_path
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
 from ....writers.state.unit_record import UnitRecord
-from ...console.amounts import count_of, size
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ..results.open_windows import open_windows

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ....windowing.errors import shown
-from ...console.amounts import WORDS
+from ...console.row_account import WORDS
 from .report import Lane, Lanes, Report
 
 MOST_BYTES = 2_000_000

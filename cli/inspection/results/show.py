@@ -17,8 +17,8 @@ from ....windowing.columns.arrays import combined, measures
 from ....windowing.errors import ConfigError, did_you_mean, shown
 from ....windowing.expressions.syntax import Expression
 from ....windowing.spark.fork_server import block_pandas
+from ....windowing.support.amounts import count_of
 from ....writers.formats.encoder import encoder_of
-from ...console.amounts import count_of
 from ...console.messages import Messages
 from ...console.streams import bold, print_lines, terminal_width
 from ...console.table import cell_width, cut_to, head_line, is_number, lay_out, padded, row_lines, texts_of

@@ -12,6 +12,7 @@ from ....conf.ranges import Kind, Unit, compact, kind_of, unit_at, unit_of
 from ....readers.files.walk import MANIFEST, ListedFile
 from ....windowing.errors import shown
 from ....windowing.ports import Counts
+from ....windowing.support.amounts import count_of, reason_counts
 from ....windowing.support.redaction import redacted, redacted_path
 from ....writers.commit.result_files import missing_file
 from ....writers.places.lock import Owner, is_dead
@@ -19,16 +20,8 @@ from ....writers.places.place import Place
 from ....writers.state.layout import is_state
 from ....writers.state.state import read_state
 from ....writers.state.unit_record import StageRecord, UnitRecord
-from ...console.amounts import (
-    WORDS,
-    are_joined,
-    count_of,
-    equation,
-    is_mostly_late,
-    reason_counts,
-    sum_consecutive,
-)
 from ...console.messages import Messages
+from ...console.row_account import WORDS, are_joined, equation, is_mostly_late, sum_consecutive
 from ...console.streams import clean, json_text, say
 from ...run.units import local_loss_of
 from .result import folder_of, label_of, manifest_of, no_manifest, results_at_path

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from ....conf.ranges import compact
 from ....windowing.errors import ConfigError, OutputError
+from ....windowing.support.amounts import count_of, size
 from ....windowing.support.redaction import redacted_path
 from ....writers.places.lock import is_dead
 from ....writers.state.layout import is_state
 from ....writers.state.state import State, open_state, read_state, state_without_lock
 from ....writers.state.tables import record_of
 from ....writers.state.unit_record import UnitRecord
-from ...console.amounts import count_of, size
 from ...console.messages import OK, USAGE, Messages
 from ...console.streams import clean, json_text, say
 from ...console.table import head_line, lay_out, row_lines

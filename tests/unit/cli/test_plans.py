@@ -18,13 +18,13 @@ from pyarrow import parquet as pq
 
 from support.in_process import wincli_here
 from support.processes import Ran, manifest, tree, write
-from wincli.cli.console.amounts import size
 from wincli.cli.inspection.forecast.drawing import read_head
 from wincli.cli.inspection.forecast.stages import driver_of
 from wincli.cli.run.context import owner
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
 from wincli.windowing.local_executor import LocalExecutor
+from wincli.windowing.support.amounts import size
 from wincli.writers.state.state import open_state
 
 LOG = "ts,user,x\n" + "".join(

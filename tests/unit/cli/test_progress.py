@@ -11,10 +11,10 @@ import pytest
 
 from support.places import ROOT
 from wincli.cli.console import progress
-from wincli.cli.console.amounts import span
 from wincli.cli.console.messages import Messages
-from wincli.cli.console.progress import in_short, phase_of, show_progress
+from wincli.cli.console.progress import phase_of, show_progress
 from wincli.windowing.spark.boot import Progress
+from wincli.windowing.support.amounts import in_short, span
 
 
 class Clock:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.docs_pages import rows_of
-from wincli.cli.console.amounts import WORDS, are_joined, equation, sum_consecutive
 from wincli.cli.console.messages import Messages
+from wincli.cli.console.row_account import WORDS, are_joined, equation, sum_consecutive
 from wincli.cli.inspection.results.status import print_status
 from wincli.conf.ranges import unit_at, unit_of_plain_run
 from wincli.windowing.errors import ConfigError, InputError

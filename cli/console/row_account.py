@@ -1,4 +1,4 @@
-"""Counts and values as messages write them."""
+"""The row account in words, of one unit and of many: each row that comes in is counted once, over all runs together."""
 
 from __future__ import annotations
 
@@ -9,38 +9,10 @@ from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING
 
+from ...windowing.support.amounts import count_of
+
 if TYPE_CHECKING:  # it loads Arrow, which messages do not need
     from ...windowing.ports import Counts
-
-_SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-def count_of(count: int, thing: str) -> str:
-    """Return a count and its noun: ``1 row``, ``1,234 rows``."""
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
-
-
-def size(nbytes: int) -> str:
-    """Return a number of bytes in words: ``812 bytes``, ``1.4 GiB``."""
-    unit, name = next(((unit, name) for unit, name in _SIZES if nbytes >= unit), (1, ""))
-    return f"{nbytes / unit:.1f} {name}" if name else count_of(nbytes, "byte")
-
-
-def reason_counts(rejected: Mapping[str, int]) -> str:
-    """Return counts by reason, sorted: ``late 3, null_key 1``."""
-    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(rejected.items()))
-
-
-def span(seconds: float) -> str:
-    """Return a time in two units at most: ``40 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-# Row accounting, of one unit and of many: every row that comes in is counted once, over all runs together.
-
 
 WORDS = {
     "rows_in": "rows in",
