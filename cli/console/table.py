@@ -1,10 +1,12 @@
-"""Rows as an aligned table of text that fits a terminal: cells cut where they are too long, columns left out last."""
+"""Columns of text: cells side by side, and tables that fit a terminal: cells cut where they are too long, columns left
+out last.
+"""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -132,6 +134,16 @@ def padded(text: str, width: int, right: bool = False) -> str:
     """Return a text with blanks, up to ``width`` cells: after it, or before it where it is aligned to the right."""
     padding = " " * max(width - cell_width(text), 0)
     return padding + text if right else text + padding
+
+
+def side_by_side(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """Return a line for each row of cells, each cell as wide as its column; ``right``: columns of numbers."""
+    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = (padded(cell, width, at in right) for at, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        lines.append((" " * APART).join(cells).rstrip())
+    return lines
 
 
 def _cells(letter: str) -> int:

@@ -26,16 +26,17 @@ from ...console.messages import OK, Messages, Stopped, exit_code
 from ...console.progress import Show, show_progress
 from ...console.side_file import check_side_files
 from ...console.streams import ReaderGoneError, has_colour, json_text, say
+from ...console.table import side_by_side
 from ...launch import run_on_spark
 from ...monitoring.monitors import side_files_of
 from ...run.request import alias_notes, parse_job
 from ...run.steps import Action
-from .forecast import Forecast, Values, parse_choice
 
 if TYPE_CHECKING:
     from ...run.context import RunContext
     from ..effect import Effect
-    from .foresee import Foreseen
+    from .foresee import Forecast, Foreseen
+    from .stages import Values
 
 
 # A forecast in words, for the terminal.
@@ -87,7 +88,7 @@ def _sections(forecast: Forecast) -> Iterator[tuple[str, Sequence[str]]]:
     yield "run", [*_head(forecast)]
     is_range = forecast.way == "range"
     if is_range:
-        yield "units", [*_units(forecast)]
+        yield "units", _units(forecast)
     if found := forecast.input:
         of = f"of {forecast.shown}: " if is_range and forecast.shown is not None else ""
         words = f"{count_of(found['files'], 'file')}, {count_of(found['rows'], 'row')}, {size(found['nbytes'])}"
@@ -135,22 +136,17 @@ def _head(forecast: Forecast) -> Iterator[str]:
             yield f"no unit needs another: {can} at the same time"
 
 
-def _units(forecast: Forecast) -> Iterator[str]:
+def _units(forecast: Forecast) -> list[str]:
     lots = [list(lot) for _, lot in groupby(forecast.units, key=lambda unit: (unit.action, unit.why, unit.is_again))]
-    heads = [
-        (
-            f"{lot[0].label}" if len(lot) == 1 else f"{lot[0].label}..{lot[-1].label}",
-            "run again" if lot[0].action == "run" and lot[0].is_again else lot[0].action,
-        )
-        for lot in lots
-    ]
-    widths = [max(map(len, column)) for column in zip(*heads, strict=True)]
-    for head, lot in zip(heads, lots, strict=True):
-        cells = "  ".join(text.ljust(width) for text, width in zip(head, widths, strict=True))
+    rows = []
+    for lot in lots:
+        first, last = lot[0], lot[-1]
         files, nbytes = sum(len(unit.files) for unit in lot), sum(unit.nbytes for unit in lot)
-        is_read = lot[0].action in ("run", "may run") and files
+        is_read = first.action in ("run", "may run") and files
         read = f" ({count_of(files, 'file')}, {size(nbytes)})" if is_read else ""
-        yield f"{cells}  {lot[0].why}{read}"
+        action = "run again" if first.action == "run" and first.is_again else first.action
+        rows.append((first.label if len(lot) == 1 else f"{first.label}..{last.label}", action, f"{first.why}{read}"))
+    return side_by_side(rows)
 
 
 def _columns(columns: Sequence[Values]) -> Iterator[str]:
@@ -181,6 +177,23 @@ class PlanOptions:
     effect: bool = False
 
 
+_MOST_ROWS = 1000
+
+
+def _parse_choice(only: Sequence[str], rows: int) -> list[tuple[str, str]]:
+    """Read ``COL=VALUE`` texts; several of one column are several values.
+
+    Raises `ConfigError` for another form, or a number of rows to draw that is none.
+    """
+    pairs = [text.partition("=") for text in only]
+    for text, (name, sign, _) in zip(only, pairs, strict=True):
+        if not name or not sign:
+            raise ConfigError(f"--only {text!r} is not COL=VALUE", "for example --only user=u7")
+    if not 0 <= rows <= _MOST_ROWS:
+        raise ConfigError(f"--rows {rows} is not from 0 to {_MOST_ROWS:,}", "0 draws nothing")
+    return [(name, value) for name, _, value in pairs]
+
+
 def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> int:
     """Print what a run with these options would do; return the exit code.
 
@@ -201,7 +214,7 @@ def plan_command(options: Mapping[str, Any], level: int, own: PlanOptions) -> in
 
 
 def _plan(job: Job, own: PlanOptions, messages: Messages) -> int:
-    only = parse_choice(own.only, own.rows)
+    only = _parse_choice(own.only, own.rows)
     check_side_files(side_files_of(job), job.named)
     if own.effect and (job.start is None or job.end is None):
         raise ConfigError("--effect: an effect is that of a range of units", "say --start and --end")

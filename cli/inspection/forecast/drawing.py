@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -28,21 +29,7 @@ from ...run.open_input import columns_of_call
 from ...run.pipeline import sizes_of, task_of
 from ...run.reports import window_words
 from ...run.stage_plans import StagePlan
-from .forecast import Values
-from .stages import OpenJob, driver_of
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryTables:
-    """The part of a `Sink` that enrich tables need, in memory."""
-
-    kept: dict[str, pa.RecordBatch] = field(default_factory=dict)
-
-    def write_scratch(self, name: str, rows: pa.RecordBatch) -> None:
-        self.kept[name] = rows
-
-    def read_scratch(self, name: str) -> pa.RecordBatch:
-        return self.kept[name]
+from .stages import OpenJob, Values, driver_of
 
 
 def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
@@ -57,7 +44,8 @@ def sample_job(job: OpenJob) -> tuple[FileSource | None, Values | None]:
     source = job.plan.source
     if sum(split.nbytes for each in enrichments_of(source) for split in each.table.splits) > SMALL_TABLE:
         return None, None
-    sink: Any = MemoryTables()
+    kept = dict[str, pa.RecordBatch]()  # enrich tables are written and read again, here in memory
+    sink: Any = SimpleNamespace(write_scratch=kept.__setitem__, read_scratch=kept.__getitem__)
     source, _ = load_tables(source, sink, driver, None, options.slice_size)
     plan, mode = replace(job.plan, source=source), job.mode
     stage = plan.stages[0]

@@ -6,7 +6,7 @@ import socket
 from bisect import bisect_left
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal, TypeAlias
 
@@ -25,19 +25,58 @@ from ...run.incremental_run import IncrementalRun, from_root
 from ...run.job_plan import refuse_overlaps, refuse_state_overlap
 from ...run.parallel_units import why_one_by_one
 from ...run.run_modes import check_undated, find_next_run, result_is_done
-from ...run.steps import ALONE, UnitRange, UnitStep
+from ...run.steps import ALONE, Action, UnitRange, UnitStep
 from ...run.unit_paths import InputPaths, UnitInput, find_input, find_input_paths, unit_job
-from .forecast import Forecast
-from .stages import OpenJob, input_of, open_job, output_name, stage_of
+from .stages import OpenJob, Values, input_of, open_job, output_name, stage_of
+
+Way: TypeAlias = Literal["run", "next run", "range"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run would do.
+
+    ``way``: whether it is a run by itself, the next run on a state, or a range of units.
+    ``output``: the output as the user wrote it.
+    ``state``: the state, as the user wrote it; None without one.
+    ``units``: the units in ascending order, those outside the range that run among them.
+    ``reach``: how far corrections may reach, in words; None where nothing is corrected.
+    ``shown``: the label of the unit that input and stages are those of; None without units.
+    ``input``: the input, as `input_of` returns it; None where there is none to look at.
+    ``stages``: the stages, in order, as `stage_of` returns them.
+    ``jobs``: how many units run at the same time.
+    ``why_one_by_one``: why units of a range cannot run at the same time, in words; None where they can, and without a
+        range.
+    ``notes``: what else the user should know.
+    ``problem``: why the run would stop, at the first unit with the action ``stop`` or before it; None: it would not.
+    """
+
+    way: Way
+    output: str
+    state: str | None
+    units: tuple[UnitStep, ...]
+    reach: str | None = None
+    shown: str | None = None
+    input: Values | None = None
+    stages: tuple[Values, ...] = ()
+    jobs: int = 1
+    why_one_by_one: str | None = None
+    notes: tuple[str, ...] = ()
+    problem: WincliError | None = None
+
+    def having(self, *actions: Action) -> Sequence[UnitStep]:
+        """Return the units with one of these actions."""
+        return [unit for unit in self.units if unit.action in actions]
+
 
 Find: TypeAlias = Callable[[Unit], UnitInput | None]
 """Returns the input of a unit, None where it has none; raises as `find_input` does."""
 
-# A run by itself, and the next run on a state.
-
-
 Foreseen = tuple[Forecast, OpenJob | None]
 """What a run would do, and the job of the unit that is shown, planned over its input; None: nothing can be shown."""
+
+
+# A run by itself, and the next run on a state.
 
 
 def foresee(job: Job, show: Show) -> Foreseen:
@@ -75,10 +114,9 @@ def _foresee_next(job: Job, path: str, show: Show) -> Foreseen:
         why = step.note or f"{step.label} of {path} has read this input"
         return _of_one(job, replace(step, why=why), None, open_job(_to_plan(job), mode, show))
     step = replace(step, why=step.note or "its input is new")
-    forecast, opened = _of_one(own, step, _problem_of(own), open_job(_to_plan(own), mode, show))
     kept = [record.label for record in state.records if state.has_data(record.label)]
     reach = f"late rows may make units run again, from {kept[0]} on" if job.late == "redo" and kept else None
-    return replace(forecast, reach=reach), opened
+    return _of_one(own, step, _problem_of(own), open_job(_to_plan(own), mode, show), reach)
 
 
 def _problem_of(job: Job) -> WincliError | None:
@@ -93,15 +131,20 @@ def _problem_of(job: Job) -> WincliError | None:
     return None
 
 
-def _of_one(job: Job, step: UnitStep, problem: WincliError | None, opened: OpenJob) -> Foreseen:
+def _of_one(
+    job: Job, step: UnitStep, problem: WincliError | None, opened: OpenJob, reach: str | None = None
+) -> Foreseen:
     if problem is not None:
         step = replace(step, action="stop", why=problem.what)
-    found = _make_forecast(job, "run" if opened.mode is None else "next run", (step,))
-    return _with_job(replace(found, problem=problem, shown=step.label or None), opened)
+    way: Way = "run" if opened.mode is None else "next run"
+    return _forecast(job, way, (step,), opened, problem=problem, shown=step.label or None, reach=reach)
 
 
-def _make_forecast(job: Job, way: Literal["run", "next run", "range"], found: tuple[UnitStep, ...]) -> Forecast:
-    state, notes = job.state, list[str]()
+def _forecast(
+    job: Job, way: Way, found: tuple[UnitStep, ...], opened: OpenJob | None, notes: Sequence[str] = (), **more: Any
+) -> Foreseen:
+    """Return a forecast with the input and the stages of ``opened``. ``notes``, ``more``: what else is known."""
+    state, notes = job.state, list(notes)
     if state is not None and is_state(state):
         view = read_state(state)
         notes += view.damage
@@ -110,17 +153,15 @@ def _make_forecast(job: Job, way: Literal["run", "next run", "range"], found: tu
         if view.pending is not None:
             what = "a run put it in place when it was killed, and the next run completes that first"
             notes.append(f"{view.pending}: {what}; this plan does not know it")
-    return Forecast(way, output_name(job.shown_output), state, found, notes=tuple(notes))
+    if opened is not None:
+        plan = opened.plan
+        more |= {"input": input_of(plan), "stages": tuple(stage_of(plan, stage) for stage in plan.stages)}
+    return Forecast(way, output_name(job.shown_output), state, found, notes=tuple(notes), **more), opened
 
 
 def _to_plan(job: Job) -> Job:
     """Return the job with a name in place of stdout: nothing is written there."""
     return job.at(stdout="stdout") if job.output == PIPE else job
-
-
-def _with_job(forecast: Forecast, opened: OpenJob) -> Foreseen:
-    stages = tuple(stage_of(opened.plan, stage) for stage in opened.plan.stages)
-    return replace(forecast, input=input_of(opened.plan), stages=stages), opened
 
 
 # The steps of a range as a run would take them: nothing runs, and each unit is supposed to leave a record.
@@ -238,21 +279,29 @@ def _foresee_range(job: Job, in_range: Sequence[Unit], show: Show) -> Foreseen:
     stopped = _with_problem(sure, own_of)
     steps = _with_reach(job, in_range, stopped, maybe, done, find)
     problem, may_stop = (each[-1].problem if each else None for each in (stopped, maybe))
-    forecast = _make_forecast(job, "range", steps)
+    notes = []
     if may_stop is not None and sure[-1].problem is None:
-        forecast = replace(forecast, notes=(f"if the correction reaches that far: {may_stop}", *forecast.notes))
-    why = why_one_by_one(job)
-    reach, jobs = _reach(steps, state is not None), job.jobs if why is None else 1
-    forecast = replace(forecast, reach=reach, problem=problem, jobs=jobs, why_one_by_one=why)
-    first = runs[0] if runs else None
+        notes.append(f"if the correction reaches that far: {may_stop}")
+    why, opened, first = why_one_by_one(job), None, runs[0] if runs else None
     if first is None and problem is None:
         with_input = (UnitStep(unit, "skip", found=its) for unit in in_range if (its := find(unit)) is not None)
         first = next(with_input, None)
-    if first is None:
-        return forecast, None
-    mode = None if state is None else IncrementalRun(state, first.unit, first.previous, job.kept(1, 0))
-    jobs_before = partial(earlier_jobs, job, input_paths, first.unit) if state is None else None
-    return _with_job(replace(forecast, shown=first.label), open_job(own_of(first), mode, show, jobs_before))
+    if first is not None:
+        mode = None if state is None else IncrementalRun(state, first.unit, first.previous, job.kept(1, 0))
+        jobs_before = partial(earlier_jobs, job, input_paths, first.unit) if state is None else None
+        opened = open_job(own_of(first), mode, show, jobs_before)
+    return _forecast(
+        job,
+        "range",
+        steps,
+        opened,
+        notes,
+        reach=_reach(steps, state is not None),
+        problem=problem,
+        jobs=job.jobs if why is None else 1,
+        why_one_by_one=why,
+        shown=None if first is None else first.label,
+    )
 
 
 def _with_problem(steps: Sequence[UnitStep], own_of: Callable[[UnitStep], Job]) -> Sequence[UnitStep]:

@@ -32,7 +32,9 @@ from ...run.open_input import NOTHING_KNOWN, Earlier, enriched_input, open_input
 from ...run.reports import place_of_marks
 from ...run.request import read_options
 from ...run.stage_plans import StagePlan
-from .forecast import Values
+
+Values = Mapping[str, Any]
+"""A part of a forecast as it is in the JSON object; the function that makes it says what its keys are."""
 
 # Where the type of each input column comes from, and what each column of a result holds, in words.
 
