@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ...windowing.errors import shown
 from ...windowing.spark.boot import Progress
@@ -17,38 +16,26 @@ from .streams import controls
 # The pace of a phase: rows done, rows a second, and the time left, from the tasks that are complete.
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How far a phase is, and how fast. Rows and time left assume that all tasks are of equal size.
-
-    ``rows``: how many rows are done; None where the number of all is not known.
-    ``rows_total``: how many rows there are; None as ``rows``.
-    ``rows_per_second``: rows done in a second; None while no task has ended since the phase was first seen.
-    ``seconds_left``: time until all tasks are complete; None as ``rows_per_second``.
-    """
-
-    rows: int | None
-    rows_total: int | None
-    rows_per_second: float | None
-    seconds_left: float | None
-
-
 class Stopwatch:
     """Measures the pace of each phase from the moment at which it is first seen."""
 
-    def __init__(self, now: float) -> None:
-        self._label, self._began, self._done_before = "", now, 0
+    def __init__(self) -> None:
+        self._label, self._began, self._done_before = "", time.monotonic(), 0
 
-    def pace(self, seen: Progress, now: float) -> Pace:
-        """Return the pace at a time, in seconds as ``now`` of the beginning."""
+    def pace(self, seen: Progress) -> tuple[int | None, float | None, float | None]:
+        """Return the rows that are done, rows a second, and the seconds left, as if all tasks were of equal size.
+
+        None: the number of all rows is not known; the last two also while no task has ended in this phase.
+        """
+        now = time.monotonic()
         if seen.label != self._label:
             self._label, self._began, self._done_before = seen.label, now, seen.done
         rows = seen.rows * seen.done // seen.total if seen.rows and seen.total else None
         done, seconds = seen.done - self._done_before, now - self._began
         if done <= 0 or seconds <= 0:
-            return Pace(rows, seen.rows or None, None, None)
+            return rows, None, None
         rate = None if rows is None else seen.rows * done / seen.total / seconds
-        return Pace(rows, seen.rows or None, rate, seconds / done * (seen.total - seen.done))
+        return rows, rate, seconds / done * (seen.total - seen.done)
 
 
 # The phases of a run in words, from the labels of its tasks.
@@ -102,45 +89,41 @@ def show_progress(mode: str, messages: Messages) -> Iterator[Show]:
     if mode == "none" or messages.level < 0:
         yield lambda _: None
     elif mode == "json":
-        yield _Lines(_SECONDS_BETWEEN_OBJECTS, messages.progress)
+        yield _lines(_SECONDS_BETWEEN_OBJECTS, messages.progress)
     elif mode == "auto" and sys.stderr.isatty() and not messages.as_json:
         with _bar() as progress:
             yield progress
     else:
-        yield _Lines(_SECONDS_BETWEEN_LINES, messages.note)
+        yield _lines(_SECONDS_BETWEEN_LINES, messages.note)
 
 
-class _Lines:
-    """Writes a line every few seconds, and only if something has changed: a short job writes none."""
+def _lines(apart: float, write: Callable[..., None]) -> Show:
+    """Return what writes a line every few seconds, and only if something has changed: a short job writes none."""
+    last, written, stopwatch = time.monotonic(), None, Stopwatch()
 
-    def __init__(self, apart: float, write: Callable[..., None]) -> None:
-        self._apart, self._write_line = apart, write
-        self._last = time.monotonic()
-        self._stopwatch = Stopwatch(self._last)
-        self._written: tuple[str, int, int] | None = None
-
-    def __call__(self, seen: Progress) -> None:
-        now = time.monotonic()
-        pace = self._stopwatch.pace(seen, now)
-        what = (seen.label, seen.done, seen.total)
-        if what == self._written or now - self._last < self._apart:
+    def show(seen: Progress) -> None:
+        nonlocal last, written
+        rows, rate, left = stopwatch.pace(seen)
+        now, what = time.monotonic(), (seen.label, seen.done, seen.total)
+        if what == written or now - last < apart:
             return
-        self._last, self._written = now, what
-        left, rate = pace.seconds_left, pace.rows_per_second
+        last, written = now, what
         words = [f"{phase_of(seen)}: {seen.done} of {seen.total} tasks"]
-        words += [] if pace.rows is None else [f"about {pace.rows:,} of {pace.rows_total:,} rows"]
+        words += [] if rows is None else [f"about {rows:,} of {seen.rows:,} rows"]
         words += [] if rate is None else [f"{round(rate):,} rows/s"]
         words += [] if left is None else [f"about {span(left)} left"]
-        self._write_line(
+        write(
             ", ".join(words),
             phase=seen.label,
             done=seen.done,
             total=seen.total,
-            rows=pace.rows,
-            rows_total=pace.rows_total,
+            rows=rows,
+            rows_total=seen.rows or None,
             rows_per_second=None if rate is None else round(rate),
             seconds_left=None if left is None else round(left, 1),
         )
+
+    return show
 
 
 @contextmanager
@@ -155,12 +138,11 @@ def _bar() -> Iterator[Show]:
     narrow = (words[0], BarColumn(8), words[1])
     with Bar(*(columns if console.width >= _WIDE else narrow), console=console, transient=True) as bar:
         task = bar.add_task("starting Spark", total=None, pace="")
-        stopwatch = Stopwatch(time.monotonic())
+        stopwatch = Stopwatch()
 
         def show(seen: Progress) -> None:
-            pace = stopwatch.pace(seen, time.monotonic())  # in few characters
-            total, rate, left = pace.rows_total, pace.rows_per_second, pace.seconds_left
-            words = [] if pace.rows is None or total is None else [f"{in_short(pace.rows)} of {in_short(total)} rows"]
+            rows, rate, left = stopwatch.pace(seen)  # in few characters
+            words = [] if rows is None else [f"{in_short(rows)} of {in_short(seen.rows)} rows"]
             words += [] if rate is None else [f"{in_short(round(rate))}/s"]
             words += [] if left is None else [f"{span(left)} left"]
             phase = shown(phase_of(seen))

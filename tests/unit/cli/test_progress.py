@@ -33,10 +33,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return stands
 
 
-def lines_of(clock: Clock, seen: list[tuple[float, Progress]], as_json: bool = False) -> list[str]:
+def lines_of(clock: Clock, seen: list[tuple[float, Progress]]) -> list[str]:
     """The lines of a run whose progress is seen at these seconds."""
     stream = io.StringIO()
-    with show_progress("plain", Messages(0, as_json, stream)) as show:
+    with show_progress("plain", Messages(0, False, stream)) as show:
         for second, each in seen:
             clock.now = 100.0 + second
             show(each)
@@ -62,11 +62,8 @@ def test_a_line_that_would_say_the_same_is_not_printed(clock: Clock) -> None:
     ]
 
 
-def test_lines_are_seconds_apart(clock: Clock) -> None:
+def test_lines_are_seconds_apart_and_a_short_job_has_none(clock: Clock) -> None:
     assert len(lines_of(clock, [(second / 10, scan(second // 20)) for second in range(0, 160)])) == 3
-
-
-def test_a_short_job_prints_nothing(clock: Clock) -> None:
     assert lines_of(clock, [(0, scan(0)), (2, scan(4)), (4.9, scan(8))]) == []
 
 
@@ -74,14 +71,6 @@ def test_time_left_is_of_the_phase_and_rows_may_be_unknown(clock: Clock) -> None
     seen = [(0, scan(0)), (50, Progress("read types", 0, 4, 1, 1)), (60, Progress("read types", 1, 4, 1, 1))]
     finding = "finding the types of text columns"
     assert lines_of(clock, seen) == [f"{finding}: 0 of 4 tasks", f"{finding}: 1 of 4 tasks, about 30 s left"]
-
-
-def test_machines_get_numbers(clock: Clock) -> None:
-    (line,) = lines_of(clock, [(0, scan(0)), (10, scan(2))], as_json=True)
-    found = json.loads(line)
-    assert {name: found[name] for name in ("phase", "done", "total", "rows", "rows_total", "seconds_left")} == {
-        "phase": "scan", "done": 2, "total": 8, "rows": 2_000_000, "rows_total": 8_000_000, "seconds_left": 30.0,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
