@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,11 +29,12 @@ from ..run.backfills import IncrementalBackfill, earlier_jobs, plain_steps, resu
 from ..run.context import RunContext, owner
 from ..run.fingerprint import same_inputs
 from ..run.pipeline import PlainRun, run_job
-from ..run.range_run import run_backfill
+from ..run.range_run import BackfillOutcome, run_backfill
 from ..run.steps import UnitStep
 from ..run.unit_paths import InputPaths, find_input, find_input_paths, outputs_of, unit_job
-from .comparison.compare import Diff, DiffRequest, ResultPair, Side, compare_pairs
+from .comparison.compare import Diff, DiffRequest, UnitDiff, compare_pairs
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
+from .results.result import ResultFolder, results_at_path
 
 # A copy of all that a range would change, in a scratch folder: outputs are empty there, and the state is linked.
 
@@ -84,19 +85,17 @@ class Effect:
     """What a run of a range would change.
 
     ``stages``: the outputs, in the order of the job.
-    ``runs``: the labels of the units that would run, ascending.
-    ``again``: those of them that were done before.
-    ``reached``: the last unit that a correction runs; None where nothing is corrected.
-    ``unaffected``: the finished units after that.
+    ``outcome``: what became of the units in the scratch folder.
     ``has_state``: whether the units are a chain on a state, along which corrections pass on.
     """
 
     stages: tuple[StageEffect, ...]
-    runs: tuple[str, ...]
-    again: tuple[str, ...]
-    reached: str | None
-    unaffected: tuple[str, ...]
+    outcome: BackfillOutcome
     has_state: bool
+
+    @property
+    def runs(self) -> list[str]:
+        return [record.label for record in self.outcome.done]
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -149,19 +148,12 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
             pairs = []
             for unit in ran:
                 now, then = (_side(outputs_of(each, paths, unit)[at]) for each in (job, scratch))
-                pairs.append(ResultPair(unit.label, now, then))
+                pairs.append(UnitDiff(unit.label, now, then))
             diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
             lacking = ((pair.unit, pair.b) for pair in pairs if pair.a is None)
             new = tuple((unit, then.manifest["rows_out"]) for unit, then in lacking if then is not None)
             stages.append(StageEffect(stage, diff, new))
-    return Effect(
-        tuple(stages),
-        tuple(unit.label for unit in ran),
-        tuple(unit.label for unit in outcome.rerun),
-        outcome.reached.label if outcome.reached is not None else None,
-        tuple(unit.label for unit in outcome.unaffected),
-        job.state is not None,
-    )
+    return Effect(tuple(stages), outcome, job.state is not None)
 
 
 def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: UnitStep) -> Iterator[UnitRecord]:
@@ -173,12 +165,12 @@ def _run_in_scratch(job: Job, paths: InputPaths, context: RunContext, step: Unit
     yield record
 
 
-def _side(path: str) -> Side | None:
+def _side(path: str) -> ResultFolder | None:
     """Return the result at a path; None where there is none that is whole. Raises `InputError` where nobody can say."""
     table = table_of(path)
     try:
         manifest = table.manifest()
-        return None if manifest is None or table.missing(manifest) else Side(path, manifest)
+        return None if manifest is None or table.missing(manifest) else results_at_path(path)[0]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}", "make it readable, then run again") from error
 
@@ -219,19 +211,18 @@ def effect_words(effect: Effect) -> str:
 
 def effect_text(effect: Effect) -> str:
     """Return what a run would change, in lines: how far it reaches, then what changes in each output."""
-    lines = []
-    if not effect.runs:
+    lines, runs, outcome = [], effect.runs, effect.outcome
+    if not runs:
         lines.append("nothing runs, so nothing changes")
     else:
-        again = f", {len(effect.again):,} of them again" if effect.again else ""
-        again = " again" if len(effect.again) == len(effect.runs) else again
-        lines.append(f"{count_of(len(effect.runs), 'unit')} would run{again}: {_few(effect.runs)}")
-    if effect.runs and effect.has_state and effect.reached is not None:
+        again = f", {len(outcome.rerun):,} of them again" if outcome.rerun else ""
+        again = " again" if len(outcome.rerun) == len(runs) else again
+        lines.append(f"{count_of(len(runs), 'unit')} would run{again}: {_few(runs)}")
+    if runs and effect.has_state and outcome.reached is not None:
         beyond = "no unit was done after it"
-        if effect.unaffected:
-            stay = "stays as it is" if len(effect.unaffected) == 1 else "stay as they are"
-            beyond = f"{_few(effect.unaffected)} {stay}"
-        lines.append(f"the correction converges after {effect.reached}: {beyond}")
+        if unaffected := [unit.label for unit in outcome.unaffected]:
+            beyond = f"{_few(unaffected)} {'stays as it is' if len(unaffected) == 1 else 'stay as they are'}"
+        lines.append(f"the correction converges after {outcome.reached.label}: {beyond}")
     for stage in effect.stages:
         tally, which = stage.diff.tally, f"stage {stage.stage}: " if len(effect.stages) > 1 else ""
         counts = f"{tally.changed:,} changed, {tally.only_in_a:,} gone, {tally.only_in_b:,} new"
@@ -243,7 +234,7 @@ def effect_text(effect: Effect) -> str:
     return "\n".join(redacted(shown(line)) for line in lines)
 
 
-def _few(labels: tuple[str, ...]) -> str:
+def _few(labels: Sequence[str]) -> str:
     return ", ".join(labels) if len(labels) <= 4 else f"{labels[0]} .. {labels[-1]} ({len(labels):,} units)"
 
 
@@ -251,10 +242,10 @@ def effect_json(effect: Effect) -> dict[str, Any]:
     """Return an effect as plain JSON values."""
     return {
         **effect.numbers,
-        "runs": list(effect.runs),
-        "again": list(effect.again),
-        "reached": effect.reached,
-        "unaffected": list(effect.unaffected),
+        "runs": effect.runs,
+        "again": [unit.label for unit in effect.outcome.rerun],
+        "reached": None if effect.outcome.reached is None else effect.outcome.reached.label,
+        "unaffected": [unit.label for unit in effect.outcome.unaffected],
         "stages": [
             {
                 "stage": stage.stage,

@@ -52,6 +52,8 @@ def test_a_report_goes_to_stdout_and_a_reader_may_leave(folder: Path) -> None:
         (("out", "-o", "log.csv"), 2, "-o log.csv exists and is not a report of wincli; name another file"),
         (("out", "-o", "out"), 2, "-o out is a folder; name a file in it, such as out/report.html"),
         (("out", "-o", "no/r.html"), 2, "-o no/r.html: there is no folder no; make it, or name another"),
+        (("out", "--only", "user"), 2, "--only user: this names no value; say it as NAME=VALUE, such as user=u7"),
+        (("out", "--only", "n=1"), 2, "--only n=1: n is no column of the key; the key is user"),
         (("out", "--only", "usr=a"), 2, "--only usr=a: usr is no column of the key; did you mean user?"),
         (("gone",), 3, "there is no file or folder gone; check the path"),
         (("log.csv",), 3, "log.csv is no state and no result of wincli; name the folder of --state, or of an output"),

@@ -45,11 +45,27 @@ def pairs_of_text(drawing: Drawing) -> Pairs:
     return found
 
 
+def root_of(drawing: Drawing) -> ElementTree.Element:
+    return ElementTree.fromstring(drawing.svg())
+
+
+def has_class(element: ElementTree.Element, name: str) -> bool:
+    return name in element.get("class", "").split()
+
+
+def reach(element: ElementTree.Element) -> list[float]:
+    """The horizontal places that an element names."""
+    across = [float(element.get(name, 0)) for name in ("x", "x1", "x2", "cx") if element.get(name)]
+    if element.tag == f"{SVG}rect":
+        across.append(float(element.get("x", 0)) + float(element.get("width", 0)))
+    return across + [float(x) for x in re.findall(r"[MH]([\d.]+)", element.get("d", ""))]
+
+
 def counts_of_svg(drawing: Drawing) -> tuple[int, int, int]:
     """Return how many rows, panes, and rows of panes an SVG has."""
-    root = ElementTree.fromstring(drawing.svg())
-    classes = [element.get("class", "").split() for element in root.iter()]
-    return tuple(sum(name in each for each in classes) for name in ("wd-row", "wd-bar", "wd-in"))  # type: ignore[return-value]
+    elements = [*root_of(drawing).iter()]
+    rows, panes, shown = (sum(has_class(each, name) for each in elements) for name in ("wd-row", "wd-bar", "wd-in"))
+    return rows, panes, shown
 
 
 def pairs_of_rows(table: pa.Table, window: str, **options: Any) -> Pairs:

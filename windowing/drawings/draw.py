@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -125,27 +126,23 @@ def _in_total_order(sequences: Sequences, rows: Ints, marks: Marks) -> tuple[Int
 
 
 def _picks(keys: pa.Table | None, only: Mapping[str, Any]) -> Ints:
-    if keys is not None:
-        chosen = np.ones(keys.num_rows, np.bool_)
-        for name, value in only.items():
-            if name not in keys.column_names:
-                raise ConfigError(f"only: there is no key column {name!r}", did_you_mean(name, keys.column_names))
-            chosen &= _is_in(keys.column(name), value)
-        if only and not chosen.any():
-            raise ConfigError(f"only: no key has {dict(only)!r}", "look at the values of the key columns")
-        return np.flatnonzero(chosen)
-    if only:
-        raise ConfigError("only: there is no key", "say key, or leave it out")
-    return np.zeros(1, np.int64)
-
-
-def _is_in(column: pa.ChunkedArray, value: Any) -> Any:
-    values = list(value) if isinstance(value, list | tuple | set) else [value]
-    try:
-        wanted = pa.array(values, column.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise ConfigError(f"only: the key is {column.type} ({error})", "give values of that type") from None
-    return pc.is_in(column, wanted).to_numpy()
+    if keys is None:
+        if only:
+            raise ConfigError("only: there is no key", "say key, or leave it out")
+        return np.zeros(1, np.int64)
+    chosen = np.ones(keys.num_rows, np.bool_)
+    for name, value in only.items():
+        if name not in keys.column_names:
+            raise ConfigError(f"only: there is no key column {name!r}", did_you_mean(name, keys.column_names))
+        kind = keys.column(name).type
+        try:
+            wanted = pa.array(list(value) if isinstance(value, list | tuple | set) else [value], kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise ConfigError(f"only: the key is {kind} ({error})", "give values of that type") from None
+        chosen &= pc.is_in(keys.column(name), wanted).to_numpy()
+    if only and not chosen.any():
+        raise ConfigError(f"only: no key has {dict(only)!r}", "look at the values of the key columns")
+    return np.flatnonzero(chosen)
 
 
 # Panes of a drawing, from the result of a scan whose aggregates say which drawn rows each pane shows.
@@ -196,20 +193,16 @@ def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, m
 
     ``result``: the panes of the key. ``is_whole``: whether all rows of the key are drawn.
     """
-    masks = [pc.not_equal(result.column(name).fill_null(0), 0) for name in own.bits]
-    found = masks[0]
-    for mask in masks[1:]:
-        found = pc.or_(found, mask)
-    shows = found
+    shows = reduce(pc.or_, (pc.not_equal(result.column(name).fill_null(0), 0) for name in own.bits))
     empty = pc.equal(result.column(own.count), 0)
     if not is_whole:
         last = pc.max(result.column("window").filter(shows)).as_py()
         empty = pc.and_(empty, pc.less(result.column("window"), -1 if last is None else last))
-    return _panes(plan, own, result.filter(pc.or_(shows, empty)).slice(0, most).combine_chunks())
-
-
-def _panes(plan: Plan, own: OwnColumns, found: pa.Table) -> list[Pane]:
-    told, ticks = _told(plan, own, found), _ticks_of_panes(plan, found)
+    found = result.filter(pc.or_(shows, empty)).slice(0, most).combine_chunks()
+    told, ticks = _told(plan, own, found), list[Measure | None]([None] * len(found))
+    if plan.order.columns and "_at" in found.column_names:
+        at = zip(combined(found.column("_at")), _by_tick(found), strict=True)
+        ticks = [measure_of(value) if by_tick else None for value, by_tick in at]
     has_bounds = bool(plan.order.columns) and _bounds_type(plan) is not None
     panes = []
     for i, row in enumerate(found.select(["window", "closed_by", own.count, *own.bits]).to_pylist()):
@@ -231,7 +224,9 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
     """Return what is told of each pane, by name: bounds, the tick, timing and output, without a name; aggregates."""
     told: list[tuple[str, list[str]]] = []
     if _bounds_type(plan) is not None:
-        told.append(("", _bounds(found)))
+        texts = texts_of(pa.concat_arrays([combined(found.column(f"window_{side}")) for side in _SIDES]))
+        ends = zip(texts[: len(found)], texts[len(found) :], strict=True)
+        told.append(("", [f"{start}..{after(start, end)}" for start, end in ends]))
     if plan.kind.needs.overlaps and "_at" in found.column_names:
         at = zip(_short(found.column("_at")), _by_tick(found), strict=True)
         told.append(("", [f"@{text}" if by_tick else "" for text, by_tick in at]))
@@ -245,24 +240,8 @@ def _told(plan: Plan, own: OwnColumns, found: pa.Table) -> list[tuple[str, list[
     return told
 
 
-def _bounds(found: pa.Table) -> list[str]:
-    if not len(found):
-        return []
-    texts = texts_of(pa.concat_arrays([combined(found.column(f"window_{side}")) for side in _SIDES]))
-    return [
-        f"{start}..{after(start, end)}" for start, end in zip(texts[: len(found)], texts[len(found) :], strict=True)
-    ]
-
-
 def _by_tick(found: pa.Table) -> list[bool]:
     return pc.equal(found.column(POS), -1).fill_null(False).to_pylist()
-
-
-def _ticks_of_panes(plan: Plan, found: pa.Table) -> list[Measure | None]:
-    if not plan.order.columns or "_at" not in found.column_names:
-        return [None] * len(found)
-    at = zip(combined(found.column("_at")), _by_tick(found), strict=True)
-    return [measure_of(value) if by_tick else None for value, by_tick in at]
 
 
 def _short(column: pa.ChunkedArray) -> list[str]:
@@ -272,52 +251,38 @@ def _short(column: pa.ChunkedArray) -> list[str]:
 # The picture of a result: lanes of the drawn keys on one axis, and in words what is left out.
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRows:
-    """The rows of a table as the window sees them.
-
-    ``batch``: those that have a place.
-    ``total``: how many rows the table has; of a result without those that are only marks.
-    ``rejected``: how many of them are rejected, by the reason.
-    """
-
-    batch: BatchRows
-    total: int
-    rejected: Mapping[str, int]
-
-
 def make_picture(
-    plan: Plan, own: OwnColumns, result: pa.Table, placed: PlacedRows, chosen: Selection, limit_panes: int
-) -> Picture:
-    """Return the picture of the chosen rows, and of the panes of ``result`` that show them."""
-    batch = placed.batch
+    plan: Plan, own: OwnColumns, result: pa.Table, batch: BatchRows, total: int, rejected: Mapping[str, int],
+    chosen: Selection, limit_panes: int,
+) -> Picture:  # fmt: skip
+    """Return the picture of the chosen rows, and of the panes of ``result`` that show them.
+
+    ``batch``: the rows that have a place. ``total``: how many rows the table has; of a result without those that are
+    only marks. ``rejected``: how many of them are rejected, by the reason.
+    """
     sequences = batch.sequences
     lanes = tuple(_lane(plan, own, batch, result, chosen, i, limit_panes) for i in range(len(chosen.totals)))
     keys = 1 if sequences.keys is None else sequences.keys.num_rows
     panes = count_panes(result)
-    rejected = sum(placed.rejected.values())
-    left_out = placed.total - len(sequences) - rejected
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in placed.rejected.items())
-    notes = [f"{count_of(rejected, 'row')} rejected: {reasons}"] if rejected else []
-    notes += [f"{count_of(left_out, 'row')} left out by where"] if left_out else []
+    notes = []
     if more_keys := keys - len(lanes):
         more_rows = len(sequences) - sum(chosen.totals)
         more_panes = panes - sum(len(lane.panes) + lane.more_panes for lane in lanes)
         more = f"{count_of(more_keys, 'more key')} with {count_of(more_rows, 'row')} and {count_of(more_panes, 'pane')}"
-        notes.insert(0, more)
-    axis = _axis(plan, batch, chosen, _ticks(plan, lanes))
-    counts = [count_of(placed.total, "row"), *([count_of(keys, "key")] if plan.key else []), count_of(panes, "pane")]
+        notes.append(more)
+    if count := sum(rejected.values()):
+        reasons = ", ".join(f"{reason} {each:,}" for reason, each in rejected.items())
+        notes.append(f"{count_of(count, 'row')} rejected: {reasons}")
+    if left_out := total - len(sequences) - count:
+        notes.append(f"{count_of(left_out, 'row')} left out by where")
+    # The grid of a window of the clock as far as its panes show it: bounds, or instants where panes overlap.
+    drawn = [pane for lane in lanes for pane in lane.panes]
+    found = [each for pane in drawn for each in ([pane.tick] if plan.kind.needs.overlaps else [pane.start, pane.end])]
+    axis = _axis(plan, batch, chosen, tuple(sorted({each for each in found if each is not None})))
+    counts = [count_of(total, "row"), *([count_of(keys, "key")] if plan.key else []), count_of(panes, "pane")]
     key = f"key {', '.join(plan.key)}; " if plan.key else ""
-    return Picture(
-        shown(str(plan.spec)), shown(f"{key}order {plan.order}; {', '.join(counts)}"), axis, lanes, tuple(notes)
-    )
-
-
-def _ticks(plan: Plan, lanes: tuple[Lane, ...]) -> tuple[Measure, ...]:
-    """Return the grid of a window of the clock as far as its panes show it: bounds, or instants where panes overlap."""
-    panes = [pane for lane in lanes for pane in lane.panes]
-    found = [each for pane in panes for each in ([pane.tick] if plan.kind.needs.overlaps else [pane.start, pane.end])]
-    return tuple(sorted({each for each in found if each is not None}))
+    about = shown(f"{key}order {plan.order}; {', '.join(counts)}")
+    return Picture(shown(str(plan.spec)), about, axis, lanes, tuple(notes))
 
 
 def _axis(plan: Plan, batch: BatchRows, chosen: Selection, ticks: tuple[Measure, ...]) -> Axis:
@@ -433,9 +398,13 @@ def draw_with(
     if given["rejected"] not in ("drop", "error"):
         raise ConfigError(f"rejected: {given['rejected']!r} is neither 'drop' nor 'error'", "say one of these")
     table = as_table(table)
-    placed = _placed_rows(table, given)
-    sequences, marks = placed.batch.sequences, placed.batch.signals.marks
-    chosen = choose(sequences, marks, only, limits["limit"], limits["limit_keys"], busiest)
+    plan, levels = plan_of_call(table.schema, given), given["watermarks"]
+    found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
+    pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
+    batch = read_batch(plan, Registers(), table, pos, GivenSignals(given["marks"], found), rejects)
+    only_marks = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
+    total = table.num_rows - (only_marks or 0)
+    chosen = choose(batch.sequences, batch.signals.marks, only, limits["limit"], limits["limit_keys"], busiest)
     # Columns with names that nothing else has: neither the table nor an expression of the call.
     columns = -(-len(chosen.rows) // BITS)
     used = " ".join([*table.column_names, *map(str, given.values())])
@@ -443,25 +412,13 @@ def draw_with(
     while stem in used:
         stem += "_"
     own = OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given.get("aggregates") is None)
-    call = {**given, "aggregates": _with_own(given.get("aggregates"), own)}
-    drawn = with_bits(table, [name[1:] for name in own.bits], placed.batch.sequences, chosen.rows)
+    asked: Calls | None = given.get("aggregates")
+    if isinstance(asked, Mapping):
+        call = {**given, "aggregates": {**asked, **own.aggregates}}
+    else:
+        named = ["count()"] if asked is None else as_names(asked, "aggregates")
+        call = {**given, "aggregates": [*named, *(f"{name}={text}" for name, text in own.aggregates.items())]}
+    drawn = with_bits(table, [name[1:] for name in own.bits], batch.sequences, chosen.rows)
     plan = plan_of_call(drawn.schema, call)
     result = aggregate(drawn, **call)
-    return Drawing(make_picture(plan, own, result, placed, chosen, limits["limit_panes"]))
-
-
-def _placed_rows(table: pa.Table, given: Mapping[str, Any]) -> PlacedRows:
-    plan = plan_of_call(table.schema, given)
-    levels = given["watermarks"]
-    found = None if levels is None else [(rows, Fraction(seconds)) for rows, seconds in levels]
-    pos, rejects = np.arange(table.num_rows), RowRejects(given["rejected"])
-    batch = read_batch(plan, Registers(), table, pos, GivenSignals(given["marks"], found), rejects)
-    marks_only = pc.sum(pc.equal(table.column(MARK), "only")).as_py() if plan.reads_result else 0
-    return PlacedRows(batch, table.num_rows - (marks_only or 0), rejects.counts)
-
-
-def _with_own(aggregates: Calls | None, own: OwnColumns) -> Calls:
-    if isinstance(aggregates, Mapping):
-        return {**aggregates, **own.aggregates}
-    calls = ["count()"] if aggregates is None else as_names(aggregates, "aggregates")
-    return [*calls, *(f"{name}={call}" for name, call in own.aggregates.items())]
+    return Drawing(make_picture(plan, own, result, batch, total, rejects.counts, chosen, limits["limit_panes"]))

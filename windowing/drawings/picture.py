@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -182,3 +182,27 @@ def _text(value: pa.Scalar) -> str:
     if pa.types.is_floating(value.type):
         return f"{value.as_py():.6g}"
     return cut(shown(plain_text(value)))
+
+
+# Bars on tracks: no two on one track touch.
+
+
+Extent = tuple[float, float]
+"""From where to where something reaches along the axis."""
+
+
+def pack(extents: Iterable[Extent], apart: float, most: int | None = None) -> list[int | None]:
+    """Return the track of each extent, from 0: the first on which it is ``apart`` from those before it.
+
+    ``most``: how many tracks there are; an extent for which there is none is left out: None.
+    """
+    ends: list[float] = []
+    tracks = list[int | None]()
+    for left, right in extents:
+        track = next((i for i, end in enumerate(ends) if left >= end + apart), len(ends))
+        if track == most:
+            tracks.append(None)
+            continue
+        ends[track:] = [right, *ends[track + 1 :]]
+        tracks.append(track)
+    return tracks

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from ..errors import shown
 from ..support.amounts import count_of
-from .picture import Lane, Measure, Pane, Picture, cut
+from .picture import Extent, Lane, Measure, Pane, Picture, cut, pack
 from .text import Scale, lane_notes, picture_text, scale
 
 # What SVG drawings are made of: elements, whose text is always escaped, and one style for light and dark pages.
@@ -96,25 +95,6 @@ _MOST_TRACKS = 4
 """With more, captions are shortened where that needs fewer tracks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """From where to where something reaches, in pixels: ``left``, ``right``."""
-
-    left: float
-    right: float
-
-
-def pack(extents: Sequence[Extent], apart: float) -> list[int]:
-    """Return the track of each extent, from 0: the first on which it is ``apart`` from those before it."""
-    ends: list[float] = []
-    tracks = []
-    for extent in extents:
-        track = next((i for i, end in enumerate(ends) if extent.left >= end + apart), len(ends))
-        ends[track:] = [extent.right, *ends[track + 1 :]]
-        tracks.append(track)
-    return tracks
-
-
 def best_captions(
     bars: Sequence[Extent], widths: Sequence[Sequence[float]], within: Extent, apart: float
 ) -> tuple[list[int], int, list[Extent]]:
@@ -126,23 +106,16 @@ def best_captions(
     """
     found: tuple[list[int], int, list[Extent]] | None = None
     for form, wide in enumerate(widths):
-        captions = [_caption(bar, width, within) for bar, width in zip(bars, wide, strict=True)]
-        whole = [
-            Extent(min(bar.left, caption.left), max(bar.right, caption.right))
-            for bar, caption in zip(bars, captions, strict=True)
-        ]
-        tracks = pack(whole, apart)
+        starts = [max(min(left, within[1] - width), within[0]) for (left, _), width in zip(bars, wide, strict=True)]
+        captions = [(left, left + width) for left, width in zip(starts, wide, strict=True)]
+        whole = [(min(a, x), max(b, y)) for (a, b), (x, y) in zip(bars, captions, strict=True)]
+        tracks = [track or 0 for track in pack(whole, apart)]
         if found is None or max(tracks, default=0) < max(found[0]):
             found = tracks, form, captions
         if max(tracks, default=0) < _MOST_TRACKS:
             break
     assert found is not None
     return found
-
-
-def _caption(bar: Extent, width: float, within: Extent) -> Extent:
-    left = max(min(bar.left, within.right - width), within.left)
-    return Extent(left, left + width)
 
 
 _WIDTH = 960
@@ -188,7 +161,7 @@ class _Sheet:
         self.along = along
         self.root = root
         self.behind = behind
-        self.within = Extent(_SIDE, wide - _SIDE)
+        self.within = (_SIDE, wide - _SIDE)
         self.at = [_FIRST + x for x in along.at]
 
     def of(self, value: Measure | None) -> float | None:
@@ -201,18 +174,18 @@ class _Sheet:
         axis = self.picture.axis
         is_even = axis.measures is not None and not self.along.is_true
         write(self.root, _SIDE, 72, axis.name + (" (not to scale)" if is_even else ""), "wd-faint")
-        add(self.behind, "line", "wd-axis", x1=self.within.left, y1=_AXIS, x2=self.within.right, y2=_AXIS)
+        add(self.behind, "line", "wd-axis", x1=self.within[0], y1=_AXIS, x2=self.within[1], y2=_AXIS)
         reached = 0.0
         for x, text in zip(self.at, axis.texts, strict=True):
             half = len(text) * _LETTER / 2
-            if x - half > max(reached, self.within.left - 8):
+            if x - half > max(reached, self.within[0] - 8):
                 write(self.root, x, _AXIS - 6, text, "wd-faint", text_anchor="middle")
                 vertical(self.behind, x, _AXIS - 3, _AXIS + 3, "wd-axis")
                 reached = x + half + 8
         for tick in axis.ticks:
-            if (at := self.of(tick)) is not None and self.within.left <= at <= self.within.right:
+            if (at := self.of(tick)) is not None and self.within[0] <= at <= self.within[1]:
                 vertical(self.behind, at, _AXIS, bottom, "wd-tick")
-        edges = [self.within.left, *self.at, self.within.right]
+        edges = [self.within[0], *self.at, self.within[1]]
         for mark in axis.marks:
             x = (edges[mark + 1] + edges[mark + 2]) / 2
             explain(vertical(self.behind, x, _AXIS, bottom, "wd-mark"), "window mark")
@@ -252,7 +225,7 @@ class _Sheet:
         tracks, form, captions = best_captions(bars, widths, self.within, 6)
         for pane, bar, track, caption, text in zip(lane.panes, bars, tracks, captions, forms[form], strict=True):
             self._bar(group, pane, bar, top + track * _TRACK)
-            write(group, caption.left, top + track * _TRACK + _BAR + 12, text, "wd-text")
+            write(group, caption[0], top + track * _TRACK + _BAR + 12, text, "wd-text")
         return top + (max(tracks) + 1) * _TRACK
 
     def _extent(self, pane: Pane, is_last: bool) -> Extent:
@@ -263,21 +236,21 @@ class _Sheet:
         """
         bounds = [x for x in (self.of(pane.start), self.of(pane.end)) if x is not None]
         rows = [self.at[place] + side for place in pane.places for side in (-_HALF, _HALF)]
-        reached = [min(max(x, self.within.left), self.within.right) for x in (*bounds, *rows)] or [self.within.left]
+        reached = [min(max(x, self.within[0]), self.within[1]) for x in (*bounds, *rows)] or [self.within[0]]
         if pane.more or (pane.is_open and is_last and not bounds):
-            reached.append(self.within.right)
-        return Extent(min(reached), max(*reached, min(reached) + 2 * _HALF))
+            reached.append(self.within[1])
+        return min(reached), max(*reached, min(reached) + 2 * _HALF)
 
     def _bar(self, group: Element, pane: Pane, bar: Extent, top: float) -> None:
         hue = f"wd-{pane.number % COLOURS}"
         held = add(group, "g")
         explain(held, "; ".join(_all_told(pane)))
         if pane.is_open or pane.more:
-            edge = f"M{bar.right:.1f} {top:.1f}H{bar.left:.1f}V{top + _BAR:.1f}H{bar.right:.1f}"
+            edge = f"M{bar[1]:.1f} {top:.1f}H{bar[0]:.1f}V{top + _BAR:.1f}H{bar[1]:.1f}"
             add(held, "path", f"wd-bar wd-open {hue}" if pane.is_open else f"wd-bar {hue}", d=edge)
         else:
-            size = {"width": bar.right - bar.left, "height": _BAR}
-            add(held, "rect", f"wd-bar {hue}", x=bar.left, y=top, rx=3, **size)
+            size = {"width": bar[1] - bar[0], "height": _BAR}
+            add(held, "rect", f"wd-bar {hue}", x=bar[0], y=top, rx=3, **size)
         for place in pane.places:
             add(held, "circle", f"wd-in {hue}", cx=self.at[place], cy=top + _BAR / 2, r=3)
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ....windowing.columns.arrays import combined
 from ....windowing.columns.row_hashes import RowHasher
@@ -34,113 +35,75 @@ WAITING = 1 << 20
 _STEP = 1 << 17
 _MOST_BUCKETS = 256
 _ROUND = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(slots=True)
-class _Side:
-    """One side: rows that wait, with their hashes; how many were read, of how many.
-
-    ``total``: about how many rows there are.
-    ``read``: how many were read. ``is_done``: whether all were.
-    ``waiting``, ``hashes``: the rows that wait, and the hash of each, uint64 (n,).
-    """
-
-    tables: Iterator[pa.Table]
-    total: int
-    schema: pa.Schema
-    read: int = 0
-    is_done: bool = False
-    waiting: pa.Table = field(init=False)
-    hashes: Words = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.drop_all()
-
-    @property
-    def share(self) -> float:
-        """Which share of its rows has been read; 2 at its end, so that the other side is read on."""
-        return 2.0 if self.is_done else self.read / max(1, self.total)
-
-    def advance(self, hasher: RowHasher) -> None:
-        """Read the next table, if there is one."""
-        table = next(self.tables, None)
-        if table is None:
-            self.is_done = True
-            return
-        self.read += table.num_rows
-        self.waiting = pa.concat_tables([self.waiting, table])
-        self.hashes = np.concatenate([self.hashes, hasher.hashes(table)])
-
-    def keep(self, kept: npt.NDArray[np.bool_]) -> None:
-        """Drop the rows that wait and are not among ``kept``, bool (n,)."""
-        self.waiting, self.hashes = self.waiting.filter(pa.array(kept)), self.hashes[kept]
-
-    def drop_all(self) -> None:
-        """Drop all rows that wait."""
-        self.waiting, self.hashes = self.schema.empty_table(), np.empty(0, np.uint64)
+HASH = "__hash"
+"""The last column of rows that wait: the hash of each."""
 
 
 def leftovers(
-    a: Iterable[pa.Table],
-    b: Iterable[pa.Table],
-    rows: tuple[int, int],
-    schema: pa.Schema,
-    identity: Sequence[str],
-    waiting: int = WAITING,
+    a: Iterable[pa.Table], b: Iterable[pa.Table], rows: Sequence[int], columns: Columns, waiting: int = WAITING
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Yield the rows that only one side has, in pairs of tables: all rows of a window are in one pair.
 
-    ``a``, ``b``: the rows of both sides with the columns of ``schema``. ``rows``: about how many each side has.
-    ``identity``: the columns that make a window. ``waiting``: the most rows that wait in memory.
+    ``a``, ``b``: the rows of both sides with the columns of the schema. ``rows``: about how many each side has.
+    ``waiting``: the most rows that wait in memory.
     """
-    hasher = RowHasher(schema)
-    sides = _Side(_steps(a), rows[0], schema), _Side(_steps(b), rows[1], schema)
+    hasher = RowHasher(columns.schema)
+    tables = [_hashed(side, hasher) for side in (a, b)]
+    left = [with_hashes(columns.schema.empty_table(), hasher)] * 2
+    read, shares = [0, 0], [0.0, 0.0]  # the side of which a smaller share has been read is read on
     with ExitStack() as stack:
-        buckets = _Buckets(schema, identity, min(_MOST_BUCKETS, 1 + sum(rows) // max(1, waiting)), stack)
-        while not all(side.is_done for side in sides):
-            min(sides, key=lambda side: side.share).advance(hasher)
-            _cancel(*sides)
-            if sum(side.waiting.num_rows for side in sides) > waiting:
-                buckets.put(sides)
+        buckets = _Buckets(columns, min(_MOST_BUCKETS, 1 + sum(rows) // max(1, waiting)), stack)
+        while min(shares) < math.inf:
+            at = shares.index(min(shares))
+            table = next(tables[at], None)
+            if table is None:
+                shares[at] = math.inf
+                continue
+            read[at] += table.num_rows
+            shares[at] = read[at] / max(1, rows[at])
+            left[at] = pa.concat_tables([left[at], table])
+            left = list(without_equals(*left))
+            if sum(map(len, left)) > waiting:
+                left = buckets.put(left)
         if buckets.folder is None:
-            yield sides[0].waiting, sides[1].waiting
+            yield left[0], left[1]
             return
-        buckets.put(sides)
+        buckets.put(left)
         for one, other in buckets.pairs():
-            yield without_equals(one, other, schema, hasher)
+            yield without_equals(one, other)
 
 
-def without_equals(one: pa.Table, other: pa.Table, schema: pa.Schema, hasher: RowHasher) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of two tables without those that are in both, as far as ``hasher`` looks at them."""
-    a, b = _Side(iter([one]), 0, schema), _Side(iter([other]), 0, schema)
-    a.advance(hasher)
-    b.advance(hasher)
-    _cancel(a, b)
-    return a.waiting, b.waiting
-
-
-def _steps(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _hashed(tables: Iterable[pa.Table], hasher: RowHasher) -> Iterator[pa.Table]:
     for table in tables:
         for start in range(0, table.num_rows, _STEP):
-            yield table.slice(start, _STEP)
+            yield with_hashes(table.slice(start, _STEP), hasher)
 
 
-def _cancel(a: _Side, b: _Side) -> None:
-    if not len(a.hashes) or not len(b.hashes):
-        return
-    if np.array_equal(a.hashes, b.hashes):
-        a.drop_all()
-        b.drop_all()
-        return
-    for side, gone in zip((a, b), paired(a.hashes, b.hashes), strict=True):
-        if len(gone):
-            kept = np.ones(len(side.hashes), np.bool_)
-            kept[gone] = False
-            side.keep(kept)
+def with_hashes(rows: pa.Table, hasher: RowHasher) -> pa.Table:
+    """Return rows with their hashes in place of those that they have."""
+    names = [name for name in rows.column_names if name != HASH]
+    return rows.select(names).append_column(HASH, pa.array(hasher.hashes(rows)))
+
+
+def without_equals(a: pa.Table, b: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of two tables with hashes without those that are in both."""
+    one, other = (combined(side[HASH]).to_numpy() for side in (a, b))
+    if len(one) and np.array_equal(one, other):
+        return a.slice(0, 0), b.slice(0, 0)
+    in_a, in_b = paired(one, other) if len(one) and len(other) else ((), ())
+    return _without(a, in_a), _without(b, in_b)
+
+
+def _without(rows: pa.Table, places: Sequence[int] | npt.NDArray[np.int64]) -> pa.Table:
+    if not len(places):
+        return rows
+    kept = np.ones(len(rows), np.bool_)
+    kept[places] = False
+    return rows.filter(pa.array(kept))
 
 
 def paired(one: Words, other: Words) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the places of equal hashes in both, in pairs: int64 (k,) each. Several of one hash pair in their order."""
+    """Join hashes: return the places of equal ones in both, int64 (k,) each. Several of one pair in their order."""
     (mine, at), (others, in_other) = _numbered(one), _numbered(other)
     _, a, b = np.intersect1d(mine, others, assume_unique=True, return_indices=True)
     return at[a], in_other[b]
@@ -159,34 +122,31 @@ def _numbered(hashes: Words) -> tuple[Words, npt.NDArray[np.int64]]:
     return ordered + ranks.astype(np.uint64) * _ROUND, order
 
 
-@dataclass(slots=True)
 class _Buckets:
     """Rows in temporary files, each row in the bucket of its window."""
 
-    schema: pa.Schema
-    identity: Sequence[str]
-    count: int
-    stack: ExitStack
-    folder: Path | None = None
-    writers: dict[tuple[int, int], pa.RecordBatchStreamWriter] = field(default_factory=dict)
+    def __init__(self, columns: Columns, count: int, stack: ExitStack) -> None:
+        self.hasher, self.count, self.stack = columns.identity_hasher(), count, stack
+        self.folder: Path | None = None
+        self.writers: dict[tuple[int, int], pa.RecordBatchStreamWriter] = {}
 
-    def put(self, sides: Sequence[_Side]) -> None:
-        """Store the rows that wait on both sides."""
+    def put(self, sides: Sequence[pa.Table]) -> list[pa.Table]:
+        """Store the rows that wait on both sides; return what waits then: nothing."""
         if self.folder is None:
             self.folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="wincli-diff-")))
-        hasher = RowHasher(pa.schema([self.schema.field(name) for name in self.identity]))
         for number, side in enumerate(sides):
-            codes = (hasher.hashes(side.waiting) % np.uint64(self.count)).astype(np.int64)
+            codes = (self.hasher.hashes(side) % np.uint64(self.count)).astype(np.int64)
             order = np.argsort(codes, kind="stable")
-            rows, bounds = side.waiting.take(pa.array(order)), np.searchsorted(codes[order], np.arange(self.count + 1))
+            rows, bounds = side.take(pa.array(order)), np.searchsorted(codes[order], np.arange(self.count + 1))
             for bucket, (low, high) in enumerate(pairwise(bounds.tolist())):
                 if low == high:
                     continue
                 if (bucket, number) not in self.writers:
                     sink = self.stack.enter_context(pa.OSFile(str(self.folder / f"{bucket}-{number}.arrow"), "wb"))
-                    self.writers[bucket, number] = pa.ipc.new_stream(sink, self.schema)
+                    self.writers[bucket, number] = pa.ipc.new_stream(sink, side.schema)
                 self.writers[bucket, number].write_table(rows.slice(low, high - low))
-            side.drop_all()
+        self.empty = [side.slice(0, 0) for side in sides]
+        return list(self.empty)
 
     def pairs(self) -> Iterator[tuple[pa.Table, pa.Table]]:
         """Yield the rows of both sides, bucket by bucket, each in the order in which they were read."""
@@ -197,7 +157,7 @@ class _Buckets:
 
     def _read(self, bucket: int, side: int) -> pa.Table:
         if (bucket, side) not in self.writers or self.folder is None:
-            return self.schema.empty_table()
+            return self.empty[side]
         with pa.OSFile(str(self.folder / f"{bucket}-{side}.arrow"), "rb") as file:
             return pa.ipc.open_stream(file).read_all()
 
@@ -258,14 +218,19 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """How windows are compared.
+class Columns:
+    """By which columns windows are compared, and how.
 
-    ``identity``: the columns that make a window.
+    ``identity``: the columns that make a window: those of the key, the groups and the bounds, and what numbers its
+        rows. A window has its number here only where it has no bounds.
     ``values``: the columns that are compared.
-    ``schema``: identity, then values.
+    ``schema``: identity, values, then the number, in the types of the first side.
     ``tolerance``: numbers are equal if they differ by at most this, times the larger size where that is above 1.
     ``sort``: the numeric column whose change comes first in the effect; None: the first.
+    ``number``: the name under which the number of a window is read where it is not compared; None where it is, or
+        where there is none.
+    ``only_in_a``, ``only_in_b``: names that one side lacks.
+    ``retyped``: names whose types differ, with both types as text; their values are not compared.
     """
 
     identity: tuple[str, ...]
@@ -273,11 +238,23 @@ class Comparison:
     schema: pa.Schema
     tolerance: float = 0.0
     sort: str | None = None
+    number: str | None = None
+    only_in_a: tuple[str, ...] = ()
+    only_in_b: tuple[str, ...] = ()
+    retyped: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def differ(self) -> bool:
+        return bool(self.only_in_a or self.only_in_b or self.retyped)
 
     @property
     def numeric(self) -> tuple[str, ...]:
         names = [name for name in self.values if is_number(self.schema.field(name).type)]
         return tuple(sorted(names, key=lambda name: name != self.sort))
+
+    def identity_hasher(self) -> RowHasher:
+        """Return what hashes the identity of windows."""
+        return RowHasher(pa.schema([self.schema.field(name) for name in self.identity]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +266,7 @@ class Changes:
     ``differs``: by compared column where ``before`` and ``after`` differ, bool (n,).
     """
 
-    comparison: Comparison
+    columns: Columns
     only_in_a: pa.Table
     only_in_b: pa.Table
     before: pa.Table
@@ -297,19 +274,17 @@ class Changes:
     differs: Mapping[str, npt.NDArray[np.bool_]]
 
 
-def changes_of(comparison: Comparison, a: pa.Table, b: pa.Table) -> Changes:
+def changes_of(columns: Columns, a: pa.Table, b: pa.Table) -> Changes:
     """Pair the rows that only one side has by their identity; several of one window are paired in their order."""
-    hasher = RowHasher(pa.schema([comparison.schema.field(name) for name in comparison.identity]))
+    hasher = columns.identity_hasher()
     in_a, in_b = paired(hasher.hashes(a), hasher.hashes(b))
     before, after = a.take(pa.array(in_a)), b.take(pa.array(in_b))
-    differs = {name: _differs(comparison, before[name], after[name]) for name in comparison.values}
-    kept = np.zeros(len(in_a), np.bool_)
-    for mask in differs.values():
-        kept |= mask
+    differs = {name: _differs(columns, before[name], after[name]) for name in columns.values}
+    kept = np.any([np.zeros(len(in_a), np.bool_), *differs.values()], axis=0)
     return Changes(
-        comparison,
-        a.filter(pa.array(~np.isin(np.arange(len(a)), in_a))),
-        b.filter(pa.array(~np.isin(np.arange(len(b)), in_b))),
+        columns,
+        _without(a, in_a),
+        _without(b, in_b),
         before.filter(pa.array(kept)),
         after.filter(pa.array(kept)),
         {name: mask[kept] for name, mask in differs.items()},
@@ -320,8 +295,8 @@ def tally_of(changes: Changes) -> Tally:
     """Count and sum up what differs."""
     found = Tally(len(changes.only_in_a), len(changes.only_in_b), len(changes.before))
     found.windows = {name: count for name, mask in changes.differs.items() if (count := int(mask.sum()))}
-    for name in changes.comparison.numeric:
-        kind = changes.comparison.schema.field(name).type
+    for name in changes.columns.numeric:
+        kind = changes.columns.schema.field(name).type
         come, gone = (
             pa.chunked_array([*only[name].chunks, *side[name].chunks], kind)
             for only, side in ((changes.only_in_b, changes.after), (changes.only_in_a, changes.before))
@@ -337,19 +312,19 @@ def largest(changes: Changes, unit: str, most: int | None) -> list[Difference]:
         ("only in B", None, changes.only_in_b),
         ("changed", changes.before, changes.after),
     ]
-    comparison, found = changes.comparison, list[Difference]()
+    columns, found = changes.columns, list[Difference]()
     for kind, a, b in groups:
         there = a if a is not None else b
         assert there is not None
         effects = []  # the size of the change of each numeric column; what is no number counts as 0
-        for name in comparison.numeric:
+        for name in columns.numeric:
             x, y = (0.0 if table is None else np.nan_to_num(_floats(combined(table[name]))) for table in (a, b))
             effects.append(np.abs(np.asarray(y - x, np.float64)))
         places = np.lexsort([-effect for effect in reversed(effects)]) if effects else np.arange(len(there))
         for at in map(int, places[:most]):
-            names = [name for name in comparison.values if kind != "changed" or changes.differs[name][at]]
+            names = [name for name in columns.values if kind != "changed" or changes.differs[name][at]]
             values = {name: (None if a is None else a[name][at], None if b is None else b[name][at]) for name in names}
-            identity = {name: there[name][at] for name in comparison.identity}
+            identity = {name: there[name][at] for name in columns.identity}
             sizes = tuple(float(effect[at]) for effect in effects)
             found.append(Difference(unit, kind, identity, values, sizes))
     return sorted(found, key=order_of)[:most]
@@ -364,18 +339,18 @@ def order_of(difference: Difference) -> tuple[Any, ...]:
     return tuple(-each for each in difference.effect), difference.unit, tuple(identity)
 
 
-def _differs(comparison: Comparison, before: pa.ChunkedArray, after: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+def _differs(columns: Columns, before: pa.ChunkedArray, after: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     """Return where two columns differ: bool (n,)."""
     one, other = (combined(column) for column in (before, after))
     (words, valid), (others, other_valid) = words_of(one, False), words_of(other, False)
     full = np.ones(len(words), np.uint8)
     valid, other_valid = full if valid is None else valid, full if other_valid is None else other_valid
     found: npt.NDArray[np.bool_] = (valid != other_valid) | ((words != others) & (valid == 1))
-    if not comparison.tolerance or not is_number(one.type):
+    if not columns.tolerance or not is_number(one.type):
         return found
     x, y = _floats(one), _floats(other)
     with np.errstate(invalid="ignore"):
-        is_near = np.abs(x - y) <= comparison.tolerance * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
+        is_near = np.abs(x - y) <= columns.tolerance * np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
     is_near &= np.isfinite(x) & np.isfinite(y)
     return found & ~(is_near & (valid == 1) & (other_valid == 1))
 
@@ -394,8 +369,5 @@ def _sum(column: pa.ChunkedArray) -> Number:
     if pa.types.is_floating(values.type):
         numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return math.fsum(numbers[np.isfinite(numbers)].tolist())
-    if pa.types.is_uint64(values.type):
-        wide = values.to_numpy(zero_copy_only=False)
-        return (int((wide >> np.uint64(32)).sum()) << 32) + int((wide & np.uint64(0xFFFFFFFF)).sum())
-    numbers = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFFFFFF).sum())
+    wide = pa.decimal128(38, 0)  # a sum of integers of 64 bits may need more
+    return int(pc.sum(values.cast(wide), min_count=0).as_py())

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ....readers.files.walk import MANIFEST
 from ....readers.values.types import arrow_type
 from ....windowing.columns.row_hashes import RowHasher
 from ....windowing.errors import ConfigError, did_you_mean
@@ -21,18 +19,10 @@ from ....windowing.ports import Split
 from ....windowing.support.value_table import value_table
 from ....writers.state.layout import is_state
 from ...console.table import is_number
-from ..results.result import (
-    ResultFolder,
-    StoredRows,
-    label_of,
-    manifest_of,
-    no_manifest,
-    open_result_folder,
-    results_at_path,
-)
+from ..results.result import ResultFolder, StoredRows, results_at_path
 from .changes import (
     WAITING,
-    Comparison,
+    Columns,
     Difference,
     Tally,
     changes_of,
@@ -40,6 +30,7 @@ from .changes import (
     leftovers,
     order_of,
     tally_of,
+    with_hashes,
     without_equals,
 )
 
@@ -51,34 +42,29 @@ NUMBER = HIDDEN + WINDOW
 """The name of a window number that is read and not compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A result of which only the manifest has been read.
+@dataclass(slots=True)
+class UnitDiff:
+    """The results of one unit on both sides, and how they differ, once they are compared.
 
-    ``shown``: its folder, as the user wrote it.
-    """
-
-    shown: str
-    manifest: Mapping[str, Any]
-
-    def open(self) -> ResultFolder:
-        """Open its files. Raises what `open_result_folder` raises."""
-        return open_result_folder(self.shown)
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPair:
-    """The results of one unit on both sides; None where a side has none.
-
-    ``unit``: the label of the unit; empty where each side is one result.
+    ``unit``: its label; empty where each side is one result.
+    ``a``, ``b``: the results; None where a side has none.
+    ``columns``: the columns that were compared; None where nothing was.
     """
 
     unit: str
-    a: Side | None
-    b: Side | None
+    a: ResultFolder | None
+    b: ResultFolder | None
+    tally: Tally = field(default_factory=Tally)
+    columns: Columns | None = None
 
     @property
-    def is_alike(self) -> bool:
+    def rows(self) -> tuple[int | None, int | None]:
+        """The rows of each side, mark-only rows included; None where a side has no result."""
+        a, b = (None if each is None else int(each.manifest["rows_out"]) for each in (self.a, self.b))
+        return a, b
+
+    @property
+    def by_digest(self) -> bool:
         """Whether manifests alone show that both have the same rows: their columns and digests are equal."""
         return self.has_digests and self.a.manifest["digest"] == self.b.manifest["digest"]  # type: ignore[union-attr]
 
@@ -90,54 +76,34 @@ class ResultPair:
         one, other = (sorted((each["name"], each["type"]) for each in side["schema"]) for side in sides)
         return all(side.get("digest") for side in sides) and one == other
 
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of the results of a unit.
-
-    ``comparison``: how windows are compared: their identity, which is that of the key, the groups and the bounds, and
-        what numbers their rows, then the values, then the number, in the types of the first side.
-    ``number``: the name under which the number of a window is read where it is not compared; None where it is, or
-        where there is none. In the identity a window has its number only where it has no bounds.
-    ``only_in_a``, ``only_in_b``: names that one side lacks.
-    ``retyped``: names whose types differ, with both types as text; their values are not compared.
-    """
-
-    comparison: Comparison
-    only_in_a: tuple[str, ...]
-    only_in_b: tuple[str, ...]
-    retyped: Mapping[str, tuple[str, str]]
-    number: str | None = None
-
     @property
-    def differ(self) -> bool:
-        return bool(self.only_in_a or self.only_in_b or self.retyped)
+    def differs(self) -> bool:
+        return None in self.rows or bool(self.tally.total) or (self.columns is not None and self.columns.differ)
 
 
-def pairs_of(a: str, b: str) -> list[ResultPair]:
+def pairs_of(a: str, b: str) -> list[UnitDiff]:
     """Return the results below two paths by unit, in order of their labels.
 
     Raises `InputError` where there is no result, `ConfigError` for a state, and where one path is a single result and
     the other has those of a range.
     """
-    sides: list[dict[str, Side]] = []
+    sides: list[dict[str, ResultFolder]] = []
     for path in (a, b):
         if is_state(path):
             raise ConfigError(f"{path} is a state", "name the outputs of its units")
         found = results_at_path(path, "is no result of wincli", "name the folder that a run wrote")
-        is_single = found[0][0].below == MANIFEST
+        is_single = found[0].is_single
         sides.append({})
-        for file, folder in found[:1] if is_single else found:
-            manifest = manifest_of(file)
-            if not isinstance(manifest.get("rows_out"), int) or not {"parts", "schema"} <= manifest.keys():
-                raise no_manifest(file)
-            sides[-1]["" if is_single else label_of(file)] = Side(folder, manifest)
+        for each in found[:1] if is_single else found:
+            if not isinstance(each.manifest.get("rows_out"), int) or not {"parts", "schema"} <= each.manifest.keys():
+                raise each.no_manifest()
+            sides[-1]["" if is_single else each.label] = each
     single = [path for path, results in zip((a, b), sides, strict=True) if list(results) == [""]]
     if len(single) == 1:
         other = b if single[0] == a else a
         what = f"{single[0]} is one result, and {other} has those of a range"
         raise ConfigError(what, "name two results, or the outputs of two ranges")
-    return [ResultPair(unit, sides[0].get(unit), sides[1].get(unit)) for unit in sorted({*sides[0], *sides[1]})]
+    return [UnitDiff(unit, sides[0].get(unit), sides[1].get(unit)) for unit in sorted({*sides[0], *sides[1]})]
 
 
 def columns_of(results: Sequence[ResultFolder], request: DiffRequest) -> Columns:
@@ -180,11 +146,15 @@ def columns_of(results: Sequence[ResultFolder], request: DiffRequest) -> Columns
     fields = [first.field(name) for name in (*identity, *values)]
     schema = pa.schema([*fields, *([first.field(WINDOW).with_name(NUMBER)] if number else [])])
     return Columns(
-        Comparison(identity, values, schema, request.tolerance, sort),
+        identity,
+        values,
+        schema,
+        request.tolerance,
+        sort,
+        number,
         tuple(name for name in first.names if name not in common),
         tuple(name for name in last.names if name not in common),
         retyped,
-        number,
     )
 
 
@@ -215,8 +185,8 @@ class DiffRequest:
     ``a``, ``b``: the paths, each a result or the outputs of a range.
     ``by``: the columns that make a window; none: key, groups and bounds.
     ``columns``: the columns to compare; none: all but those of the stream.
-    ``tolerance``: as in `Comparison`.
-    ``sort``: as in `Comparison`.
+    ``tolerance``: as in `Columns`.
+    ``sort``: as in `Columns`.
     ``head``: how many differences to list; None: all.
     """
 
@@ -230,31 +200,6 @@ class DiffRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitDiff:
-    """How the results of one unit differ.
-
-    ``unit``: its label; empty where each side is one result.
-    ``windows_a``, ``windows_b``: the rows of each side, mark-only rows included; None where a side has no result.
-    ``by_digest``: whether the digests of the manifests are equal, and no row was read.
-    ``has_digests``: whether both have digests, and the same columns.
-    ``columns``: the columns that were compared; None where nothing was.
-    """
-
-    unit: str
-    windows_a: int | None
-    windows_b: int | None
-    by_digest: bool
-    has_digests: bool
-    tally: Tally
-    columns: Columns | None
-
-    @property
-    def differs(self) -> bool:
-        is_single = self.windows_a is None or self.windows_b is None
-        return is_single or bool(self.tally.total) or (self.columns is not None and self.columns.differ)
-
-
-@dataclass(frozen=True, slots=True)
 class Diff:
     """How two results, or those of two ranges, differ.
 
@@ -264,7 +209,7 @@ class Diff:
     """
 
     request: DiffRequest
-    units: tuple[UnitDiff, ...]
+    units: Sequence[UnitDiff]
     tally: Tally
     listed: tuple[Difference, ...]
     sort: tuple[str, ...]
@@ -282,33 +227,27 @@ def compare(request: DiffRequest, waiting: int = WAITING) -> Diff:
     return compare_pairs(request, pairs_of(request.a, request.b), waiting)
 
 
-def compare_pairs(request: DiffRequest, pairs: Sequence[ResultPair], waiting: int = WAITING) -> Diff:
-    """Compare results that are open already. Raises what `columns_of` raises."""
-    units: list[UnitDiff] = []
+def compare_pairs(request: DiffRequest, units: Sequence[UnitDiff], waiting: int = WAITING) -> Diff:
+    """Compare the results of units. Raises what `columns_of` raises."""
     listed: list[Difference] = []
     tally, sort = Tally(), dict[str, None]()
-    for pair in pairs:
-        rows = [None if each is None else int(each.manifest["rows_out"]) for each in (pair.a, pair.b)]
-        units.append(UnitDiff(pair.unit, rows[0], rows[1], pair.is_alike, pair.has_digests, Tally(), None))
-        if pair.is_alike:
+    for unit in units:
+        if unit.by_digest:
             continue
-        one, other = (None if side is None else side.open() for side in (pair.a, pair.b))
-        columns = columns_of([each for each in (one, other) if each is not None], request)
-        comparison = columns.comparison
+        one, other = (None if side is None else replace(side) for side in (unit.a, unit.b))  # closed after the unit
+        columns = unit.columns = columns_of([each for each in (one, other) if each is not None], request)
         a, b = _tables(one, other, columns), _tables(other, one, columns)
-        decides = RowHasher(pa.schema([each for each in comparison.schema if each.name != columns.number]))
-        found = units[-1].tally
-        for lot in leftovers(a, b, (rows[0] or 0, rows[1] or 0), comparison.schema, comparison.identity, waiting):
-            both = without_equals(*lot, comparison.schema, decides) if columns.number else lot
+        decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
+        for lot in leftovers(a, b, [rows or 0 for rows in unit.rows], columns, waiting):
+            both = without_equals(*(with_hashes(side, decides) for side in lot)) if columns.number else lot
             if not request.columns:
-                found.renumbered += lot[0].num_rows - both[0].num_rows
-            changes = changes_of(comparison, *both)
-            found.add(tally_of(changes))
-            listed = sorted([*listed, *largest(changes, pair.unit, request.head)], key=order_of)[: request.head]
-        tally.add(found)
-        sort |= dict.fromkeys(comparison.numeric)
-        units[-1] = replace(units[-1], columns=columns)
-    return Diff(request, tuple(units), tally, tuple(listed), tuple(sort))
+                unit.tally.renumbered += lot[0].num_rows - both[0].num_rows
+            changes = changes_of(columns, *both)
+            unit.tally.add(tally_of(changes))
+            listed = sorted([*listed, *largest(changes, unit.unit, request.head)], key=order_of)[: request.head]
+        tally.add(unit.tally)
+        sort |= dict.fromkeys(columns.numeric)
+    return Diff(request, units, tally, tuple(listed), tuple(sort))
 
 
 def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Columns) -> Iterator[pa.Table]:
@@ -325,7 +264,7 @@ def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Co
         for part, digest in zip(result.manifest["parts"], mine, strict=True):
             if digest is not None and left.count(digest) == mine.count(digest):
                 skipped.append(part["name"])
-    schema, names = columns.comparison.schema, list(columns.comparison.schema.names)
+    schema, names = columns.schema, list(columns.schema.names)
     wanted = [name for name in names if name != NUMBER] + ([WINDOW] if columns.number else [])
     wanted += [MARK] if MARK in result.schema.names else []
     for table in without_files(result.rows, skipped).tables(list(dict.fromkeys(wanted))):

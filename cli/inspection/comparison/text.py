@@ -71,8 +71,8 @@ def verify(path: str) -> Verification:
     """
     found = Verification(path)
     if not is_state(path):
-        for _, folder in results_at_path(path):
-            _verify_result(folder, found)
+        for each in results_at_path(path):
+            _verify_result(each.shown, found)
         return found
     try:
         view = read_state(path)
@@ -269,8 +269,7 @@ _MOST_UNITS = 20
 
 def _outcome(diff: Diff) -> Iterator[str]:
     tally, units = diff.tally, diff.units
-    sides = [unit.windows_a for unit in units], [unit.windows_b for unit in units]
-    rows_a, rows_b = (sum(rows or 0 for rows in side) for side in sides)
+    rows_a, rows_b = (sum(unit.rows[side] or 0 for unit in units) for side in (0, 1))
     if diff.differs:
         parts = [f"{tally.changed:,} changed", f"{tally.only_in_a:,} only in A", f"{tally.only_in_b:,} only in B"]
         yield f"{count_of(tally.total, 'window')} differ{'s' if tally.total == 1 else ''}: {', '.join(parts)}"
@@ -333,8 +332,8 @@ def detail_lines(diff: Diff, words: tuple[str, str]) -> list[str]:
 
 
 def _unit(unit: UnitDiff, words: tuple[str, str]) -> str:
-    if unit.windows_a is None or unit.windows_b is None:
-        side, rows = ("B", unit.windows_b) if unit.windows_a is None else ("A", unit.windows_a)
+    if None in unit.rows:
+        side, rows = ("B", unit.rows[1]) if unit.rows[0] is None else ("A", unit.rows[0])
         return f"only {side} has it, with {count_of(rows or 0, 'row')}"
     tally = unit.tally
     return f"{tally.changed:,} changed, {tally.only_in_a:,} {words[0]}, {tally.only_in_b:,} {words[1]}"
@@ -374,8 +373,8 @@ def details_json(diff: Diff) -> dict[str, Any]:
     units = [
         {
             "unit": unit.unit or None,
-            "rows_a": unit.windows_a,
-            "rows_b": unit.windows_b,
+            "rows_a": unit.rows[0],
+            "rows_b": unit.rows[1],
             "by_digest": unit.by_digest,
             **tally_json(unit.tally),
         }

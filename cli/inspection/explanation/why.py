@@ -334,10 +334,9 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
     block_pandas()
     results = results_at(request.path, request.unit)
     if len(results) > 1:
-        do = f"say --unit, such as --unit {results[0][0]}"
+        do = f"say --unit, such as --unit {results[0].label}"
         raise ConfigError(f"{request.path} holds {len(results)} results", do)
-    result = results[0][1]
-    answer = explain(result, request)
+    answer = explain(results[0], request)
     if isinstance(answer, Explanation) and answer.also:
         also = ", ".join(map(str, answer.also[:5]))
         messages.note(f"that time is in several windows: besides {answer.window} in {also}; --window says which")
@@ -354,7 +353,8 @@ def print_why(request: WhyRequest, messages: Messages) -> None:
 def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
     """Explain a window of a result, or say where the rows of its key went. Raises as `print_why` does."""
     with recorded_stage(result) as recorded:
-        sought = sought_window(recorded.stage.plan, result.schema, split_only(request.only), request.window, request.at)
+        only = dict(split_only(request.only))
+        sought = sought_window(recorded.stage.plan, result.schema, only, request.window, request.at)
         found = find_window(result.rows, sought)
         if found is None:
             return missing_window(result, recorded, sought)

@@ -6,8 +6,8 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import asdict, dataclass, replace
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -17,25 +17,21 @@ import pyarrow.compute as pc
 from ....conf.job import read_job, with_later_keys
 from ....conf.options import JOB_OPTIONS, STAGE_OPTIONS
 from ....conf.ranges import Kind, as_glob, kind_of, unit_at, unit_of
-from ....readers.files.listing import list_files
 from ....windowing.errors import InputError, WincliError, few
 from ....windowing.language.sentences import sentences_of
 from ....windowing.support.amounts import count_of, size
 from ....windowing.support.option import Option
 from ....windowing.support.redaction import MASK, redacted, redacted_path
-from ....writers.state.layout import is_state
-from ....writers.state.state import read_state
 from ....writers.state.unit_record import UnitRecord
 from ...console.messages import Messages
 from ...console.side_file import SideFile, check_side_files, write_side_file
 from ..results.open_windows import open_windows
-from ..results.result import ResultFolder, folder_of, open_result_folder, rejects_of
+from ..results.result import ResultFolder, open_result_folder, rejects_of, results_at_path
 from ..results.status import Status, expectations_of, read_status
 from .measured import LATE as LATE_WINDOWS
 from .measured import LATE_ROWS, REJECTS, ROWS, WINDOWS, Measured, lanes_of, measure
-from .page import MARK, page_of
-from .panes import axis_values
-from .report import Axis, Calendar, Cell, OverTime, Report, Series
+from .page import MARK, Report, page_of
+from .panes import Axis, axis_values
 
 # Units as cells of a calendar: done, run again, without input, and what they hold.
 
@@ -45,42 +41,52 @@ _MOST = 1000
 LATE = "late"
 
 
-def calendar_of(
-    status: Status, kind: Kind | None, finished: Mapping[str, str], replaced: Set[str] = frozenset()
-) -> Calendar:
+def calendar_of(status: Status, kind: Kind | None) -> dict[str, Any]:
     """Return the calendar of the units of a state or of a range; ``kind``: None for plain runs and other names.
 
-    ``finished``: label to the time at which the unit was last written, ISO 8601 in UTC. ``replaced``: labels of units
-    that are known to have been run again.
+    Each cell has one unit, or several where there are too many for a page: how many of them were run once (``done``),
+    run again (``redone``) and have no input (``gaps``); rows and windows of all, ``rejected`` without the late ones,
+    ``held`` after the last. ``kind`` of the calendar is what a cell is, ``unit`` what a unit is, ``hidden`` how many
+    earlier cells are left out.
     """
     words = ("windows out", "run again") if status.what == "state" else ("rows out", "written after a later one")
-    redone, earliest = set(replaced), ""  # written after a later unit was: corrections, and input that came afterwards
-    for unit in reversed(status.units):
-        at = finished.get(unit.label, "")
+    redone, earliest = {unit.label for unit in status.units if unit.reruns}, ""
+    for unit in reversed(status.units):  # written after a later unit was: corrections, and input that came afterwards
+        at = unit.finished
         if earliest and at > earliest:
             redone.add(unit.label)
         if at and (not earliest or at < earliest):
             earliest = at
 
     def cell_of(unit: UnitRecord, ordinal: int) -> Cell:
-        rejected, is_redone = unit.rejected, unit.label in redone
-        late = rejected.get(LATE, 0)
-        others = sum(rejected.values()) - late
-        return Cell(
-            unit.label, ordinal, int(not is_redone), int(is_redone), 0, unit.rows_in, unit.out, late, others, unit.held
-        )
+        is_redone, late = unit.label in redone, unit.rejected.get(LATE, 0)
+        others = sum(unit.rejected.values()) - late
+        return _cell(
+            unit.label, ordinal, done=int(not is_redone), redone=int(is_redone), rows_in=unit.rows_in, out=unit.out,
+            late=late, rejected=others, held=unit.held,
+        )  # fmt: skip
 
+    unit_kind = kind or "run"
     if kind is None:
-        runs = [cell_of(unit, at) for at, unit in enumerate(status.units)]
-        return Calendar("run", "run", tuple(runs[-_MOST:]), max(0, len(runs) - _MOST), *words)
-    dated = ((unit, unit_of(unit.label, kind)) for unit in status.units)
-    cells = [cell_of(unit, at.ordinal) for unit, at in dated if at is not None]
-    cells += [Cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
-    cells.sort(key=lambda cell: cell.ordinal)
-    cell_kind: Kind = kind
-    while len(cells) > _MOST and cell_kind in _COARSER:
-        cells, cell_kind = _coarser(cells, cell_kind, _COARSER[cell_kind]), _COARSER[cell_kind]
-    return Calendar(cell_kind, kind, tuple(cells[-_MOST:]), max(0, len(cells) - _MOST), *words)
+        cells = [cell_of(unit, at) for at, unit in enumerate(status.units)]
+    else:
+        dated = ((unit, unit_of(unit.label, kind)) for unit in status.units)
+        cells = [cell_of(unit, at.ordinal) for unit, at in dated if at is not None]
+        cells += [_cell(gap.label, gap.ordinal, gaps=1) for gap in status.gaps]
+        cells.sort(key=lambda cell: cell["ordinal"])
+        while len(cells) > _MOST and kind in _COARSER:
+            cells, kind = _coarser(cells, kind, _COARSER[kind]), _COARSER[kind]
+    shown, hidden = cells[-_MOST:], max(0, len(cells) - _MOST)
+    told = {"kind": kind or "run", "unit": unit_kind, "cells": shown, "hidden": hidden}
+    return {**told, "out": words[0], "again": words[1]}
+
+
+Cell = dict[str, Any]
+_SUMMED = ("done", "redone", "gaps", "rows_in", "out", "late", "rejected")
+
+
+def _cell(label: str, ordinal: int, **counts: int) -> Cell:
+    return {"label": label, "ordinal": ordinal, **dict.fromkeys((*_SUMMED, "held"), 0), **counts}
 
 
 def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
@@ -89,16 +95,16 @@ def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
     assert step is not None
 
     def coarse_ordinal(cell: Cell) -> int:
-        start = unit_at(cell.ordinal, kind).start
+        start = unit_at(cell["ordinal"], kind).start
         assert start is not None
         return (start - zero) // (step - zero)
 
-    found, names = [], ("done", "redone", "gaps", "rows_in", "out", "late", "rejected")
+    found = []
     for ordinal, group in groupby(cells, coarse_ordinal):
         lot = list(group)
-        sums = {name: sum(getattr(cell, name) for cell in lot) for name in names}
-        held = next((cell.held for cell in reversed(lot) if cell.is_done), 0)
-        found.append(Cell(unit_at(ordinal, coarse).label, ordinal, held=held, **sums))
+        held = next((cell["held"] for cell in reversed(lot) if cell["done"] + cell["redone"]), 0)
+        sums = {name: sum(cell[name] for cell in lot) for name in _SUMMED}
+        found.append(_cell(unit_at(ordinal, coarse).label, ordinal, **sums, held=held))
     return found
 
 
@@ -106,79 +112,48 @@ def _coarser(cells: Sequence[Cell], kind: Kind, coarse: Kind) -> list[Cell]:
 class Folder:
     """A state, a folder of results, or a result.
 
-    ``status``: its units and their counts.
+    ``status``: its units; those of results, too, have the times at which they were written, and their phases.
     ``results``: the results in it, or that its units wrote, in the order of the units; those that can be opened.
-    ``job``: the job, as it was recorded last.
-    ``kind``: the kind of the units; None for plain runs, and for one result.
-    ``finished``, ``replaced``: when units were written, as `calendar_of` takes them.
-    ``seconds``: what each unit recorded of its phases.
-    ``versions``: package to version, of the last run.
-    ``inputs``: (size in bytes) of every input file.
     ``notes``: sentences on results that cannot be opened.
     """
 
     status: Status
-    results: tuple[ResultFolder, ...]
-    job: Mapping[str, Any]
-    kind: Kind | None
-    finished: Mapping[str, str]
-    replaced: frozenset[str]
-    seconds: tuple[Mapping[str, float], ...]
-    versions: Mapping[str, str | None]
-    inputs: tuple[int, ...]
-    notes: tuple[str, ...]
+    results: Sequence[ResultFolder]
+    notes: Sequence[str]
+
+    @property
+    def last(self) -> UnitRecord:
+        return self.status.units[-1]
 
 
 def read_folder(path: str) -> Folder:
     """Read what ``path`` holds. Raises as `read_status` does."""
     status = read_status(path, socket.gethostname())
-    if not is_state(path):
-        return _of_results(path, status)
-    records = read_state(path).records
-    if not records:
-        raise InputError(f"the state {path} has no finished unit yet", "run the job first")
-    results, notes = _opened([(record.label, record.outputs[-1].path) for record in records if record.outputs])
-    last = records[-1]
-    return Folder(
-        status,
-        results,
-        last.job,
-        kind_of(last.label, last.ordinal),
-        {record.label: record.finished for record in records},
-        frozenset(record.label for record in records if record.reruns),
-        tuple(result.manifest["seconds"] for result in results) or tuple(record.seconds for record in records),
-        last.versions,
-        tuple(file.size for record in records for file in record.inputs),
-        notes,
-    )
-
-
-def _of_results(path: str, status: Status) -> Folder:
-    listed = list_files([path], skip_unreadable=True).manifests
-    results, notes = _opened([(unit.label, folder_of(file)) for unit, file in zip(status.units, listed, strict=True)])
+    if status.what == "state":
+        if not status.units:
+            raise InputError(f"the state {path} has no finished unit yet", "run the job first")
+        return Folder(status, *_opened([(unit.label, unit.outputs[-1].path) for unit in status.units if unit.outputs]))
+    found, units = results_at_path(path), []
+    for unit, each in zip(status.units, found, strict=True):
+        seconds, versions = each.manifest["seconds"], each.manifest["versions"]
+        units.append(replace(unit, finished=each.file.mtime or "", seconds=seconds, versions=versions))
+    results, notes = _opened([(each.label, each.folder) for each in found])
     if not results:
         raise InputError(notes[0], "write the result again")
-    last = results[-1].manifest
-    kind: Kind | None = last["job"].get("unit", "day") if status.what == "range" else None
-    if kind and not any(unit_of(unit.label, kind) for unit in status.units):
-        kind = None
-    return Folder(
-        status,
-        results,
-        last["job"],
-        kind,
-        {unit.label: file.mtime or "" for unit, file in zip(status.units, listed, strict=True)},
-        frozenset(),
-        tuple(result.manifest["seconds"] for result in results),
-        last["versions"],
-        tuple(file["size"] for result in results for file in result.manifest["inputs"]),
-        notes,
-    )
+    return Folder(replace(status, units=tuple(units)), results, notes)
 
 
-def _opened(places: Sequence[tuple[str, str]]) -> tuple[tuple[ResultFolder, ...], tuple[str, ...]]:
+def _kind_of(folder: Folder) -> Kind | None:
+    """Return the kind of the units; None for plain runs, and where labels are no dates."""
+    first, kind = folder.status.units[0], folder.last.job.get("unit", "day")
+    if folder.status.what == "state":
+        return kind_of(first.label, first.ordinal)
+    return kind if any(unit_of(unit.label, kind) for unit in folder.status.units) else None
+
+
+def _opened(places: Sequence[tuple[str, str]]) -> tuple[list[ResultFolder], list[str]]:
     """Open the results of units; return those that can be opened, and a note on each of the others."""
-    results, notes = [], []
+    results, notes = list[ResultFolder](), list[str]()
     for label, path in places:
         if MASK in path:
             why = "the path of its result had secrets, which no record holds"
@@ -188,7 +163,7 @@ def _opened(places: Sequence[tuple[str, str]]) -> tuple[tuple[ResultFolder, ...]
             results.append(open_result_folder(path))
         except WincliError as error:
             notes.append(f"the windows of {label} are left out: {error.what}")
-    return tuple(results), tuple(notes)
+    return results, notes
 
 
 # A recorded job in words: the windows of its stages clause by clause, and the options that differ from defaults.
@@ -301,19 +276,16 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
         with suppress(WincliError):  # damage, which the notes tell
             if status.what == "state" and measured.windows:
                 held = open_windows(path, None, status.last_stages[-1].name)
-        lanes = lanes_of(folder.results, measured, held) if measured.windows else None
-    calendar = None
-    if status.what != "result":
-        calendar = calendar_of(status, folder.kind, folder.finished, folder.replaced)
-    window = folder.results[-1].manifest["spec"] if folder.results else folder.job["stages"][-1]["window"]
+        lanes = lanes_of(measured, held) if measured.windows else None
+    calendar = None if status.what == "result" else calendar_of(status, _kind_of(folder))
     expectations = []
     for text, found in expectations_of(status).items():
         broken = [label for label, holds in found if not holds]
         word = "does not hold" if broken else "holds"
         where = few(broken) if broken else count_of(len(found), "unit")
         expectations.append((redacted(text), f"{word} in {where}" if len(found) > 1 else word))
-    names = dict.fromkeys(name for seconds in folder.seconds for name in seconds)
-    phases = {name: sum(seconds.get(name, 0.0) for seconds in folder.seconds) for name in names}
+    told = [result.manifest["seconds"] for result in folder.results] or [unit.seconds for unit in status.units]
+    phases = {name: sum(each.get(name, 0.0) for each in told) for name in dict.fromkeys(chain(*told))}
     if "total" in phases:  # the whole comes last
         phases["total"] = phases.pop("total")
     is_time = measured is not None and measured.axis.scale == "time"
@@ -321,25 +293,26 @@ def report_of(path: str, folder: Folder, only: Sequence[str] = ()) -> Report:
     earlier = [stage["order"] for result in folder.results for stage in result.manifest.get("stages", ())]
     orders += [order for order in earlier if "time" in order["why"]]  # those that were chosen as times
     times = frozenset(name for order in orders for name in order["columns"]) if is_time else frozenset()
-    return Report(
-        redacted_path(path),
-        status.what,
-        str(window),
-        clauses_of(folder.job, times),
-        settings_of(folder.job),
-        _totals(folder, measured),
-        status.accounts,
-        lanes,
-        _over_units(calendar) if calendar and len(calendar.cells) > 1 else _over_time(folder, measured),
-        None if measured is None else measured.lengths.distribution("duration" if is_time else "number"),
-        None if measured is None else measured.sizes.distribution("rows"),
-        () if measured is None else tuple(measured.reasons.most_common()),
-        calendar,
-        tuple(phases.items()),
-        tuple(expectations),
-        tuple(map(redacted, notes)),
-        tuple((name, str(version)) for name, version in folder.versions.items()),
-    )
+    job = folder.last.job
+    return {
+        "path": redacted_path(path),
+        "what": status.what,
+        "window": str(folder.results[-1].manifest["spec"] if folder.results else job["stages"][-1]["window"]),
+        "clauses": clauses_of(job, times),
+        "settings": settings_of(job),
+        "totals": _totals(folder, measured),
+        "accounts": status.accounts,
+        "lanes": lanes,
+        "over_time": _over_units(calendar) if calendar and len(calendar["cells"]) > 1 else _over_time(folder, measured),
+        "lengths": None if measured is None else measured.lengths.distribution("duration" if is_time else "number"),
+        "sizes": None if measured is None else measured.sizes.distribution("rows"),
+        "reasons": () if measured is None else measured.reasons.most_common(),
+        "calendar": calendar,
+        "phases": tuple(phases.items()),
+        "expectations": expectations,
+        "notes": [*map(redacted, notes)],
+        "made_with": [(name, str(version)) for name, version in folder.last.versions.items()],
+    }
 
 
 def _notes(measured: Measured) -> list[str]:
@@ -354,39 +327,43 @@ def _notes(measured: Measured) -> list[str]:
     return notes
 
 
-def _totals(folder: Folder, measured: Measured | None) -> tuple[tuple[str, int], ...]:
-    status = folder.status
-    last = [*status.accounts.values()]
-    found = [("rows in", sum(unit.rows_in for unit in status.units))]
+def _totals(folder: Folder, measured: Measured | None) -> dict[str, int]:
+    status, found = folder.status, {"rows in": sum(unit.rows_in for unit in folder.status.units)}
     if measured is not None:
-        found.append(("windows", measured.windows))
+        found["windows"] = measured.windows
         if measured.columns.keys and measured.busy.count is not None:
-            found.append(("keys", measured.busy.count))
-    found.append(("rejected", sum(sum(account.rejected.values()) for account in last)))
-    opened = [stage.open for stage in status.last_stages if stage.open]
-    found += [("open windows", sum(each.windows for each in opened))] if opened else []
-    found += [("units", len(status.units)), ("gaps", len(status.gaps))] if status.what != "result" else []
-    return (*found, ("input files", len(folder.inputs)), ("input bytes", sum(folder.inputs)))
+            found["keys"] = measured.busy.count
+    found["rejected"] = sum(sum(account.rejected.values()) for account in status.accounts.values())
+    if opened := [stage.open for stage in status.last_stages if stage.open]:
+        found["open windows"] = sum(each.windows for each in opened)
+    if status.what != "result":
+        found |= {"units": len(status.units), "gaps": len(status.gaps)}
+    sizes = [file.size for unit in status.units for file in unit.inputs]
+    return found | {"input files": len(sizes), "input bytes": sum(sizes)}
 
 
-def _over_units(calendar: Calendar) -> OverTime:
-    first = calendar.cells[0].ordinal
-    size = calendar.cells[-1].ordinal - first + 1
-    labels = [""] * size
-    names = ("rows_in", "out", "late", "rejected", "held")
-    values = np.zeros((len(names), size), np.int64)
-    for cell in calendar.cells:
-        labels[cell.ordinal - first] = cell.label
-        values[:, cell.ordinal - first] = [getattr(cell, name) for name in names]
-    words = ("rows in", calendar.out, "late rows", "other rejects", "rows held")
-    series = tuple(
-        Series(name, tuple(map(int, row)), name in ("late rows", "other rejects"))
-        for name, row in zip(words, values, strict=True)
-    )
-    return OverTime(calendar.kind, None, (labels[0], labels[-1]), tuple(labels), series)
+# Counts over the same steps of time, for a chart: units, or equal steps along an axis. ``step`` is what one step is, in
+# words, ``axis`` what the steps lie along, None for units; ``bounds`` the first and after the last along it, or the
+# labels of the first and the last unit; ``labels`` those of all steps; ``apart`` what is known of rows without a place.
 
 
-def _over_time(folder: Folder, measured: Measured | None) -> OverTime | None:
+def _over_units(calendar: Mapping[str, Any]) -> dict[str, Any]:
+    cells = calendar["cells"]
+    first, size = cells[0]["ordinal"], cells[-1]["ordinal"] - cells[0]["ordinal"] + 1
+    labels, lines = [""] * size, []
+    for cell in cells:
+        labels[cell["ordinal"] - first] = cell["label"]
+    names = {"rows_in": "rows in", "out": calendar["out"], "late": "late rows", "rejected": "other rejects"}
+    for name, words in {**names, "held": "rows held"}.items():
+        values = [0] * size
+        for cell in cells:
+            values[cell["ordinal"] - first] = cell[name]
+        lines.append(_series(words, values, name in ("late", "rejected")))
+    bounds = (labels[0], labels[-1])
+    return {"step": calendar["kind"], "axis": None, "bounds": bounds, "labels": labels, "series": lines, "apart": ""}
+
+
+def _over_time(folder: Folder, measured: Measured | None) -> dict[str, Any] | None:
     if measured is None or measured.axis.scale == "window":
         return None
     apart = add_rejects(folder.results, measured)
@@ -397,10 +374,21 @@ def _over_time(folder: Folder, measured: Measured | None) -> OverTime | None:
     names += [("rows in windows", ROWS, False)] if measured.columns.has_rows else []
     names += [("windows with late rows", LATE_WINDOWS, True)] if steps.sums(LATE_WINDOWS).any() else []
     names += [("late rows", LATE_ROWS, True), ("other rejects", REJECTS, True)]
-    series = tuple(Series(name, tuple(map(int, steps.sums(channel))), is_bad) for name, channel, is_bad in names)
-    bounds = (steps.begin, steps.begin + steps.width * steps.counts.shape[1])
-    words = f"{count_of(apart, 'rejected row')} {'has' if apart == 1 else 'have'} no place in time." if apart else ""
-    return OverTime(steps.words, measured.axis, bounds, (), series, words)
+    lines = [_series(words, steps.sums(channel).tolist(), is_bad) for words, channel, is_bad in names]
+    return {
+        "step": steps.words,
+        "axis": asdict(measured.axis),
+        "bounds": (steps.begin, steps.begin + steps.width * steps.counts.shape[1]),
+        "labels": (),
+        "series": lines,
+        "apart": f"{count_of(apart, 'rejected row')} {'has' if apart == 1 else 'have'} no place in time."
+        if apart
+        else "",
+    }
+
+
+def _series(name: str, values: Sequence[int], is_trouble: bool) -> dict[str, Any]:
+    return {"name": name, "values": values, "is_trouble": is_trouble}
 
 
 # ``wincli report``: the page of a report is written to a file, whole or not at all, or to stdout.
@@ -420,12 +408,12 @@ def write_report(path: str, output: str, only: Sequence[str], messages: Messages
         check_side_files([file], [("the result", path)])
     folder = read_folder(path)
     if output != "-":  # a relative input counts from here: the record has it as it was written
-        check_side_files([file], [("an input of the result", as_glob(each)) for each in folder.job["input"]])
+        check_side_files([file], [("an input of the result", as_glob(each)) for each in folder.last.job["input"]])
     report = report_of(path, folder, only)
-    for note in report.notes[:_MOST_NOTES]:
+    for note in report["notes"][:_MOST_NOTES]:
         messages.note(note)
-    if len(report.notes) > _MOST_NOTES:
-        messages.note(f"there are {count_of(len(report.notes) - _MOST_NOTES, 'more note')} of this kind")
+    if (more := len(report["notes"]) - _MOST_NOTES) > 0:
+        messages.note(f"there are {count_of(more, 'more note')} of this kind")
     page = page_of(report)
     if output == "-":
         sys.stdout.buffer.write(page.encode())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,24 +15,26 @@ import pyarrow.compute as pc
 from ....windowing.errors import ConfigError, nearest
 from ..results.open_windows import OpenWindowRows
 from ..results.result import ResultFolder
-from ..results.shown_rows import value_of
+from ..results.shown_rows import split_only, value_of
 from .panes import (
     BEGIN,
     CLOSED,
     PLACED,
     STOP,
+    Axis,
     Choice,
-    LaneBars,
+    Key,
     PaneColumns,
+    Scale,
     add_held,
     add_panes,
+    empty_lane,
     is_chosen,
     pane_columns,
     panes_of,
 )
 from .panes import LATE as IS_LATE
 from .panes import ROWS as ROWS_OF
-from .report import Axis, Bar, Distribution, Lanes, Measure, Scale
 
 # The keys with most rows, found in one pass in bounded memory.
 #
@@ -142,8 +144,13 @@ class Spread:
         self.zeros += len(values) - len(above)
         self.bins += np.bincount(_bin_of(above), minlength=len(self.bins))
 
-    def distribution(self, unit: Measure) -> Distribution | None:
-        """Return the distribution so far; None before the first value."""
+    def distribution(self, unit: Literal["duration", "number", "rows"]) -> dict[str, Any] | None:
+        """Return the distribution so far; None before the first value.
+
+        ``unit``: what the values are: microseconds, numbers along the axis, or rows. ``bars`` are those of values above
+        0, in order, each with as many values as lie in ``[low, high)``; their bounds grow by a constant factor.
+        ``quantiles`` are pairs of a percent and a value, which is at most 1.6 % too small.
+        """
         if not self.count:
             return None
         sums, quantiles = np.cumsum(self.bins), []
@@ -151,14 +158,14 @@ class Spread:
             rank = max(1, int(np.ceil(percent / 100 * self.count)))
             low = _low_of(np.searchsorted(sums, [rank - self.zeros]))[0]
             quantiles.append((percent, 0.0 if rank <= self.zeros else float(np.clip(low, self.least, self.most))))
-        bars, used = list[Bar](), np.flatnonzero(self.bins)
+        bars, used = list[dict[str, float]](), np.flatnonzero(self.bins)
         if len(used):
             edges = _edges(int(used[0]), int(used[-1]) + 1, unit == "rows")
             counts = np.add.reduceat(np.append(self.bins, 0), edges)[:-1].tolist()
-            bars = [Bar(*bounds, n) for bounds, n in zip(pairwise(_low_of(edges).tolist()), counts, strict=True)]
-        return Distribution(
-            unit, tuple(bars), self.zeros, self.count, self.least, self.most, self.total, tuple(quantiles)
-        )
+            bounds = pairwise(_low_of(edges).tolist())
+            bars = [{"low": low, "high": high, "count": n} for (low, high), n in zip(bounds, counts, strict=True)]
+        told = {name: getattr(self, name) for name in ("zeros", "count", "least", "most", "total")}
+        return {"unit": unit, "bars": bars, **told, "quantiles": quantiles}
 
 
 def _edges(first: int, stop: int, is_whole: bool) -> np.ndarray:
@@ -290,15 +297,12 @@ def parse_choice(texts: Sequence[str], keys: Sequence[str], schema: pa.Schema) -
     Raises `ConfigError` for a text of another form, a column that is no key, and a value that is not of its type.
     """
     found: dict[str, list[pa.Scalar]] = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign:
-            raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
+    for name, value in split_only(texts):
         if name not in keys:
             near = nearest(name, keys)
             do = f"did you mean {near}?" if near else f"the key is {', '.join(keys)}"
             do = do if keys else "the windows of this result have no key"
-            raise ConfigError(f"--only {text}: {name} is no column of the key", do)
+            raise ConfigError(f"--only {name}={value}: {name} is no column of the key", do)
         found.setdefault(name, []).append(value_of(value, schema.field(name).type, f"--only {name}"))
     return found
 
@@ -318,6 +322,7 @@ class Measured:
     ``steps``: windows and rows over time, by the starts of the windows.
     ``reasons``: ``closed_by`` to windows.
     ``windows``: the number of panes; ``placeless``: those without a place in time.
+    ``results``: the results whose panes were counted, and where each says what.
     """
 
     columns: PaneColumns
@@ -330,6 +335,7 @@ class Measured:
     reasons: Counter[str] = field(default_factory=Counter)
     windows: int = 0
     placeless: int = 0
+    results: list[tuple[ResultFolder, PaneColumns]] = field(default_factory=list)
 
     @property
     def axis(self) -> Axis:
@@ -375,38 +381,37 @@ def measure(results: Sequence[ResultFolder], only: Sequence[str], note: Callable
             steps = Steps(columns.axis.scale, (WINDOWS, ROWS, LATE, LATE_ROWS, REJECTS))
             busy, chosen = (BusyKeys(columns.keys, is_sorted) for _ in range(2))
             found = Measured(columns, choice, busy, chosen, steps)
-        if not _is_alike(columns, found.columns):
+        mine, first = ((each.keys, each.types, each.axis.scale, each.has_rows) for each in (columns, found.columns))
+        if mine != first:
             note(f"{result.shown} has other columns than {results[0].shown}, and its windows are left out")
             continue
+        found.results.append((result, columns))
         for panes in panes_of(result, columns):
             found.add(panes)
     return found
 
 
-def _is_alike(one: PaneColumns, other: PaneColumns) -> bool:
-    mine, others = ((each.keys, each.types, each.axis.scale, each.has_rows) for each in (one, other))
-    return mine == others
-
-
-def lanes_of(results: Iterable[ResultFolder], measured: Measured, held: OpenWindowRows | None) -> Lanes:
+def lanes_of(measured: Measured, held: OpenWindowRows | None) -> dict[str, Any]:
     """Return the windows of the chosen and of the busiest keys; without a key one lane of all windows.
 
-    ``held``: the rows that a state holds; None without one.
+    ``held``: the rows that a state holds; None without one. ``lanes`` are the keys, chosen ones first, then the busiest
+    first; ``keys`` is the number of keys in the result, None where it is too large to count; a key that is not among
+    the busiest has at most ``missed`` rows or windows more than it seems; ``is_by_rows`` says that the busiest have
+    most rows, and not most windows.
     """
-    columns, bars = measured.columns, [LaneBars({}, False, measured.columns.has_rows, 4 * BARS)]
+    columns, keys, chosen, most = measured.columns, list[Key]([{}]), 0, 4 * BARS
     if columns.keys:
-        named, busy = measured.chosen.heaviest(MOST_CHOSEN), measured.busy.heaviest(BUSIEST)
+        named, busy, most = measured.chosen.heaviest(MOST_CHOSEN), measured.busy.heaviest(BUSIEST), BARS
         told = [[value.as_py() for value in key.values()] for key in named]
-        busy = [key for key in busy if [value.as_py() for value in key.values()] not in told]
-        bars = [LaneBars(key, at < len(named), columns.has_rows, BARS) for at, key in enumerate([*named, *busy])]
-    for result in results:
-        found = pane_columns(result)
-        if found is None or not _is_alike(found, columns):
-            continue
-        for panes in panes_of(result, found):
-            add_panes(bars, panes)
+        keys = [*named, *(key for key in busy if [value.as_py() for value in key.values()] not in told)]
+        chosen = len(named)
+    lanes = [empty_lane(key, at < chosen, columns.has_rows) for at, key in enumerate(keys)]
+    for result, own in measured.results:
+        for panes in panes_of(result, own):
+            add_panes(lanes, keys, panes, most)
     if held is not None and {"first", "last"} <= set(held.schema.names) and measured.axis.scale != "window":
         for table in held.tables():
-            add_held(bars, table, measured.axis.scale)
-    keys = measured.busy.count if columns.keys else 1
-    return Lanes(measured.axis, tuple(each.lane for each in bars), keys, measured.busy.missed, columns.has_rows)
+            add_held(lanes, keys, table, measured.axis.scale)
+    count = measured.busy.count if columns.keys else 1
+    about = {"keys": count, "missed": measured.busy.missed, "is_by_rows": columns.has_rows}
+    return {"axis": asdict(measured.axis), **about, "lanes": lanes}

@@ -8,7 +8,7 @@ import json
 import sys
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -17,8 +17,11 @@ from typing import Any
 import numpy as np
 
 from ....windowing.errors import shown
+from ...console.lanes import Lane
 from ...console.row_account import WORDS
-from .report import Lane, Lanes, Report
+
+Report = Mapping[str, Any]
+"""The values of a page, as `report_of` makes them; texts have no secrets, and are not escaped."""
 
 MOST_BYTES = 2_000_000
 LONGEST = 300
@@ -44,15 +47,13 @@ def page_of(report: Report) -> str:
     style, script = texts["page.css"], f'"use strict";\n(() => {{\n{texts["page.js"]}\n{texts["lanes.js"]}}})();\n'
     hashes = (f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}" for text in (style, script))
     parts = dict(zip(("style_hash", "script_hash"), hashes, strict=True), style=style, script=script)
-    title = escape(safe(f"{report.path}: windows"))
+    title = escape(safe(f"{report['path']}: windows"))
     while True:
         page = MARK + _PAGE.format(**parts, title=title, data=json_of(report))
-        bars = [len(lane.starts) for lane in report.lanes.lanes] if report.lanes else []
-        if len(page.encode()) <= MOST_BYTES or max(bars, default=0) < 2:
+        lanes = report["lanes"]
+        if len(page.encode()) <= MOST_BYTES or lanes is None or all(len(lane.starts) < 2 for lane in lanes["lanes"]):
             return page
-        assert report.lanes is not None
-        lanes = replace(report.lanes, lanes=tuple(lane.halved() for lane in report.lanes.lanes))
-        report = replace(report, lanes=lanes)
+        report = {**report, "lanes": {**lanes, "lanes": [lane.halved() for lane in lanes["lanes"]]}}
 
 
 def safe(text: str) -> str:
@@ -65,37 +66,27 @@ def json_of(report: Report) -> str:
 
     Keys that are values of data stand in pairs: an object of a script has an order and names of its own.
     """
-    notes, accounts = report.notes, []
-    for name, account in list(report.accounts.items())[:_MOST]:
+    notes, accounts = report["notes"], []
+    for name, account in list(report["accounts"].items())[:_MOST]:
         rejected = sorted(account.rejected.items(), key=lambda each: -each[1])[:12]
         accounts.append((name, asdict(account) | {"rejected": rejected, "balanced": account.balanced}))
     if len(notes) > _MOST:
         notes = (*notes[:_MOST], f"and {len(notes) - _MOST:,} more")
-    told = asdict(
-        replace(
-            report,
-            lanes=None,
-            accounts={},
-            notes=notes,
-            clauses=report.clauses[:200],
-            settings=report.settings[:100],
-            expectations=report.expectations[:_MOST],
-        )
-    )
-    told |= {"totals": dict(report.totals), "accounts": accounts, "stages": len(report.accounts), "words": WORDS}
-    told = _plain(told) | {"lanes": None if report.lanes is None else _lanes(report.lanes)}
+    cut = {"clauses": 200, "settings": 100, "expectations": _MOST}
+    told = {**report, "notes": notes, **{name: report[name][:most] for name, most in cut.items()}}
+    told |= {"lanes": None, "accounts": accounts, "stages": len(report["accounts"]), "words": WORDS}
+    told = _plain(told) | {"lanes": None if report["lanes"] is None else _lanes(report["lanes"])}
     text = json.dumps(told, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     for sign in "<>&'":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
 
 
-def _lanes(lanes: Lanes) -> dict[str, Any]:
+def _lanes(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the lanes: starts as steps from the one before, and lengths, which take half as many digits."""
-    end = 1 if lanes.axis.scale == "window" else 0
-    filled = [lane for lane in lanes.lanes if len(lane.starts)]
-    spans = [(lane.starts.min().item(), lane.ends.max().item() + end) for lane in filled]
-    spans += [(lane.held.start, lane.held.end) for lane in lanes.lanes if lane.held]
+    lanes, end = found["lanes"], 1 if found["axis"]["scale"] == "window" else 0
+    spans = [(lane.starts.min().item(), lane.ends.max().item() + end) for lane in lanes if len(lane.starts)]
+    spans += [lane.held[:2] for lane in lanes if lane.held]
     low, high = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0, 1)
 
     def told(lane: Lane) -> dict[str, Any]:
@@ -107,13 +98,13 @@ def _lanes(lanes: Lanes) -> dict[str, Any]:
             "rows": lane.rows,
             "starts": np.nan_to_num(np.diff(starts, prepend=starts[:1] * 0)).tolist(),
             "lengths": np.nan_to_num(lane.ends - lane.starts).tolist(),
-            "sizes": None if lane.sizes is None else lane.sizes.tolist(),
+            "sizes": None if lane.values is None else lane.values.tolist(),
             "counts": lane.counts.tolist() if (lane.counts > 1).any() else None,  # else each bar is one window
-            "held": None if held is None else [held.start - low, held.end - held.start, held.rows],
+            "held": None if held is None else [held[0] - low, held[1] - held[0], held[2]],
         }
 
-    about = {"keys": lanes.keys, "missed": lanes.missed, "is_by_rows": lanes.is_by_rows}
-    return {"axis": _plain(asdict(lanes.axis)), **about, "low": low, "high": high, "lanes": [*map(told, lanes.lanes)]}
+    about = _plain({name: each for name, each in found.items() if name != "lanes"})
+    return {**about, "low": low, "high": high, "lanes": [*map(told, lanes)]}
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,26 @@ import pyarrow.compute as pc
 from ....windowing.errors import WincliError, shown
 from ....windowing.language.parser import parse_aggregate
 from ....windowing.language.spec import AggregateCall
+from ...console.lanes import Lane
 from ..results.result import ResultFolder
-from .report import Axis, HeldRows, Lane, Scale
+
+Scale = Literal["time", "number", "window"]
+"""What windows lie along: times in microseconds since 1970 in UTC, numbers, or the numbers of the windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What windows lie along.
+
+    ``scale``: the kind of its values.
+    ``name``: the order column that it shows; of the scale ``window`` the word for it.
+    ``is_utc``: whether the times are instants, shown in UTC; else they are local times of the data.
+    """
+
+    scale: Scale
+    name: str
+    is_utc: bool = False
+
 
 WINDOW, START, END, REASON, TIMING, ROW = "window", "window_start", "window_end", "closed_by", "timing", "_row"
 
@@ -159,42 +177,19 @@ def _count_column(aggregates: Sequence[str]) -> str | None:
     return None
 
 
-# The windows of some keys as bars: where a key has too many, successive windows share one.
+# The windows of some keys as bars on lanes.
 
 
-class LaneBars:
-    """Gathers the ``lane`` of one key, of at most ``most`` bars. ``key``: column to scalar."""
-
-    def __init__(self, key: Mapping[str, Any], is_chosen: bool, has_rows: bool, most: int) -> None:
-        self.key = key
-        self.most = most
-        none = np.zeros(0, np.int64)
-        rows, sizes = (0, none) if has_rows else (None, None)
-        texts = (value.as_py() for value in key.values())
-        text = ", ".join(
-            shown(each.decode("utf-8", "backslashreplace") if isinstance(each, bytes) else str(each)) for each in texts
-        )
-        self.lane = Lane(text, is_chosen, 0, rows, none, none, sizes, none)
-
-    def add(self, starts: np.ndarray, ends: np.ndarray, rows: np.ndarray | None) -> None:
-        """Add windows of the key, in the order in which they came out. ``rows``: None where the lane has no sizes."""
-        if not len(starts):
-            return
-        lane = self.lane
-        lane = replace(
-            lane,
-            windows=lane.windows + len(starts),
-            rows=None if rows is None or lane.rows is None else lane.rows + int(rows.sum()),
-            starts=np.concatenate([lane.starts, starts]),
-            ends=np.concatenate([lane.ends, ends]),
-            sizes=None if rows is None or lane.sizes is None else np.concatenate([lane.sizes, rows]),
-            counts=np.concatenate([lane.counts, np.ones(len(starts), np.int64)]),
-        )
-        while len(lane.starts) > self.most:
-            lane = lane.halved()
-        self.lane = lane
+def empty_lane(key: Key, is_chosen: bool, has_rows: bool) -> Lane:
+    """Return the lane of a key before any of its windows is known."""
+    values = (value.as_py() for value in key.values())
+    texts = (each.decode("utf-8", "backslashreplace") if isinstance(each, bytes) else str(each) for each in values)
+    none = np.zeros(0, np.int64)
+    return Lane(", ".join(map(shown, texts)), none, none, none if has_rows else None, none, is_chosen)
 
 
+Key = Mapping[str, Any]
+"""Column of the key to scalar."""
 Choice = Mapping[str, Sequence[pa.Scalar]]
 """Column of the key to the values of which one must be there."""
 
@@ -208,27 +203,27 @@ def is_chosen(keys: pa.Table, choice: Choice) -> np.ndarray:
     return found
 
 
-def add_panes(lanes: Sequence[LaneBars], panes: pa.Table) -> None:
-    """Add to each lane the panes of its key that have a place."""
+def add_panes(lanes: list[Lane], keys: Sequence[Key], panes: pa.Table, most: int) -> None:
+    """Add to the lane of each key its panes that have a place; where it has more than ``most`` bars, some share one."""
     # Each value of a key must be one of those of a lane: then all panes of lanes are left, and few others.
-    wanted = {name: [lane.key[name] for lane in lanes] for name in (lanes[0].key if lanes else ())}
+    wanted = {name: [key[name] for key in keys] for name in (keys[0] if keys else ())}
     near = panes.filter(pa.array(panes[PLACED].to_numpy() & is_chosen(panes, wanted)))
-    for lane in lanes if near.num_rows else ():
-        mine = _of_key(near, lane.key)
+    for at, key in enumerate(keys if near.num_rows else ()):
+        mine = _of_key(near, key)
         rows = mine[ROWS].to_numpy() if ROWS in mine.column_names else None
-        lane.add(mine[BEGIN].to_numpy(), mine[STOP].to_numpy(), rows)
+        lanes[at] = lanes[at].with_windows(mine[BEGIN].to_numpy(), mine[STOP].to_numpy(), rows, most)
 
 
-def add_held(lanes: Sequence[LaneBars], table: pa.Table, scale: Scale) -> None:
+def add_held(lanes: list[Lane], keys: Sequence[Key], table: pa.Table, scale: Scale) -> None:
     """Tell each lane of the rows that a state holds of its key; ``table``: as `OpenWindowRows` has them."""
-    for lane in lanes:
-        found = _of_key(table, lane.key)
+    for at, key in enumerate(keys):
+        found = _of_key(table, key)
         if found.num_rows and found["first"][0].is_valid and found["last"][0].is_valid:
             start, end = (axis_values(found[name], scale)[0].item() for name in ("first", "last"))
-            lane.lane = replace(lane.lane, held=HeldRows(start, end, found["rows"][0].as_py()))
+            lanes[at] = replace(lanes[at], held=(start, end, found["rows"][0].as_py()))
 
 
-def _of_key(table: pa.Table, key: Mapping[str, Any]) -> pa.Table:
+def _of_key(table: pa.Table, key: Key) -> pa.Table:
     for name, value in key.items():
         table = table.filter(pc.equal(table[name], value))
     return table

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ....readers.files.file import Located
 from ....readers.files.listing import list_files
 from ....readers.files.result_folders import read_manifest
 from ....readers.files.walk import MANIFEST, ListedFile
@@ -60,45 +60,61 @@ def kept_rows(projection: Projection, rows: pa.Table, names: Sequence[str]) -> p
     return found if kept is None else found.filter(pa.array(kept))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for what is read once
 class ResultFolder:
-    """A result.
+    """A result. Its manifest is read, and its files are opened, when they are asked for.
 
     ``shown``: the folder, as the user wrote it.
-    ``manifest``: what its run recorded (docs/results.md).
-    ``place``: the file of the manifest.
+    ``file``: its manifest, as it was listed.
     """
 
     shown: str
-    manifest: Mapping[str, Any]
-    rows: StoredRows = field(repr=False)
-    place: Located = field(repr=False)
+    file: ListedFile = field(repr=False)
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
+        """What its run recorded (docs/results.md). Raises `DamagedError` where the file is no manifest."""
+        try:
+            return read_manifest(self.file.place)
+        except ValueError as error:
+            raise self.no_manifest() from error
+
+    @cached_property
+    def rows(self) -> StoredRows:
+        """Its rows. Raises `DamagedError` where its files are not those of its manifest."""
+        return open_rows(self.shown)
 
     @property
     def schema(self) -> pa.Schema:
         return self.rows.schema
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is all that is at its path; else it is one of several, as those of a range."""
+        return self.file.below == MANIFEST
 
-def open_result_folder(path: str) -> ResultFolder:
-    """Open the result in the folder ``path``.
+    @property
+    def folder(self) -> str:
+        """Its folder, as messages write it."""
+        return self.file.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
 
-    Raises `InputError` where there is no such result, `DamagedError` where its files are not those of its manifest.
-    """
-    listing = list_files([path], skip_unreadable=True)
-    found = [each for each in listing.manifests if each.below == MANIFEST]
-    if not found:
-        is_range = bool(listing.manifests)
-        do = "it holds several results; name one of them" if is_range else "name the folder that a run wrote"
-        raise InputError(f"{path} is no result of wincli", do)
-    return ResultFolder(path, manifest_of(found[0]), open_rows(path), found[0].place)
+    @property
+    def label(self) -> str:
+        """The label of its unit where the folder is named ``NAME=LABEL``, else the folder's name."""
+        name = self.file.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
+        return unquote(name.rpartition("=")[2])
+
+    def no_manifest(self) -> DamagedError:
+        """Return the error for a file that is no manifest."""
+        return DamagedError(f"{self.file.place.shown} is no manifest of wincli", "write the result again")
 
 
 def results_at_path(
     path: str,
     lacks: str = "is no state and no result of wincli",
     do: str = "name the folder of --state, or of an output",
-) -> list[tuple[ListedFile, str]]:
-    """Return the manifests of the results at a path, each with its folder as the user would write it.
+) -> list[ResultFolder]:
+    """Return the results at a path, by the order of their folders.
 
     Raises `InputError`, in the words ``lacks`` and ``do``, where there is none.
     """
@@ -106,38 +122,35 @@ def results_at_path(
     if not manifests:
         raise InputError(f"{path} {lacks}", do)
     below = [each.below.removesuffix(MANIFEST).rstrip("/") for each in manifests]
-    return [(each, f"{path.rstrip('/')}/{name}" if name else path) for each, name in zip(manifests, below, strict=True)]
+    names = [f"{path.rstrip('/')}/{name}" if name else path for name in below]
+    return list(map(ResultFolder, names, manifests))
 
 
-def manifest_of(file: ListedFile) -> dict[str, Any]:
-    """Return a manifest. Raises `DamagedError` where the file is none."""
-    try:
-        return read_manifest(file.place)
-    except ValueError as error:
-        raise no_manifest(file) from error
+def open_result_folder(path: str) -> ResultFolder:
+    """Open the result in the folder ``path``.
+
+    Raises `InputError` where there is no such result, `DamagedError` where its files are not those of its manifest.
+    """
+    manifests = list_files([path], skip_unreadable=True).manifests
+    found = next((each for each in manifests if each.below == MANIFEST), None)
+    if found is None:
+        do = "it holds several results; name one of them" if manifests else "name the folder that a run wrote"
+        raise InputError(f"{path} is no result of wincli", do)
+    return opened(ResultFolder(path, found))
 
 
-def no_manifest(file: ListedFile) -> DamagedError:
-    """Return the error for a file that is no manifest."""
-    return DamagedError(f"{file.place.shown} is no manifest of wincli", "write the result again")
-
-
-def folder_of(manifest: ListedFile) -> str:
-    """Return the folder of a result, as messages write it."""
-    return manifest.place.shown.removesuffix(MANIFEST).rstrip("/") or "."
-
-
-def label_of(manifest: ListedFile) -> str:
-    """Return the label of a unit where the folder is named ``NAME=LABEL``, else the folder's name."""
-    folder = manifest.place.shown.removesuffix(MANIFEST).rstrip("/").rpartition("/")[2]
-    return unquote(folder.rpartition("=")[2])
+def opened(result: ResultFolder) -> ResultFolder:
+    """Return a result whose manifest was read, and whose files are open. Raises as these do."""
+    for name in ("manifest", "rows"):
+        getattr(result, name)
+    return result
 
 
 def rejects_of(result: ResultFolder) -> StoredRows | None:
     """Return the rows that the run rejected; None where there are none."""
     if not result.manifest["rejects"]:
         return None
-    folder, place = f"{result.shown.rstrip('/')}/{REJECTED}", result.place
+    folder, place = f"{result.shown.rstrip('/')}/{REJECTED}", result.file.place
     if place.path.endswith(MANIFEST):
         return open_rows(folder)
     names = [part["name"] for part in result.manifest["rejects"] if part["name"].startswith(f"{REJECTED}/")]

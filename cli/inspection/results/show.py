@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import Literal
 
@@ -17,11 +16,11 @@ from ....windowing.columns.arrays import combined, measures
 from ....windowing.errors import ConfigError, did_you_mean, shown
 from ....windowing.expressions.syntax import Expression
 from ....windowing.spark.fork_server import block_pandas
-from ....windowing.support.amounts import count_of
 from ....writers.formats.encoder import encoder_of
+from ...console.lanes import Lane, lane_lines
 from ...console.messages import Messages
 from ...console.streams import bold, print_lines, terminal_width
-from ...console.table import cell_width, cut_to, head_line, is_number, lay_out, padded, row_lines, texts_of
+from ...console.table import head_line, is_number, lay_out, row_lines, texts_of
 from .shown_rows import ShownRows, condition_of, parse_only, rows_at
 
 Form = Literal["table", "jsonl", "csv", "drawing"]
@@ -98,48 +97,10 @@ _OWN = frozenset({"window", *BOUNDS, "closed_by", "timing", "index"})
 _KEYS = 5
 _ROWS = 100_000
 """Windows that are drawn at most: nobody can tell more of them apart."""
-_LANES = 4
-"""Lines of bars for windows that overlap."""
 _WIDTH = 100
-_LABEL = 20
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _PLAIN = ".:-=+*#@"
 Numbers = npt.NDArray[np.float64]
-Columns = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class BarLane:
-    """The windows of one key.
-
-    ``label``: the values of the key; empty without a key.
-    ``start``, ``end``: float64 (P,), the bounds of its windows as numbers of the axis, by start.
-    ``value``: float64 (P,), the aggregate of each; NaN where it has none.
-    """
-
-    label: str
-    start: Numbers
-    end: Numbers
-    value: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """All that the drawing shows.
-
-    ``low``, ``high``: the ends of the axis, as numbers.
-    ``first``, ``last``: the ends of the axis, as texts.
-    ``aggregate``: the column of the line; None: there is no number.
-    ``more``: whether there are windows that are not drawn.
-    """
-
-    lanes: tuple[BarLane, ...]
-    low: float
-    high: float
-    first: str
-    last: str
-    aggregate: str | None
-    more: bool
 
 
 def print_bars(
@@ -159,8 +120,9 @@ def print_bars(
             raise ConfigError(f"--draw: {name!r} is no column of numbers", "name an aggregate with --columns")
     after = rows.schema.names[rows.schema.names.index("window") :]
     own = (name for name in after if name in numbers and name not in _OWN and not name.startswith("_"))
-    bars = read_bars(rows, where, next(iter(columns), None) or next(own, None), min(head or _ROWS, _ROWS))
-    if not bars.lanes:
+    value = next(iter(columns), None) or next(own, None)
+    lanes, ends, more = _read_lanes(rows, where, value, min(head or _ROWS, _ROWS))
+    if not lanes:
         messages.note("there is no such window")
         return
     blocks = _BLOCKS
@@ -168,15 +130,20 @@ def print_bars(
         blocks.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         blocks = _PLAIN
-    print_lines(bar_lines(bars, terminal_width() or _WIDTH, blocks))
-    if bars.more:
+    print_lines(lane_lines(lanes, ends, value, terminal_width() or _WIDTH, blocks, bold))
+    if more:
         messages.note("there are more windows; --only NAME=VALUE and --where choose those to draw")
 
 
-def read_bars(rows: ShownRows, where: Expression | None, aggregate: str | None, most: int) -> Bars:
-    """Read the windows of the first `_KEYS` keys, at most ``most``."""
+def _read_lanes(
+    rows: ShownRows, where: Expression | None, value: str | None, most: int
+) -> tuple[list[Lane], tuple[str, str], bool]:
+    """Read the windows of the first `_KEYS` keys, at most ``most``, by their starts.
+
+    Returns them with the ends of their axis, as texts, and whether there are more windows.
+    """
     key = list(takewhile(lambda name: name != "window", rows.schema.names))
-    names = [*key, "window", *BOUNDS, *([] if aggregate is None else [aggregate])]
+    names = [*key, "window", *BOUNDS, *([] if value is None else [value])]
     found, left = [pa.schema([rows.schema.field(name) for name in names]).empty_table()], most
     for each in rows.tables(names, where):
         found.append(each.slice(0, max(left, 0)))
@@ -186,54 +153,22 @@ def read_bars(rows: ShownRows, where: Expression | None, aggregate: str | None, 
     table = pa.concat_tables(found)
     table = table.filter(pc.and_(pc.is_valid(table["window"]), pc.is_valid(table[BOUNDS[0]])))
     if not table.num_rows:
-        return Bars((), 0.0, 1.0, "", "", aggregate, left < 0)
+        return [], ("", ""), left < 0
     labels = pc.binary_join_element_wise(*(texts_of(table[name]) for name in key), ", ") if key else None
     chosen = [""] if labels is None else labels.unique().to_pylist()
     lanes = []
     for label in chosen[:_KEYS]:
         mine = table if labels is None else table.filter(pc.equal(labels, label))
         start, end = (_numbers(combined(mine[name])) for name in BOUNDS)
-        value = np.full(len(start), np.nan) if aggregate is None else _numbers(combined(mine[aggregate]))
         order = np.argsort(start, kind="stable")
-        lanes.append(BarLane(label, start[order], np.fmax(end, start)[order], value[order]))  # an end may be null
-    ends = pa.concat_arrays([combined(table[name]) for name in BOUNDS]).sort()
-    low, high = min(lane.start.min() for lane in lanes), max(lane.end.max() for lane in lanes)
-    numbers = _numbers(ends)
-    first, last = (ends.slice(int(np.searchsorted(numbers, each)), 1) for each in (low, high))
-    texts = [texts_of(each)[0].as_py() for each in (first, last)]
-    more = left < 0 or len(chosen) > _KEYS
-    return Bars(tuple(lanes), float(low), float(high), texts[0], texts[1], aggregate, more)
-
-
-def bar_lines(bars: Bars, width: int, blocks: str) -> Iterator[str]:
-    """Yield the lines of the drawing. ``width``: characters of a line. ``blocks``: letters of the line, low to high."""
-    left = max([*(min(cell_width(lane.label), _LABEL) for lane in bars.lanes), 7]) + 1
-    room = max(width - left - 2, 20)
-    gap = max(room - cell_width(bars.first) - cell_width(bars.last), 1)
-    yield f"{' ' * left} {bars.first}{' ' * gap}{bars.last}"
-    span, known = (bars.high - bars.low) or 1.0, np.concatenate([lane.value for lane in bars.lanes])
-    known = known[np.isfinite(known)]
-    least, most = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
-    for lane in bars.lanes:
-        ends = (((at - bars.low) / span * (room - 1)).round() for at in (lane.start, lane.end))
-        first, last = (np.clip(each, 0, room - 1).astype(np.int64) for each in ends)
-        for at, line in enumerate(_stacked(lane, first, last, room)):
-            yield f"{padded(cut_to('' if at else lane.label or 'windows', left - 1), left)} {line}".rstrip()
-        if bars.aggregate is not None:
-            # A letter for each character of the axis: the largest value of the windows there.
-            highest = np.full(room, -np.inf)
-            for a, b, value in zip(first, last, lane.value, strict=True):
-                if np.isfinite(value):
-                    highest[a : b + 1] = np.maximum(highest[a : b + 1], value)
-            line = "".join(
-                blocks[int(min((each - least) / ((most - least) or 1.0) * len(blocks), len(blocks) - 1))]
-                if np.isfinite(each)
-                else " "
-                for each in highest
-            )
-            yield f"{padded(cut_to(f' {bars.aggregate}', left - 1), left)} {line}".rstrip()
-    if bars.aggregate is not None and len(known):
-        yield bold(f"{bars.aggregate}: {blocks[0]} {least:.6g} to {blocks[-1]} {most:.6g}")
+        values = None if value is None else _numbers(combined(mine[value]))[order]
+        ends = np.fmax(end, start)[order]  # an end may be null
+        lanes.append(Lane(label, start[order], ends, values, np.ones(len(start), np.int64)))
+    bounds = pa.concat_arrays([combined(table[name]) for name in BOUNDS]).sort()
+    numbers = _numbers(bounds)
+    low, high = min(lane.starts.min() for lane in lanes), max(lane.ends.max() for lane in lanes)
+    first, last = (texts_of(bounds.slice(int(np.searchsorted(numbers, at)), 1))[0].as_py() for at in (low, high))
+    return lanes, (first, last), left < 0 or len(chosen) > _KEYS
 
 
 def _numbers(values: pa.Array) -> Numbers:
@@ -244,25 +179,3 @@ def _numbers(values: pa.Array) -> Numbers:
     out = np.full(len(values), np.nan)
     out[values.is_valid().to_numpy(zero_copy_only=False)] = filled
     return out
-
-
-def _stacked(lane: BarLane, first: Columns, last: Columns, room: int) -> list[str]:
-    """Return lines of bars; a window that overlaps others stands below them, as far as there are lines.
-
-    ``first``, ``last``: int64 (P,), the characters in which windows begin and end.
-    """
-    lines, hidden, used = [[" "] * room for _ in range(_LANES)], 0, 1
-    until = [-np.inf] * _LANES
-    for start, end, a, b in zip(lane.start, lane.end, first, last, strict=True):
-        # The first line on which it overlaps no window before it.
-        line = next((each for each in range(_LANES) if until[each] <= start), None)
-        if line is None:
-            hidden += 1
-            continue
-        until[line], used, cells = end, max(used, line + 1), lines[line]
-        if a == b:
-            cells[a] = "|" if cells[a] == " " else "#"
-        else:
-            cells[a : b + 1] = ["[" if cells[a] == " " else "#", *"=" * int(b - a - 1), "]"]
-    texts = ["".join(line) for line in lines[:used]]
-    return texts if not hidden else [*texts, f"(and {count_of(hidden, 'window')} that overlap these)"]

@@ -10,14 +10,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ....conf.ranges import instant_of
-from ....readers.files.result_folders import read_manifest
-from ....readers.files.walk import MANIFEST, ListedFile
-from ....windowing.errors import ConfigError, did_you_mean, few
+from ....readers.files.walk import MANIFEST
+from ....windowing.errors import ConfigError, DamagedError, did_you_mean, few
 from ....windowing.expressions.syntax import Expression, parse_expression
 from ....windowing.rows.projection import RowExpressions, make_projection
 from ....writers.state.layout import is_state
 from ...run.fingerprint import same_job
-from .result import ResultFolder, kept_rows, label_of, open_result_folder, rejects_of, results_at_path
+from .result import ResultFolder, kept_rows, opened, rejects_of, results_at_path
 
 UNIT = "unit"
 """The column that is added to the rows of several units."""
@@ -87,44 +86,44 @@ def rows_at(path: str, *, unit: str | None = None, stage: str | None = None, rej
     if stage is not None:
         raise ConfigError(f"--stage: {path} is no state", "leave it out")
     found = results_at(path, unit)
-    several = [(label, (rejects_of(result) if rejects else result.rows)) for label, result in found]
+    several = [(each.label, (rejects_of(each) if rejects else each.rows)) for each in found]
     there = tuple((label, rows) for label, rows in several if rows is not None)
     if not there:
         raise ConfigError(f"{path} has no rejected rows", "wincli status says how many rows are where")
-    return there[0][1] if found[0][0] == "" or unit is not None else RowsOfUnits(there)
+    return there[0][1] if found[0].is_single or unit is not None else RowsOfUnits(there)
 
 
-def results_at(path: str, unit: str | None) -> list[tuple[str, ResultFolder]]:
-    """Return the results at a path with the labels of their units: one without a label, or those of a range.
+def results_at(path: str, unit: str | None) -> list[ResultFolder]:
+    """Return the result at a path, or those of a range, opened; ``unit``: only that of this unit.
 
     Raises `InputError` where there is none, `ConfigError` where no unit has this label.
     """
     found = results_at_path(path)
-    if found[0][0].below == MANIFEST:
+    if found[0].is_single:
         if unit is not None:
             raise ConfigError(f"--unit: {path} is a single result", "leave it out")
-        return [("", open_result_folder(path))]
-    _check_related(path, [file for file, _ in found])
-    folders = {label_of(file): folder for file, folder in found}
-    if unit is not None and unit not in folders:
-        raise ConfigError(f"{path} has no unit {unit!r}", did_you_mean(unit, list(folders)))
-    return [(label, open_result_folder(folder)) for label, folder in folders.items() if unit in (None, label)]
+        return [opened(found[0])]
+    _check_related(path, found)
+    labels = [each.label for each in found]
+    if unit is not None and unit not in labels:
+        raise ConfigError(f"{path} has no unit {unit!r}", did_you_mean(unit, labels))
+    return [opened(each) for each in found if unit in (None, each.label)]
 
 
-def _check_related(path: str, manifests: Sequence[ListedFile]) -> None:
+def _check_related(path: str, results: Sequence[ResultFolder]) -> None:
     """Raise `ConfigError` where results are not those of one range: neither of dated units, nor of one job."""
-    labels = [label_of(each) for each in manifests]
+    labels = [each.label for each in results]
     if len(set(labels)) == len(labels):
         if all(instant_of(label) for label in labels):
             return
         jobs: list[Mapping[str, Any] | None] = []
-        for each in manifests:
+        for each in results:
             jobs.append(None)
-            with suppress(ValueError, KeyError):  # a manifest that is damaged is told of when it is opened
-                jobs[-1] = read_manifest(each.place)["job"]
+            with suppress(DamagedError, KeyError):  # a manifest that is damaged is told of when it is opened
+                jobs[-1] = each.manifest["job"]
         if all(job is None or same_job(jobs[0] or {}, job) for job in jobs):
             return
-    names = [each.below.removesuffix(MANIFEST).rstrip("/") for each in manifests]
+    names = [each.file.below.removesuffix(MANIFEST).rstrip("/") for each in results]
     what = f"{path} holds {len(names)} results that do not belong together: {few(names)}"
     raise ConfigError(what, "name one of them, or the folder of one range")
 
@@ -132,12 +131,12 @@ def _check_related(path: str, manifests: Sequence[ListedFile]) -> None:
 # Values of columns that a user names on the command line, ``--only user=u7``, as a condition.
 
 
-def split_only(texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of ``NAME=VALUE`` texts by name. Raises `ConfigError` for a text without ``=``."""
+def split_only(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the columns and values of ``NAME=VALUE`` texts. Raises `ConfigError` for a text without ``=``."""
     for text in texts:
         if "=" not in text:
             raise ConfigError(f"--only {text}: this names no value", "say it as NAME=VALUE, such as user=u7")
-    return {name.strip(): value for name, _, value in (text.partition("=") for text in texts)}
+    return [(name.strip(), value) for name, _, value in (text.partition("=") for text in texts)]
 
 
 def parse_only(texts: Sequence[str], schema: pa.Schema) -> dict[str, pa.Scalar]:
@@ -145,7 +144,7 @@ def parse_only(texts: Sequence[str], schema: pa.Schema) -> dict[str, pa.Scalar]:
 
     Raises `ConfigError` as `split_only` does, for an unknown column, and for a value that is none of its column.
     """
-    found = split_only(texts)
+    found = dict(split_only(texts))
     for name in found:
         if name not in schema.names:
             raise ConfigError(f"--only: there is no column {name!r}", did_you_mean(name, schema.names))

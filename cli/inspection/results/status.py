@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ....conf.ranges import Kind, Unit, compact, kind_of, unit_at, unit_of
-from ....readers.files.walk import MANIFEST, ListedFile
+from ....readers.files.walk import MANIFEST
 from ....windowing.errors import shown
 from ....windowing.ports import Counts
 from ....windowing.support.amounts import count_of, reason_counts
@@ -23,8 +23,9 @@ from ....writers.state.unit_record import StageRecord, UnitRecord
 from ...console.messages import Messages
 from ...console.row_account import WORDS, are_joined, equation, is_mostly_late, sum_consecutive
 from ...console.streams import clean, json_text, say
+from ...console.table import side_by_side
 from ...run.units import local_loss_of
-from .result import folder_of, label_of, manifest_of, no_manifest, results_at_path
+from .result import ResultFolder, results_at_path
 
 # The status of a folder, read from the unit records of a state or from the manifests of results.
 
@@ -99,19 +100,20 @@ def _of_state(path: str, host: str) -> Status:
 
 
 def _of_results(path: str) -> Status:
-    manifests = [(file, manifest_of(file)) for file, _ in results_at_path(path)]
-    units = tuple(_read_unit(file, manifest) for file, manifest in manifests)
-    kind: Kind = manifests[0][1]["job"].get("unit", "day")
+    results = results_at_path(path)
+    units = tuple(map(_read_unit, results))
+    kind: Kind = results[0].manifest["job"].get("unit", "day")
     dated = [unit_of(unit.label, kind) for unit in units]
     damage = []
-    for file, manifest in manifests:
-        folder = Place(folder_of(file), file.place.fs, file.folder.rstrip("/"))
-        if missing := missing_file(folder, manifest, has_success=file.place.path.endswith(MANIFEST)):
+    for each in results:
+        place = each.file.place
+        folder = Place(each.folder, place.fs, each.file.folder.rstrip("/"))
+        if missing := missing_file(folder, each.manifest, has_success=place.path.endswith(MANIFEST)):
             damage.append(f"{folder.shown} {missing}; write the result again")
     accounts = {name: sum(own, Counts()) for name, own in _by_stage(units).items()}
     return Status(
         path,
-        "result" if manifests[0][0].below == MANIFEST else "range",
+        "result" if results[0].is_single else "range",
         units,
         _gaps([unit.ordinal for unit in dated if unit], kind),
         accounts,
@@ -120,11 +122,11 @@ def _of_results(path: str) -> Status:
     )
 
 
-def _read_unit(file: ListedFile, manifest: Mapping[str, Any]) -> UnitRecord:
+def _read_unit(result: ResultFolder) -> UnitRecord:
     try:
-        return UnitRecord.of_result(label_of(file), 0, manifest)
+        return UnitRecord.of_result(result.label, 0, result.manifest)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise no_manifest(file) from error
+        raise result.no_manifest() from error
 
 
 def _gaps(ordinals: Sequence[int], kind: Kind | None) -> tuple[Unit, ...]:
@@ -218,17 +220,13 @@ def _lines(status: Status) -> list[str]:
     units = status.units
     span = f", {units[0].label}" + (f"..{units[-1].label}" if len(units) > 1 else "") if units else ""
     lines = [f"{status.path}: {count_of(len(units), 'unit')}{span}"] if status.what != "result" else []
-    head = ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
-    rows = [
-        (unit.label, f"{unit.rows_in:,}", f"{unit.out:,}", f"{unit.held:,}", reason_counts(unit.rejected) or "0")
-        for unit in units
+    rows: list[tuple[str, ...]] = [
+        ("unit", WORDS["rows_in"], _OUT[status.what].replace("_", " "), WORDS["held"], WORDS["rejected"])
     ]
-    if rows:  # the first and the last column to the left, the numbers between them to the right
-        cells = [tuple(map(shown, row)) for row in (head, *rows)]
-        label, *widths = [max(map(len, column)) for column in zip(*cells, strict=True)][:-1]
-        for first, *counts, last in cells:
-            numbers = [count.rjust(width) for count, width in zip(counts, widths, strict=True)]
-            lines.append("  ".join([first.ljust(label), *numbers, last]).rstrip())
+    for unit in units:
+        counts = [f"{count:,}" for count in (unit.rows_in, unit.out, unit.held)]
+        rows.append((shown(unit.label), *counts, shown(reason_counts(unit.rejected)) or "0"))
+    lines += side_by_side(rows, right=(1, 2, 3)) if units else []
     lines += [f"gaps: {compact(status.gaps)}"] if status.gaps else []
     several = len(status.last_stages) > 1
     for stage in status.last_stages:

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-
 from ....conf.ranges import compact
-from ....windowing.errors import ConfigError, OutputError
+from ....windowing.errors import ConfigError, OutputError, shown
 from ....windowing.support.amounts import count_of, size
 from ....windowing.support.redaction import redacted_path
 from ....writers.places.lock import is_dead
@@ -22,7 +20,7 @@ from ....writers.state.tables import record_of
 from ....writers.state.unit_record import UnitRecord
 from ...console.messages import OK, USAGE, Messages
 from ...console.streams import clean, json_text, say
-from ...console.table import head_line, lay_out, row_lines
+from ...console.table import side_by_side
 from ...run.context import owner
 from ...run.late_rows import unit_of
 
@@ -73,13 +71,11 @@ def print_units(path: str, as_json: bool) -> int:
     kept = sum(unit["kept"] for unit in units)
     _say(f"{path}: {count_of(len(units), 'unit')}, {kept:,} with a window state, {size(nbytes)}")
     if units:
-        names = {"unit": "unit", "ordinal": "ordinal", "finished": "finished", "open": "open windows"}
-        columns = {title: [unit[name] for unit in units] for name, title in names.items()}
-        columns["bytes"] = [size(unit["bytes"]) if unit["kept"] else "not kept" for unit in units]
-        columns["id"] = [unit["run"] for unit in units]
-        table = pa.table(columns)
-        layout = lay_out(table, None)
-        _say(head_line(layout), *row_lines(layout, table))
+        rows = [("unit", "ordinal", "finished", "open windows", "bytes", "id")]
+        for unit in units:
+            kept = size(unit["bytes"]) if unit["kept"] else "not kept"
+            rows.append((unit["unit"], f"{unit['ordinal']}", unit["finished"], f"{unit['open']}", kept, unit["run"]))
+        _say(*side_by_side([tuple(map(shown, row)) for row in rows], right=(1, 3)))
     if state.forgotten():
         _say(f"forgotten, and not run since: {', '.join(sorted(state.forgotten()))}")
     return OK

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wincli.cli.inspection.comparison.changes import Comparison, changes_of, largest, leftovers, order_of, tally_of
+from wincli.cli.inspection.comparison.changes import Columns, changes_of, largest, leftovers, order_of, tally_of
 
 SCHEMA = pa.schema({"user": pa.string(), "window": pa.int64(), "n": pa.int64(), "x": pa.float64(), "t": pa.string()})
 IDENTITY = ("user", "window")
@@ -42,10 +42,9 @@ def _table(rows: list[Row]) -> pa.Table:
 
 
 def _found(a: list[Row], b: list[Row], waiting: int, cut: int, tolerance: float = 0.0) -> list[Any]:
-    comparison = Comparison(IDENTITY, VALUES, SCHEMA, tolerance)
+    columns = Columns(IDENTITY, VALUES, SCHEMA, tolerance)
     tables = [[_table(rows[:cut]), _table(rows[cut:])] for rows in (a, b)]
-    pairs = leftovers(*tables, (len(a), len(b)), SCHEMA, IDENTITY, waiting)
-    return [changes_of(comparison, *pair) for pair in pairs]
+    return [changes_of(columns, *pair) for pair in leftovers(*tables, (len(a), len(b)), columns, waiting)]
 
 
 def _brute(a: list[Row], b: list[Row]) -> dict[tuple[str, Row], int]:

@@ -137,11 +137,11 @@ def _effect(folder: Path, first: int, last: int) -> Effect:
 
 def test_an_effect_says_what_changes_where_and_how_far_it_reaches(folder: Path) -> None:
     effect = _effect(folder, 2, 2)
-    assert (effect.runs, effect.reached, effect.unaffected) == ((day(2), day(3)), day(3), ())
+    found = effect_json(effect)
+    assert (effect.runs, found["reached"], found["unaffected"]) == ([day(2), day(3)], day(3), [])
     text = effect_text(effect)
     assert text.startswith(f"2 units would run again: {day(2)}, {day(3)}\n")
     assert "stage one: " in text
-    found = effect_json(effect)
     assert found["changed"] > 0
     assert found["changed"] == sum(
         stage["changed"] + stage["only_in_a"] + stage["only_in_b"] for stage in found["stages"]
@@ -149,21 +149,15 @@ def test_an_effect_says_what_changes_where_and_how_far_it_reaches(folder: Path) 
     json.dumps(found)
 
 
-def test_a_unit_that_is_not_done_is_new_and_no_change(folder: Path) -> None:
+def test_a_unit_that_is_not_done_is_new_and_one_of_the_same_input_is_no_change(folder: Path) -> None:
     _write(folder, 2, [(60, "a", 1), (700, "b", 2), (1300, "a", 3)])
     _write(folder, 4, [(60, "a", 1)])
+    nothing = dict.fromkeys(("changed", "added", "removed", "units_changed"), 0)
     effect = _effect(folder, 4, 4)
-    assert effect.numbers == {
-        "changed": 0, "added": 0, "removed": 0, "units_changed": 0, "units_new": 1, "units_run": 1
-    }  # fmt: skip
+    assert effect.numbers == {**nothing, "units_new": 1, "units_run": 1}
     assert f"{day(4)} has no result now" in effect_text(effect)
-
-
-def test_a_redo_of_the_same_input_has_no_effect(tmp_path: Path) -> None:
-    _write(tmp_path, 1, [(60, "a", 1)])
-    run_request(_request(tmp_path, True, 1, 1, False), local_context(Messages(-1)))
-    effect = _effect(tmp_path, 1, 1)
-    assert (effect.runs, effect.numbers["changed"]) == ((day(1),), 0)
+    effect = _effect(folder, 1, 1)
+    assert (effect.runs, effect.numbers) == ([day(1)], {**nothing, "units_new": 0, "units_run": 1})
     assert "no window would differ" in effect_text(effect)
 
 
@@ -205,10 +199,12 @@ def test_a_mistake_in_the_condition_is_an_error_before_anything_is_computed(
     assert says in err.replace("confirm_effect", "--confirm-effect")
 
 
-def test_an_effect_is_that_of_a_range(tmp_path: Path) -> None:
-    ran = wincli_here("run", "--window", "count(1)", "--confirm-effect", "changed = 0", "in", "out", cwd=tmp_path)
+@pytest.mark.parametrize("words", [("run", "--confirm-effect", "changed = 0"), ("plan", "--effect")], ids=" ".join)
+def test_an_effect_is_that_of_a_range(words: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("ts\n2026-11-01\n")
+    ran = wincli_here(*words, "--window", "count(1)", "in.csv", "out", cwd=tmp_path)
     assert ran.code == 2
-    assert "--start and --end" in ran.err
+    assert "say --start and --end" in ran.err
 
 
 def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
@@ -222,13 +218,6 @@ def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
     found = json.loads(wincli_here(*plan, "--json", cwd=folder).out)
     assert found["effect"] == effect_json(_effect(folder, 2, 2))
     assert _content(folder) == before
-
-
-def test_the_plan_of_a_single_run_has_no_effect(tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("ts\n2026-11-01\n")
-    ran = wincli_here("plan", "--window", "count(1)", "--effect", "in.csv", "out", cwd=tmp_path)
-    assert ran.code == 2
-    assert "say --start and --end" in ran.err
 
 
 def test_a_state_whose_commit_was_killed_is_left_as_it_is(folder: Path) -> None:

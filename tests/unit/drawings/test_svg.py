@@ -1,65 +1,19 @@
-"""SVG drawings: valid, accessible, inside their frame, and readable on light and dark pages."""
+"""SVG drawings: accessible, and readable on light and dark pages."""
 
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wincli
-from support.drawn_windows import SVG
-from support.event_logs import logs
-from support.strategies import examples
-from support.window_cases import MORE, WINDOWS, WindowCase
-from wincli.windowing.drawings.draw import Drawing
+from support.colours import contrast
+from support.drawn_windows import SVG, has_class, root_of
 from wincli.windowing.drawings.svg import STYLE
 
 LOG = pa.table({"user": ["ann", "bob", "ann", "ann", "bob"], "t": [0, 10, 45, 70, 90]})
-
-
-def root_of(drawing: Drawing) -> ElementTree.Element:
-    return ElementTree.fromstring(drawing.svg())
-
-
-def has_class(element: ElementTree.Element, name: str) -> bool:
-    return name in element.get("class", "").split()
-
-
-def reach(element: ElementTree.Element) -> list[float]:
-    """The horizontal places that an element names."""
-    across = [float(element.get(name, 0)) for name in ("x", "x1", "x2", "cx") if element.get(name)]
-    if element.tag == f"{SVG}rect":
-        across.append(float(element.get("x", 0)) + float(element.get("width", 0)))
-    return across + [float(x) for x in re.findall(r"[MH]([\d.]+)", element.get("d", ""))]
-
-
-@examples(30)
-@given(logs(), st.sampled_from([*WINDOWS, *MORE]), st.integers(1, 30))
-def test_nothing_leaves_the_frame(table: pa.Table, case: WindowCase, rows: int) -> None:
-    marks = "flag" if "punct()" in case[0] else None
-    root = root_of(wincli.draw(table, case[0], key="k", order_by=case[1], marks=marks, limit=rows, **case[2]))
-    wide, high = (float(root.get(side, 0)) for side in ("width", "height"))
-    for element in root.iter():
-        assert all(0 <= x <= wide for x in reach(element)), ElementTree.tostring(element)
-        assert all(0 <= float(element.get(name, 0)) <= high for name in ("y", "y1", "y2", "cy"))
-
-
-@examples(30)
-@given(logs(), st.sampled_from([*WINDOWS, *MORE]))
-def test_the_rows_of_a_pane_lie_on_its_bar(table: pa.Table, case: WindowCase) -> None:
-    marks = "flag" if "punct()" in case[0] else None
-    root = root_of(wincli.draw(table, case[0], key="k", order_by=case[1], marks=marks, **case[2]))
-    for group in root.iter(f"{SVG}g"):
-        bars = [child for child in group if has_class(child, "wd-bar")]
-        for dot in (child for child in group if has_class(child, "wd-in")):
-            (bar,) = bars
-            low, *_, high = sorted(reach(bar))
-            assert low < float(dot.get("cx", 0)) < high
 
 
 def test_a_drawing_says_in_words_what_it_shows() -> None:
@@ -95,17 +49,6 @@ def test_many_rows_make_a_wide_drawing() -> None:
 
 
 # Colours
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted([luminance(one), luminance(other)])
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -11,8 +11,8 @@ import pytest
 
 import wincli
 from support.places import ROOT
-from wincli.windowing.drawings.picture import Axis
-from wincli.windowing.drawings.svg import Extent, best_captions, pack
+from wincli.windowing.drawings.picture import Axis, pack
+from wincli.windowing.drawings.svg import best_captions
 from wincli.windowing.drawings.text import scale
 
 CASES = ROOT / "tests" / "cases" / "drawings.txt"
@@ -58,34 +58,33 @@ def test_rows_that_are_apart_stand_to_scale() -> None:
     assert [found.of(value) for value in (-1, 0, 2, 4, 5)] == [-10, -1, 20, 39, 50]
 
 
-def test_rows_at_one_instant_stand_apart() -> None:
-    found = scale(axis(0, 0, 100), 0, 3, 4, 40)
-    assert not found.is_true
-    assert found.at == (0, 4, 40)
-
-
-def test_rows_that_hardly_fit_stand_side_by_side() -> None:
-    assert scale(axis(0, 1, 1000), 0, 3, 3, 5).at == pytest.approx((0, 3, 6))
-    assert scale(axis(7, 7, 7), 0, 3, 3, 90).at == (0, 3, 6)
-    assert scale(Axis("arrival", ("0", "1"), None), 0, 2, 3, 90).at == (0, 3)
-    assert scale(axis(1, 2, 4), 1, 3, 3, 9).at == (0, 9)
-
-
-def test_rows_without_values_are_as_far_apart_as_is_good_to_read() -> None:
-    arrivals = Axis("arrival", ("0", "1", "2"), None)
-    assert scale(arrivals, 0, 3, 3, 90, 10).at == (0, 10, 20)
-    assert scale(arrivals, 0, 3, 3, 12, 10).at == (0, 6, 12)
+@pytest.mark.parametrize(
+    ("along", "places", "given", "at"),
+    [
+        (axis(0, 0, 100), (0, 3), (4, 40), (0, 4, 40)),  # rows at one instant stand apart
+        (axis(0, 1, 1000), (0, 3), (3, 5), (0, 3, 6)),  # rows that hardly fit stand side by side
+        (axis(7, 7, 7), (0, 3), (3, 90), (0, 3, 6)),
+        (axis(1, 2, 4), (1, 3), (3, 9), (0, 9)),
+        (Axis("arrival", ("0", "1"), None), (0, 2), (3, 90), (0, 3)),
+        (Axis("arrival", ("0", "1", "2"), None), (0, 3), (3, 90, 10), (0, 10, 20)),  # as far as is good to read
+        (Axis("arrival", ("0", "1", "2"), None), (0, 3), (3, 12, 10), (0, 6, 12)),
+    ],
+)
+def test_rows_that_are_close_stand_apart(along: Axis, places: Any, given: Any, at: tuple[float, ...]) -> None:
+    assert scale(along, *places, *given).at == pytest.approx(at)
 
 
 def test_bars_share_a_track_where_none_touches_another() -> None:
-    assert pack([Extent(0, 10), Extent(12, 20), Extent(16, 30), Extent(30, 31)], 2) == [0, 0, 1, 0]
+    bars = [(0, 10), (12, 20), (16, 30), (30, 31)]
+    assert pack(bars, 2) == [0, 0, 1, 0]
+    assert pack(bars, 2, 1) == [0, 0, None, 0]
 
 
 def test_captions_are_short_where_long_ones_need_many_tracks() -> None:
-    bars = [Extent(10 * i, 10 * i + 8) for i in range(20)]
-    tracks, form, captions = best_captions(bars, [[100.0] * 20, [8.0] * 20], Extent(0, 300), 2)
+    bars = [(10 * i, 10 * i + 8) for i in range(20)]
+    tracks, form, captions = best_captions(bars, [[100.0] * 20, [8.0] * 20], (0, 300), 2)
     assert (set(tracks), form) == ({0}, 1)
-    assert captions[0] == Extent(0, 8)
-    tracks, form, captions = best_captions(bars[:3], [[100.0] * 3, [8.0] * 3], Extent(0, 110), 2)
+    assert captions[0] == (0, 8)
+    tracks, form, captions = best_captions(bars[:3], [[100.0] * 3, [8.0] * 3], (0, 110), 2)
     assert (tracks, form) == ([0, 1, 2], 0)
-    assert captions[2] == Extent(10, 110)
+    assert captions[2] == (10, 110)

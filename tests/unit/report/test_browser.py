@@ -75,32 +75,46 @@ def bars(browser: Browser, lane: int) -> int:
     return int(browser.driver.execute_async_script(script, lane))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_logs_nothing_asks_for_nothing_and_does_not_shift(
-    browser: Browser, folder: Path, name: str, scheme: str
-) -> None:
+def test_a_page_asks_for_nothing_does_not_shift_and_fits_the_screen(browser: Browser, folder: Path, name: str) -> None:
     page = folder / f"{name}.html"
-    browser.open(page, scheme=scheme)
-    focus(browser)
-    press(browser, "+", "n", "n", "p", "0", "-")
-    browser.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-    assert browser.logged() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [page.as_uri()]
-    shifts = """const done = arguments[0];
-    new PerformanceObserver(list => done(list.getEntries().filter(e => !e.hadRecentInput).length))
-      .observe({type: "layout-shift", buffered: true});
-    setTimeout(() => done(0), 100);"""
-    assert browser.driver.execute_async_script(shifts) == 0
-    background = browser.run("return getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", background))) < 200) == (scheme == "dark")
+    for scheme, width in (("light", 320), ("dark", 1100)):
+        browser.open(page, width, scheme)
+        focus(browser)
+        press(browser, "+", "n", "n", "p", "0", "-")
+        browser.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        assert browser.logged() == []
+        assert [url for url in browser.requests() if not url.startswith("data:")] == [page.as_uri()]
+        shifts = """const done = arguments[0];
+        new PerformanceObserver(list => done(list.getEntries().filter(e => !e.hadRecentInput).length))
+          .observe({type: "layout-shift", buffered: true});
+        setTimeout(() => done(0), 100);"""
+        assert browser.driver.execute_async_script(shifts) == 0
+        background = browser.run("return getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, re.findall(r"\d+", background))) < 200) == (scheme == "dark")
+        assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("width", [320, 1100])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_as_wide_as_the_screen(browser: Browser, folder: Path, name: str, width: int) -> None:
-    browser.open(folder / f"{name}.html", width)
-    assert browser.run("return document.documentElement.scrollWidth") <= width
+def test_a_page_is_drawn_again_where_it_was_and_all_in_it_has_a_name(browser: Browser, folder: Path, name: str) -> None:
+    browser.open(folder / f"{name}.html")
+    look = "return [...document.querySelectorAll('#sheet path')].map(e => e.getAttribute('d'))"
+    before = browser.texts("#sheet .ticks text"), browser.run(look)
+    focus(browser)
+    press(browser, "+", "-", "0")
+    bars(browser, 0)
+    assert (browser.texts("#sheet .ticks text"), browser.run(look)) == before
+    browser.command("Accessibility.enable")
+    nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
+    named = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if not node.get("ignored") and node["role"]["value"] in ("image", "button", "table", "region", "link")
+    ]
+    assert [role for role, text in named if not text.strip()] == []
+    levels = browser.run("return [...document.querySelectorAll('h1, h2, h3')].map(e => Number(e.tagName[1]))")
+    assert (levels[0], levels.count(1)) == (1, 1)
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_what_is_shown_are_the_windows_of_the_result(browser: Browser, folder: Path) -> None:
@@ -153,19 +167,6 @@ def test_the_keyboard_zooms_and_moves(browser: Browser, folder: Path) -> None:
     assert span(browser) == (low, high)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_all_is_drawn_again_where_it_was(browser: Browser, folder: Path, name: str) -> None:
-    browser.open(folder / f"{name}.html")
-    texts = browser.texts("#sheet .ticks text")
-    paths = "return [...document.querySelectorAll('#sheet path')].map(e => e.getAttribute('d'))"
-    before = browser.run(paths)
-    focus(browser)
-    press(browser, "+", "-", "0")
-    bars(browser, 0)
-    assert browser.texts("#sheet .ticks text") == texts
-    assert browser.run(paths) == before
-
-
 def test_zoomed_in_a_lane_shows_the_windows_that_reach_into_the_span(browser: Browser, folder: Path) -> None:
     browser.open(folder / "out.html")
     focus(browser)
@@ -214,23 +215,6 @@ def test_texts_of_data_stay_texts(browser: Browser, folder: Path) -> None:
     press(browser, "n")
     assert browser.run("return document.querySelectorAll('b').length") == 0
     assert browser.logged() == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_all_pictures_and_controls_have_names(browser: Browser, folder: Path, name: str) -> None:
-    browser.open(folder / f"{name}.html")
-    browser.command("Accessibility.enable")
-    nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
-    named = [
-        (node["role"]["value"], node.get("name", {}).get("value", ""))
-        for node in nodes
-        if not node.get("ignored") and node["role"]["value"] in ("image", "button", "table", "region", "link")
-    ]
-    assert [role for role, text in named if not text.strip()] == []
-    levels = browser.run("return [...document.querySelectorAll('h1, h2, h3')].map(e => Number(e.tagName[1]))")
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_a_print_has_no_controls(browser: Browser, folder: Path) -> None:

@@ -39,29 +39,29 @@ def status(kind: Kind, done: set[int], size: int) -> Status:
 @given(st.sampled_from(["hour", "day", "week"]), st.sets(st.integers(0, 3000), min_size=1, max_size=40))
 def test_every_unit_and_every_gap_is_in_one_cell(kind: Kind, done: set[int]) -> None:
     folder = status(kind, done, 3001)
-    found = calendar_of(folder, kind, {})
-    assert len(found.cells) <= 1000
-    if not found.hidden:
-        assert sum(cell.done for cell in found.cells) == len(done)
-        assert sum(cell.gaps for cell in found.cells) == len(folder.gaps)
-        assert sum(cell.rows_in for cell in found.cells) == sum(done)
-        assert sum(cell.late for cell in found.cells) == sum(n % 3 for n in done)
-    ordinals = [cell.ordinal for cell in found.cells]
+    found = calendar_of(folder, kind)
+    cells = found["cells"]
+    assert len(cells) <= 1000
+    if not found["hidden"]:
+        sums = {name: sum(cell[name] for cell in cells) for name in ("done", "gaps", "rows_in", "late")}
+        late = sum(n % 3 for n in done)
+        assert sums == {"done": len(done), "gaps": len(folder.gaps), "rows_in": sum(done), "late": late}
+    ordinals = [cell["ordinal"] for cell in cells]
     assert ordinals == [*range(ordinals[0], ordinals[0] + len(ordinals))]
-    assert found.cells[-1].held == max(done) % 5
-    assert all(cell.held == 0 for cell in found.cells if not cell.done)
+    assert cells[-1]["held"] == max(done) % 5
+    assert all(cell["held"] == 0 for cell in cells if not cell["done"])
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.sampled_from(["state", "range"]))
 def test_a_unit_that_was_finished_after_a_later_one_was_run_again(
     times: list[int], what: Literal["state", "range"]
 ) -> None:
-    folder = replace(status("day", {*range(len(times))}, len(times)), what=what)
-    finished = {each.label: f"2026-11-2{time}" for each, time in zip(folder.units, times, strict=True)}
-    found = calendar_of(folder, "day", finished)
+    folder = status("day", {*range(len(times))}, len(times))
+    units = [replace(each, finished=f"2026-11-2{time}") for each, time in zip(folder.units, times, strict=True)]
+    found = calendar_of(replace(folder, what=what, units=tuple(units)), "day")
     expected = [int(any(later < time for later in times[n + 1 :])) for n, time in enumerate(times)]
-    assert [cell.redone for cell in found.cells] == expected
-    assert found.again == {"state": "run again", "range": "written after a later one"}[what]
+    assert [cell["redone"] for cell in found["cells"]] == expected
+    assert found["again"] == {"state": "run again", "range": "written after a later one"}[what]
 
 
 Drawn = Callable[[Kind | None, int], list[tuple[str, float, float]]]
@@ -76,7 +76,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawn]:
     with open_browser() as browser:
 
         def draw(kind: Kind | None, size: int) -> list[tuple[str, float, float]]:
-            found = calendar_of(status(kind or "day", {*range(size)}, size), kind, {})
+            found = calendar_of(status(kind or "day", {*range(size)}, size), kind)
             page.write_text(page_of(report(calendar=found)), encoding="utf-8")
             browser.open(page)
             return [(label, x, y) for label, x, y in browser.run(cells)]

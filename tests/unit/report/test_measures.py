@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.strategies import examples
 from wincli.cli.inspection.report.measured import BusyKeys, Spread, Steps
-from wincli.cli.inspection.report.panes import LaneBars
+from wincli.cli.inspection.report.panes import empty_lane
 
 Batches = st.lists(st.lists(st.integers(0, 2**53), max_size=30), max_size=6)
 Times = st.lists(st.lists(st.integers(-(2**50), 2**52), max_size=30), max_size=6)
@@ -33,22 +33,14 @@ def test_a_distribution_counts_every_value_once(batches: list[list[int]]) -> Non
         assert found is None
         return
     assert found is not None
-    assert (found.count, found.least, found.most) == (len(values), min(values), max(values))
-    assert math.isclose(found.total, sum(values))
-    assert found.zeros == values.count(0)
-    assert len(found.bars) <= 41
-    for bar in found.bars:
-        assert bar.count == sum(bar.low <= value < bar.high for value in values)
-    assert found.zeros + sum(bar.count for bar in found.bars) == len(values)
-
-
-@given(st.lists(st.integers(0, 2**50), min_size=1, max_size=60))
-def test_a_quantile_is_at_most_a_64th_too_small_and_exact_for_small_numbers(values: list[int]) -> None:
-    spread = Spread()
-    spread.add(ints(values))
-    found = spread.distribution("rows")
-    assert found is not None
-    for percent, value in found.quantiles:
+    assert [found[name] for name in ("count", "least", "most")] == [len(values), min(values), max(values)]
+    assert math.isclose(found["total"], sum(values))
+    assert found["zeros"] == values.count(0)
+    assert len(found["bars"]) <= 41
+    for bar in found["bars"]:
+        assert bar["count"] == sum(bar["low"] <= value < bar["high"] for value in values)
+    assert found["zeros"] + sum(bar["count"] for bar in found["bars"]) == len(values)
+    for percent, value in found["quantiles"]:  # at most a 64th too small, and exact for small numbers
         exact = sorted(values)[max(1, math.ceil(percent / 100 * len(values))) - 1]
         assert exact * (1 - 1 / 64) <= value <= exact
         assert value == exact or exact >= 128
@@ -59,7 +51,7 @@ def test_values_that_are_no_lengths_are_left_out() -> None:
     spread.add(np.array([np.nan, -1.0, np.inf, 2.0]))
     found = spread.distribution("number")
     assert found is not None
-    assert (found.count, found.total) == (1, 2.0)
+    assert (found["count"], found["total"]) == (1, 2.0)
 
 
 @given(Times)
@@ -101,15 +93,14 @@ Windows = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 50), st.intege
 
 @given(st.lists(Windows, max_size=5), st.integers(2, 20))
 def test_bars_hold_every_window_once(batches: list[list[tuple[int, int, int]]], most: int) -> None:
-    bars = LaneBars({"user": pa.scalar("u7")}, False, True, most)
+    lane, windows = empty_lane({"user": pa.scalar("u7")}, False, True), [w for batch in batches for w in batch]
     for batch in batches:
         starts, lengths, rows = (ints([window[at] for window in batch]) for at in range(3))
-        bars.add(starts, starts + lengths, rows)
-    lane, windows = bars.lane, [window for batch in batches for window in batch]
-    assert lane.sizes is not None
+        lane = lane.with_windows(starts, starts + lengths, rows, most)
+    assert lane.values is not None
     assert len(lane.starts) <= most
     assert (lane.key, lane.windows, lane.rows) == ("u7", len(windows), sum(rows for *_, rows in windows))
-    assert (lane.counts.sum(), lane.sizes.sum()) == (lane.windows, lane.rows)
+    assert (lane.counts.sum(), lane.values.sum()) == (lane.windows, lane.rows)
     assert _covers(lane, windows)
     if len(windows) <= most:
         assert lane.starts.tolist() == [start for start, *_ in windows]

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.browser import Browser, open_browser
-from support.fake_report import TIME, one_window, report
+from support.colours import contrast, rgb
+from support.fake_report import distribution, lanes_on, one_window, report
 from support.strategies import examples
-from wincli.cli.inspection.report.page import MARK, MOST_BYTES, page_of, safe
-from wincli.cli.inspection.report.report import Axis, Bar, Distribution, Lanes, Report
+from wincli.cli.inspection.report.page import MARK, MOST_BYTES, Report, page_of, safe
 from wincli.windowing.ports import Counts
 
 TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
@@ -77,8 +77,7 @@ def test_a_page_names_nothing_outside_of_itself() -> None:
 
 @pytest.mark.parametrize("text", ["u7", "\u00e9" * 5000])
 def test_a_page_has_at_most_2_mb_however_much_it_shows(text: str) -> None:
-    lengths = tuple(Bar(2.0**n, 2.0 ** (n + 1), 10**15 + n) for n in range(40))
-    spread = Distribution("duration", lengths, 1, 9, 0, 3, 14.0, ((50, 1.0),))
+    spread = distribution("duration", [(2.0**n, 2.0 ** (n + 1), 10**15 + n) for n in range(40)])
     large = report(text, keys=24, bars=20_000, cells=1000, lengths=spread, clauses=((text, text),) * 1000)
     page = page_of(large)
     assert len(page.encode()) <= MOST_BYTES
@@ -101,37 +100,19 @@ def test_a_stage_that_began_from_held_rows_is_counted_with_them(show: Show) -> N
     assert browser.texts("#account figure:first-of-type th") == ["windowed", "filtered", "held"]
 
 
-def test_an_empty_report_is_a_page(show: Show) -> None:
+def test_an_empty_report_is_a_page_and_so_are_lanes_without_windows(show: Show) -> None:
     nothing = dict.fromkeys(("lanes", "over_time", "lengths", "sizes", "calendar"))
     browser = show(report(**nothing, reasons=(), accounts={}, phases=(), expectations=(), notes=()))
     assert browser.texts("h2") == ["The job in words"]
-
-
-def test_lanes_without_windows_are_a_page(show: Show) -> None:
     assert len(show(report(bars=0)).texts("svg.lane")) == 2
-
-
-Colour = tuple[float, float, float]
-
-
-def colours(style: str) -> dict[str, Colour]:
-    found = re.findall(r"--(\w+):#([0-9a-f]{6})", style)
-    return {name: tuple(int(text[at : at + 2], 16) / 255 for at in (0, 2, 4)) for name, text in found}  # type: ignore[misc]
-
-
-def luminance(colour: Colour) -> float:
-    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def contrast(one: Colour, other: Colour) -> float:
-    bright, dim = sorted((luminance(one), luminance(other)), reverse=True)
-    return (bright + 0.05) / (dim + 0.05)
 
 
 def test_texts_and_pictures_stand_out_in_light_and_dark() -> None:
     style = (files("wincli.cli.inspection.report") / "page.css").read_text("utf-8")
-    light, dark = (colours(part) for part in style.split("\n")[:2])
+    light, dark = (
+        {name: rgb(colour) for name, colour in re.findall(r"--(\w+):(#[0-9a-f]{6})", part)}
+        for part in style.split("\n")[:2]
+    )
     shade = re.findall(r"--soft:(\d+),(\d+),(\d+)", style)[:2]
     for scheme, soft in zip((light, dark), shade, strict=True):
         assert all(contrast(scheme[name], scheme["paper"]) >= 4.5 for name in ("ink", "faint", "trouble"))
@@ -157,7 +138,7 @@ SPANS = [
 
 @pytest.mark.parametrize(("scale", "low", "span"), SPANS)
 def test_ticks_lie_on_the_axis_and_are_few(scale: Any, low: float, span: float, show: Show) -> None:
-    lanes = Lanes(Axis(scale, "x"), (one_window("u7", low, low + span),), 1, 0, True)
+    lanes = lanes_on(scale, [one_window("u7", low, low + span)])
     found = ticks(show, report(lanes=lanes), "#sheet .ticks text")
     assert 1 <= len(found) <= 9
     assert all(0 <= x <= 100 for x, _ in found)
@@ -168,7 +149,7 @@ def test_ticks_lie_on_the_axis_and_are_few(scale: Any, low: float, span: float, 
 @pytest.mark.parametrize("unit", ["duration", "rows", "number"])
 def test_ticks_of_logarithms_lie_on_the_axis(unit: Any, show: Show) -> None:
     for low, factor in ((1.0, 2.0), (1e-6, 1.1), (3.0, 1e12)):
-        spread = Distribution(unit, (Bar(low, low * factor, 2),), 1, 3, 0, low, low * 2, ((50, low),))
+        spread = distribution(unit, [(low, low * factor, 2)], count=3, most=low, total=low * 2, quantiles=[(50, low)])
         found = ticks(show, report(sizes=spread, lengths=None), "#distributions .histogram > text")
         assert all(0 <= x <= 100 for x, _ in found)
         assert [x for x, _ in found] == sorted({x for x, _ in found})
@@ -185,5 +166,5 @@ def test_texts_of_quantities(show: Show) -> None:
     assert [row[1] for row in rows][:5] == ["0 %", "< 0.01 %", "< 0.01 %", "0.0125 %", "3.78 %"]
     phases = (("most", 99_999.0), ("total", 100_000.0))
     assert show(report(phases=phases)).texts("#phases .share") == ["> 99.9 %", "100 %"]
-    lanes = Lanes(TIME, (one_window("u7", 1_793_491_200_250_000, 1_793_491_201_000_000),), 1, 0, True)
+    lanes = lanes_on("time", [one_window("u7", 1_793_491_200_250_000, 1_793_491_201_000_000)])
     assert "from 2026-11-01 00:00:00.25 to 2026-11-01 00:00:01." in show(report(lanes=lanes)).texts("#windows > p")[0]
