@@ -38,6 +38,20 @@ def noted(ran: Ran, *notes: str) -> None:
     assert [note for note in ran.notes if note in notes] == [*notes], ran.notes
 
 
+def night(folder: Path, n: int, *more: str, code: int = 0) -> Ran:
+    """Run the job of sessions on the log of a night, ``a1.csv`` and so on, as a plain run on the state ``st``."""
+    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
+    ran = wincli_here(*command, f"a{n}.csv", f"out/{n}", *more, cwd=folder)
+    assert ran.code == code, ran.err
+    return ran
+
+
+def write_nights(folder: Path, *times: str) -> None:
+    """Write the logs of nights; ``times``: those of a user's rows, such as ``1 4``."""
+    for n, each in enumerate(times, 1):
+        write(folder, **{f"a{n}__csv": "\n".join(["ts,user", *(f"{time},a" for time in each.split()), ""])})
+
+
 def flip(path: Path, at: int) -> None:
     content = bytearray(path.read_bytes())
     content[at % len(content)] ^= 4
@@ -60,22 +74,14 @@ def cut(path: Path) -> None:
 
 
 PARTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "rows gone": ("rows-00000.parquet", Path.unlink, "rows-00000.parquet is damaged: it is gone"),
-    "keys gone": ("keys-00000.parquet", Path.unlink, "keys-00000.parquet is damaged: it is gone"),
-    "position gone": ("position.parquet", Path.unlink, "position.parquet is damaged: it is gone"),
-    "all gone": (".", shutil.rmtree, r"\w+(-00000)?.parquet is damaged: it is gone"),
-    "rows cut": (
-        "rows-00000.parquet",
-        cut,
-        r"rows-00000.parquet is damaged: it has [\d,]+ bytes, not the [\d,]+ of its",
-    ),
-    "a bit of the rows": (
-        "rows-00000.parquet",
-        lambda path: flip(path, 60),
-        "rows-00000.parquet is damaged: its che",
-    ),
-    "a bit of the keys": ("keys-00000.parquet", lambda path: flip(path, -60), "keys-00000.parquet is damaged: its che"),
-    "a bit of position": ("position.parquet", lambda path: flip(path, 9), "position.parquet is damaged: its checksum"),
+    "rows gone": ("rows-00000.parquet", Path.unlink, "it is gone"),
+    "keys gone": ("keys-00000.parquet", Path.unlink, "it is gone"),
+    "position gone": ("position.parquet", Path.unlink, "it is gone"),
+    "all gone": (".", shutil.rmtree, "it is gone"),
+    "rows cut": ("rows-00000.parquet", cut, r"it has [\d,]+ bytes, not the [\d,]+ of its"),
+    "a bit of the rows": ("rows-00000.parquet", lambda path: flip(path, 60), "its checksum"),
+    "a bit of the keys": ("keys-00000.parquet", lambda path: flip(path, -60), "its checksum"),
+    "a bit of position": ("position.parquet", lambda path: flip(path, 9), "its checksum"),
 }
 
 
@@ -86,7 +92,8 @@ def test_a_state_that_is_damaged_is_not_gone_on_from_and_can_be_redone(log: Log,
     spoil(path)
     before = Seen.of(log)
     ran = log.run(*span(1, 4), code=3)
-    said = rf"wincli: error: {day(4)}: st/{day(3)}/window/{said}.*; {RESTORE}"
+    file = r"\w+(-00000)?.parquet" if name == "." else name
+    said = rf"wincli: error: {day(4)}: st/{day(3)}/window/{file} is damaged: {said}.*; {RESTORE}"
     assert re.fullmatch(said, ran.err.splitlines()[-1]), ran.err
     assert before.touched(log) == []
     log.run(*span(3, 3), "--redo")
@@ -121,31 +128,20 @@ def test_status_reports_files_that_differ_from_the_record(log: Log) -> None:
     assert len(told["damage"]) == 2
 
 
-def test_a_plain_run_does_not_go_on_from_a_damaged_state_either(tmp_path: Path) -> None:
-    write(tmp_path, a1__csv="ts,user\n1,a\n2,b\n", a2__csv="ts,user\n3,a\n")
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
-    assert wincli_here(*command, "a1.csv", "out/1", cwd=tmp_path).code == 0
-    cut(tmp_path / "st/run-000001/window/rows-00000.parquet")
-    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
-    assert ran.code == 3
-    assert "st/run-000001/window/rows-00000.parquet is damaged: it has" in ran.err.splitlines()[-1]
-    assert not (tmp_path / "out/2").exists()
-
-
 @pytest.mark.parametrize("spoiled", ["window/rows-00000.parquet", "unit.json"])
 def test_remedy_of_the_error_repairs_the_last_plain_run(tmp_path: Path, spoiled: str) -> None:
-    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n", a3__csv="ts,user\n30,a\n")
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--output-format", "jsonl")
-    for night in ("1", "2"):
-        assert wincli_here(*command, f"a{night}.csv", f"out/{night}", cwd=tmp_path).code == 0
+    write_nights(tmp_path, "1", "2", "30")
+    night(tmp_path, 1)
+    night(tmp_path, 2)
     flip(tmp_path / "st/run-000002" / spoiled, 100)
-    said = wincli_here(*command, "a3.csv", "out/3", cwd=tmp_path).err.splitlines()[-1]
+    said = night(tmp_path, 3, code=3).err.splitlines()[-1]
+    assert not (tmp_path / "out/3").exists()
     assert "the last plain run" in said
     assert "--mode overwrite" in said
     shutil.rmtree(tmp_path / "st/run-000002")
-    assert wincli_here(*command, "a2.csv", "out/2", "--mode", "overwrite", cwd=tmp_path).code == 0
-    assert wincli_here(*command, "a3.csv", "out/3", cwd=tmp_path).code == 0
-    assert json.loads((tmp_path / "out/3/part-00000.jsonl").read_text())["count"] == 2
+    night(tmp_path, 2, "--mode", "overwrite")
+    night(tmp_path, 3)
+    assert rows(tmp_path / "out/3", "count") == [(2,)]
 
 
 def test_late_rows_need_a_position_that_is_whole(log: Log) -> None:
@@ -181,13 +177,11 @@ def test_a_unit_whose_record_was_deleted_is_run_again_and_so_is_what_follows(log
 
 
 def test_a_plain_run_whose_record_was_deleted_is_missed(tmp_path: Path) -> None:
-    write(tmp_path, **{f"a{n}__csv": f"ts,user\n{n},a\n" for n in range(1, 5)})
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
+    write_nights(tmp_path, "1", "2", "3", "4")
     for n in (1, 2, 3):
-        assert wincli_here(*command, f"a{n}.csv", f"out/{n}", cwd=tmp_path).code == 0
+        night(tmp_path, n)
     shutil.rmtree(tmp_path / "st/run-000002")
-    ran = wincli_here(*command, "a4.csv", "out/4", cwd=tmp_path)
-    assert ran.code == 3
+    ran = night(tmp_path, 4, code=3)
     assert "run-000003 began from run-000002, which is no longer in the state; restore" in ran.err.splitlines()[-1]
 
 
@@ -224,9 +218,8 @@ def test_a_state_without_checksums_is_checked_by_names_and_rows(log: Log) -> Non
 
 
 def test_a_plain_run_of_an_older_version_is_run_again_with_the_defaults_of_what_it_did_not_ask(tmp_path: Path) -> None:
-    write(tmp_path, a1__csv="ts,user\n1,a\n4,a\n", a2__csv="ts,user\n2,a\n12,a\n")
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st", "--late", "redo")
-    assert wincli_here(*command, "a1.csv", "out/1", cwd=tmp_path).code == 0
+    write_nights(tmp_path, "1 4", "2 12")
+    night(tmp_path, 1, "--late", "redo")
     as_of_0_4_1(tmp_path / "st")
     path = tmp_path / "st/run-000001/unit.json"
     told = json.loads(path.read_text())
@@ -235,9 +228,7 @@ def test_a_plain_run_of_an_older_version_is_run_again_with_the_defaults_of_what_
     for key in ("marks", "emit_evicted"):
         del told["job"]["stages"][0][key]
     path.write_text(json.dumps(told))
-    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
-    assert ran.code == 0, ran.err
-    noted(ran, "run-000001 is run again: it takes 1 late row of run-000002")
+    noted(night(tmp_path, 2, "--late", "redo"), "run-000001 is run again: it takes 1 late row of run-000002")
     assert rows(tmp_path / "out/2", "window", "count") == [(0, 3)]
 
 
@@ -325,39 +316,30 @@ def test_output_with_another_result_is_kept_without_redo(log: Log) -> None:
     assert log.is_that_of_one_run()
 
 
-def test_what_cannot_be_run_again_does_not_stop_the_units_after_it(log: Log) -> None:
-    shutil.rmtree(log.folder / "log" / f"dt={day(2)}")
+@pytest.mark.parametrize("why", ["its input is gone", "the state before it is no longer kept"])
+def test_what_cannot_be_run_again_does_not_stop_the_units_after_it(log: Log, why: str) -> None:
+    if why == "its input is gone":
+        shutil.rmtree(log.folder / "log" / f"dt={day(2)}")
+    else:
+        log.run(*span(4, 4), "--keep", "1")
+        assert kept(log.state) == [day(4)]
+        log.write(5)
     shutil.rmtree(log.folder / f"out/dt={day(2)}")
-    ran = log.run(*span(1, 4))
-    noted(ran, f"{day(2)} is done, but its output out/dt={day(2)} is gone, and its input is gone")
-    assert sorted(records(log.state)) == [day(n) for n in range(1, 5)]
-
-
-def test_where_the_state_before_it_is_no_longer_kept(log: Log) -> None:
-    log.run(*span(4, 4), "--keep", "1")
-    assert kept(log.state) == [day(4)]
-    shutil.rmtree(log.folder / f"out/dt={day(2)}")
-    log.write(5)
     ran = log.run(*span(1, 5))
-    why = ", and the state before it is no longer kept"
-    noted(ran, f"{day(2)} is done, but its output out/dt={day(2)} is gone{why}")
-    assert day(5) in records(log.state)
+    noted(ran, f"{day(2)} is done, but its output out/dt={day(2)} is gone, and {why}")
+    assert day(4 if why == "its input is gone" else 5) in records(log.state)
 
 
 def test_a_plain_run_that_has_lost_its_output_is_run_again(tmp_path: Path) -> None:
-    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n9,a\n")
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
-    for n in (1, 2):
-        assert wincli_here(*command, f"a{n}.csv", f"out/{n}", cwd=tmp_path).code == 0
+    write_nights(tmp_path, "1", "2 9")
+    night(tmp_path, 1)
+    night(tmp_path, 2)
     found = rows(tmp_path / "out/2", "window", "count")
     shutil.rmtree(tmp_path / "out")
-    ran = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
-    assert ran.code == 0
-    noted(ran, "run-000002 is run again: its output out/2 is gone")
+    noted(night(tmp_path, 2), "run-000002 is run again: its output out/2 is gone")
     assert rows(tmp_path / "out/2", "window", "count") == found
     assert [*records(tmp_path / "st")] == ["run-000001", "run-000002"]
-    again = wincli_here(*command, "a2.csv", "out/2", cwd=tmp_path)
-    assert again.err == "wincli: nothing to do: run-000002 of st has read this input\n"
+    assert night(tmp_path, 2).err == "wincli: nothing to do: run-000002 of st has read this input\n"
 
 
 def test_a_result_that_lacks_all_its_parts_is_damaged_and_no_gap(tmp_path: Path) -> None:
@@ -434,20 +416,16 @@ def test_flush_is_added_with_the_last_day(log: Log) -> None:
     assert windows == len(rows(log.folder / "one", "user", "window", "n"))
 
 
-def test_flushed_unit_stays_flushed_without_redo(log: Log) -> None:
-    log.run(*span(4, 4), "--at-end", "flush")
-    ran = log.run(*span(1, 4), "--exit-code-noop", "9", code=9)
-    said = f"{day(4)} is done, but it was ended with flush, and is to be ended with hold"
+@pytest.mark.parametrize(("last", "was", "then"), [(4, "flush", "hold"), (3, "hold", "flush")])
+def test_a_unit_that_ended_otherwise_stays_so_without_redo(log: Log, last: int, was: str, then: str) -> None:
+    """Neither is a flush undone, nor is a day flushed before days that are done."""
+    log.run(*span(4, 4), "--at-end", was)
+    ran = log.run(*span(1, last), "--at-end", then, "--exit-code-noop", "9", code=9)
+    said = f"{day(last)} is done, but it was ended with {was}, and is to be ended with {then}"
     noted(ran, f"{said}; --redo runs it again and replaces that")
-    log.run(*span(4, 4), "--redo")
-    assert log.is_that_of_one_run()
-
-
-def test_day_before_finished_days_is_not_flushed_without_redo(log: Log) -> None:
-    log.run(*span(4, 4))
-    ran = log.run(*span(1, 3), "--at-end", "flush", "--exit-code-noop", "9", code=9)
-    said = f"{day(3)} is done, but it was ended with hold, and is to be ended with flush"
-    noted(ran, f"{said}; --redo runs it again and replaces that")
+    if then == "hold":
+        log.run(*span(4, 4), "--redo")
+        assert log.is_that_of_one_run()
 
 
 def test_a_day_that_is_corrected_ends_as_it_did(log: Log) -> None:
@@ -459,22 +437,20 @@ def test_a_day_that_is_corrected_ends_as_it_did(log: Log) -> None:
 
 
 def test_a_plain_run_whose_output_holds_another_result_stays_as_it_is(tmp_path: Path) -> None:
-    write(tmp_path, a__csv="ts,user\n1,a\n")
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts")
-    assert wincli_here(*command, "--state", "st", "a.csv", "out", cwd=tmp_path).code == 0
-    assert wincli_here(*command, "a.csv", "out", "--mode", "overwrite", cwd=tmp_path).code == 0
-    ran = wincli_here(*command, "--state", "st", "a.csv", "out", cwd=tmp_path)
-    noted(ran, "run-000001 is done, but its output out holds another result; it stays as it is")
+    write_nights(tmp_path, "1")
+    night(tmp_path, 1)
+    assert wincli_here("run", "-w", "count(2)", "a1.csv", "out/1", "--mode", "overwrite", cwd=tmp_path).code == 0
+    ran = night(tmp_path, 1)
+    noted(ran, "run-000001 is done, but its output out/1 holds another result; it stays as it is")
     assert ran.err.splitlines()[-1] == "wincli: nothing to do: run-000001 of st has read this input"
 
 
 def test_a_plain_run_is_flushed_afterwards(tmp_path: Path) -> None:
-    write(tmp_path, a1__csv="ts,user\n1,a\n", a2__csv="ts,user\n2,a\n9,a\n")
-    command = ("run", "-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "--state", "st")
-    for n in (1, 2):
-        assert wincli_here(*command, f"a{n}.csv", f"out/{n}", cwd=tmp_path).code == 0
+    write_nights(tmp_path, "1", "2 9")
+    night(tmp_path, 1)
+    night(tmp_path, 2)
     assert len(rows(tmp_path / "out/2", "window", "count")) == 1
-    ran = wincli_here(*command, "a2.csv", "out/2", "--at-end", "flush", cwd=tmp_path)
+    ran = night(tmp_path, 2, "--at-end", "flush")
     noted(ran, "run-000002 is run again: it was ended with hold, and is to be ended with flush")
     assert len(rows(tmp_path / "out/2", "window", "count")) == 2
 

@@ -132,64 +132,54 @@ def test_where_types_come_from_is_reported(tmp_path: Path) -> None:
         "u_age": ("int64", "enrich table u"),
         "y": ("int64", "--let u_age + 1"),
     }
-
-
-def test_a_column_that_some_files_lack_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "in/a.parquet")
-    pq.write_table(pa.table({"a": [2]}), tmp_path / "in/b.parquet")
-    columns = forecast_of(tmp_path, "-w", "count(2)", "in", "out")["input"]["columns"]
+    (tmp_path / "some").mkdir()
+    pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "some/a.parquet")
+    pq.write_table(pa.table({"a": [2]}), tmp_path / "some/b.parquet")
+    columns = forecast_of(tmp_path, "-w", "count(2)", "some", "out")["input"]["columns"]
     assert [column["origin"] for column in columns] == ["parquet", "parquet; 1 of 2 files lack it"]
 
 
 # What would be done, and what was done before
 
 
+def unit_of(found: dict[str, Any]) -> tuple[Any, ...]:
+    (unit,) = found["units"]
+    return tuple(unit[name] for name in ("label", "action", "is_again", "why"))
+
+
 def test_a_result_that_is_there_is_done_or_stops_the_run(tmp_path: Path) -> None:
     write(tmp_path / "in", a__csv=LOG)
     job = (*SESSIONS, "in", "out")
-    assert forecast_of(tmp_path, *job)["units"][0]["action"] == "run"
+    assert unit_of(forecast_of(tmp_path, *job)) == (None, "run", False, "there is no result yet")
     run(tmp_path, *job)
-    done = forecast_of(tmp_path, *job)
-    assert done["units"][0]["action"] == "skip"
-    assert done["units"][0]["why"] == "out holds the result of this job and input"
+    why = "out holds the result of this job and input"
+    assert unit_of(forecast_of(tmp_path, *job)) == (None, "skip", True, why)
     other = plan(tmp_path, "-w", "count(2)", "in", "out", code=2)
     refused = "output out already holds a result; nothing was touched"
     assert other.out.startswith(f"run        it stops: {refused}; output out\n")
     assert other.err == f"wincli: error: {refused}; choose another output, or replace it with --mode overwrite\n"
     again = forecast_of(tmp_path, *job, "--mode", "overwrite")
-    assert (again["units"][0]["action"], again["units"][0]["is_again"]) == ("run", True)
-    assert again["units"][0]["why"] == "the result that is there is replaced"
+    assert unit_of(again) == (None, "run", True, "the result that is there is replaced")
 
 
-def test_the_next_run_on_a_state_is_foreseen(tmp_path: Path) -> None:
+def test_the_next_run_on_a_state_is_foreseen_whoever_holds_its_lock(tmp_path: Path) -> None:
     write(tmp_path, a__csv=LOG, b__csv="ts,user,x\n2026-11-02T00:00:00,b,7\n")
     flags = (*SESSIONS, "--state", "st")
-    first = forecast_of(tmp_path, *flags, "a.csv", "out")
-    assert [(unit["label"], unit["action"]) for unit in first["units"]] == [("run-000001", "run")]
+    new = "its input is new"
+    assert unit_of(forecast_of(tmp_path, *flags, "a.csv", "out")) == ("run-000001", "run", False, new)
     run(tmp_path, *flags, "a.csv", "out")
-    same = forecast_of(tmp_path, *flags, "a.csv", "out")
-    assert [(unit["label"], unit["action"], unit["why"]) for unit in same["units"]] == [
-        ("run-000001", "skip", "run-000001 of st has read this input")
-    ]
-    flushed = forecast_of(tmp_path, *flags, "a.csv", "out", "--at-end", "flush")
-    assert [(unit["action"], unit["is_again"]) for unit in flushed["units"]] == [("run", True)]
-    later = forecast_of(tmp_path, *flags, "b.csv", "later")
-    assert [(unit["label"], unit["action"]) for unit in later["units"]] == [("run-000002", "run")]
+    same = unit_of(forecast_of(tmp_path, *flags, "a.csv", "out"))
+    assert same == ("run-000001", "skip", True, "run-000001 of st has read this input")
+    flushed = unit_of(forecast_of(tmp_path, *flags, "a.csv", "out", "--at-end", "flush"))
+    assert flushed[:3] == ("run-000001", "run", True)
+    with open_state(str(tmp_path / "st"), owner()):
+        later = forecast_of(tmp_path, *flags, "b.csv", "later")
+    assert unit_of(later) == ("run-000002", "run", False, new)
+    who = f"process {os.getpid()} on {socket.gethostname()}"
+    assert later["notes"] == [f"{who} works on the state now, and may change it"]
     assert "drawn from nothing: windows that run-000001 left open are not in it" in later["drawing"]
     other = plan(tmp_path, "-w", "count(3)", "--state", "st", "b.csv", "later", code=2)
     assert "the state st is of another job (at run-000001)" in other.err
-
-
-def test_a_state_at_work_is_planned_without_its_lock(tmp_path: Path) -> None:
-    write(tmp_path, a__csv=LOG, b__csv="ts,user,x\n2026-11-02T00:00:00,b,7\n")
-    run(tmp_path, *SESSIONS, "--state", "st", "a.csv", "out")
-    with open_state(str(tmp_path / "st"), owner()):
-        found = forecast_of(tmp_path, *SESSIONS, "--state", "st", "b.csv", "later")
-    assert [unit["action"] for unit in found["units"]] == ["run"]
-    assert found["notes"] == [
-        f"process {os.getpid()} on {socket.gethostname()} works on the state now, and may change it"
-    ]
 
 
 def test_an_output_of_a_unit_that_is_taken_stops_the_range_there(tmp_path: Path) -> None:
@@ -237,6 +227,7 @@ def test_a_range_in_words(tmp_path: Path) -> None:
         ("-w", "gap(ts, 5m)", "in", "out", "--partition-by", "nope"),
         ("-w", "gap(ts, 5m)", "in", "out", "--start", "2026-11-01", "--end", "2026-11-03"),
         ("-w", "gap(ts, 5m)", "in", "out", "--state", "in"),
+        ("-w", "gap(ts, 5m)", "in/a.csv", "out", "--state", "in/a.csv/st"),
         ("-w", "gap(ts, 5m)", "in", "out", "--expect", "rows_inn > 3"),
     ],
 )
@@ -245,15 +236,6 @@ def test_what_a_run_refuses_a_plan_refuses_with_the_same_words(args: tuple[str, 
     planned = plan(tmp_path, *args, code=wincli_here("run", *args, cwd=tmp_path).code)
     assert planned.code in (2, 3)
     assert planned.err == wincli_here("run", *args, cwd=tmp_path).err.replace("; nothing was written", "")
-
-
-def test_a_state_below_a_file_is_refused_by_a_plan_and_its_run(tmp_path: Path) -> None:
-    write(tmp_path, a__csv=LOG)
-    args = (*SESSIONS, "--state", "a.csv/st", "a.csv", "out")
-    why = "state a.csv/st is inside the input a.csv; choose a state folder apart from the inputs"
-    refused = f"wincli: error: {why}\n"
-    assert plan(tmp_path, *args, code=2).err == refused
-    assert wincli_here("run", *args, cwd=tmp_path).err == refused
 
 
 def test_stdin_is_left_to_the_run(tmp_path: Path) -> None:

@@ -78,39 +78,38 @@ def refused(ran: Ran, words: str) -> None:
     assert ran.out == ""
 
 
+TAKEN = {
+    "log/a.csv": "exists and is not",
+    "log/none.csv": "is inside the input log",
+    "log/new.prom": "is inside the input log",
+    "names.csv": "exists and is not",
+    "job.yaml": "exists and is not",
+    "stranger.txt": "exists and is not",
+    "out/part-00000.parquet": "is inside {here}/out, which is a result",
+    "out/_SUCCESS": "is inside {here}/out, which is a result",
+    "out/_wincli/manifest.json": "is inside {here}/out, which is a result",
+    "own/new.prom": "is inside {here}/own, which is a result",
+    "st/.wincli-state": "is inside {here}/st, which is a result, a table or a state",
+    "st/.wincli-lock": "is inside {here}/st",
+    ".out.wincli-lock": "is a name that wincli keeps for itself",
+    "log": "is a folder",
+    "no/such": "there is no folder no",
+    "fifo": "is no regular file",
+    "socket": "is no regular file",
+    "/dev/null": "is no regular file",
+    "loop": "is no regular file",
+    "to-log": "exists and is not",
+    "to-none": "is inside the input log",
+    "to-new": "is inside the input log",
+    "none-again": "is another name (a hard link) of a file of the input log",
+    "": "is an empty path; name a file",
+    "n" * 300: "the name is too long",
+    "a\0b": "null byte",
+}
+
+
 @pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("log/a.csv", "exists and is not"),
-        ("log/none.csv", "is inside the input log"),
-        ("log/new.prom", "is inside the input log"),
-        ("names.csv", "exists and is not"),
-        ("job.yaml", "exists and is not"),
-        ("stranger.txt", "exists and is not"),
-        ("out/part-00000.parquet", "is inside {here}/out, which is a result"),
-        ("out/_SUCCESS", "is inside {here}/out, which is a result"),
-        ("out/_wincli/manifest.json", "is inside {here}/out, which is a result"),
-        ("own/new.prom", "is inside {here}/own, which is a result"),
-        ("st/.wincli-state", "is inside {here}/st, which is a result, a table or a state"),
-        ("st/.wincli-lock", "is inside {here}/st"),
-        (".out.wincli-lock", "is a name that wincli keeps for itself"),
-        ("log", "is a folder"),
-        ("no/such", "there is no folder no"),
-        ("fifo", "is no regular file"),
-        ("socket", "is no regular file"),
-        ("/dev/null", "is no regular file"),
-        ("loop", "is no regular file"),
-        ("to-log", "exists and is not"),
-        ("to-none", "is inside the input log"),
-        ("to-new", "is inside the input log"),
-        ("none-again", "is another name (a hard link) of a file of the input log"),
-        ("", "is an empty path; name a file"),
-        ("n" * 300, "the name is too long"),
-        ("a\0b", "null byte"),
-    ],
-)
-def test_a_run_writes_over_nothing(option: str, name: str, words: str, here: Path) -> None:
+def test_a_run_writes_over_nothing(option: str, here: Path) -> None:
     os.mkfifo(here / "fifo")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(here / "socket"))
@@ -118,7 +117,8 @@ def test_a_run_writes_over_nothing(option: str, name: str, words: str, here: Pat
         (here / link).symlink_to(target)
     (here / "none-again").hardlink_to(here / "log" / "none.csv")
     with untouched(here):
-        refused(run(here, option, name), words.format(here=here))
+        for name, words in TAKEN.items():
+            refused(run(here, option, name), words.format(here=here))
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -134,23 +134,23 @@ def test_an_empty_file_and_its_own_are_written_and_a_link_stays(option: str, her
         refused(run(here, other, "new"), "exists and is not")
 
 
-@pytest.mark.parametrize(
-    ("inputs", "name", "words"),
-    [
-        (["log/*.csv"], "log/none.csv", "is inside the input log/*.csv"),
-        (["log/**"], "log/m.prom", "is inside the input log/**"),
-        (["."], "m.prom", "is inside the input ."),
-        (["/"], "m.prom", "is inside the input /"),
-        (["file://{here}/log"], "log/m.prom", "is inside the input file://"),
-        (["x/{{date:%Y/%m}}/a.csv"], "x/2026/11/a.csv", "is inside the input x/"),
-        (["m/in.csv"], "m", "is a folder of the input m/in.csv"),
-    ],
-)
-def test_inputs_of_every_form_are_known(inputs: list[str], name: str, words: str, here: Path) -> None:
+FORMS = [
+    ("log/*.csv", "log/none.csv", "is inside the input log/*.csv"),
+    ("log/**", "log/m.prom", "is inside the input log/**"),
+    (".", "m.prom", "is inside the input ."),
+    ("/", "m.prom", "is inside the input /"),
+    ("file://{here}/log", "log/m.prom", "is inside the input file://"),
+    ("x/{{date:%Y/%m}}/a.csv", "x/2026/11/a.csv", "is inside the input x/"),
+    ("m/in.csv", "m", "is a folder of the input m/in.csv"),
+]
+
+
+def test_inputs_of_every_form_are_known(here: Path) -> None:
     (here / "x/2026/11").mkdir(parents=True)
-    flags = ("-w", "count(1)", "--start", "2026-11-01", "--end", "2026-11-02", "--metrics-file", name)
+    flags = ("-w", "count(1)", "--start", "2026-11-01", "--end", "2026-11-02", "--metrics-file")
     with untouched(here):
-        refused(wincli_here("run", *flags, *(each.format(here=here) for each in inputs), "o2", cwd=here), words)
+        for given, name, words in FORMS:
+            refused(wincli_here("run", *flags, name, given.format(here=here), "o2", cwd=here), words)
 
 
 def test_a_file_beside_what_a_glob_or_a_template_matches_is_apart(here: Path) -> None:
@@ -163,25 +163,21 @@ def test_a_file_beside_what_a_glob_or_a_template_matches_is_apart(here: Path) ->
     assert ran.code == 0, ran.err
 
 
-def test_two_side_files_are_two_files(here: Path) -> None:
+def test_a_file_that_is_an_output_or_another_side_file_is_refused_by_a_run_and_by_its_plan(here: Path) -> None:
     (here / "link").symlink_to("same")
+    flags = ("run", "-w", "count(1)", "--metrics-file")
     with untouched(here):
-        ran = wincli_here("run", "job.yaml", "--metrics-file", "same", "--lineage", "link", cwd=here)
-        refused(ran, "--lineage link is that of --metrics-file itself")
-
-
-def test_a_file_that_is_an_output_is_refused(here: Path) -> None:
-    with untouched(here):
-        flags = ("-w", "count(1)", "--metrics-file")
-        refused(wincli_here("run", *flags, "o2", "log/a.csv", "o2", cwd=here), "is the output o2 itself")
-        refused(wincli_here("run", *flags, "o2", "log/a.csv", "o2/day", cwd=here), "is a folder of the output o2/day")
-        flags = (*flags, "s2", "--state", "s2")
-        refused(wincli_here("run", *flags, "log/a.csv", "o2", cwd=here), "is the state s2 itself")
-
-
-def test_a_plan_refuses_what_the_run_would_refuse(here: Path) -> None:
-    with untouched(here):
-        refused(wincli_here("plan", "job.yaml", "--metrics-file", "log/a.csv", cwd=here), "exists and is not")
+        for words, says in (
+            (
+                ("run", "job.yaml", "--metrics-file", "same", "--lineage", "link"),
+                "link is that of --metrics-file itself",
+            ),
+            (("plan", "job.yaml", "--metrics-file", "log/a.csv"), "exists and is not"),
+            ((*flags, "o2", "log/a.csv", "o2"), "is the output o2 itself"),
+            ((*flags, "o2", "log/a.csv", "o2/day"), "is a folder of the output o2/day"),
+            ((*flags, "s2", "--state", "s2", "log/a.csv", "o2"), "is the state s2 itself"),
+        ):
+            refused(wincli_here(*words, cwd=here), says)
 
 
 def test_what_comes_there_during_a_run_stays(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,63 +205,63 @@ def test_what_comes_there_during_a_run_stays(here: Path, monkeypatch: pytest.Mon
             target.rmdir() if target.is_dir() else target.unlink()
 
 
-def test_a_report_keeps_to_its_own(here: Path) -> None:
-    (here / "link").symlink_to("log/a.csv")
-    for name, words in {
-        "log/a.csv": "exists and is not a report",
-        "job.yaml": "exists and is not a report",
-        "link": "exists and is not a report",
-        "out/_SUCCESS": "is inside",
-        "log/r.html": "is inside an input of the result",
-        "out/report.html": "is inside",
-        "st/report.html": "is inside",
-        "log": "is a folder",
-        "/dev/null": "is no regular file",
-        "s3://bucket/report.html": "is no path: a report is written to a local file",
-        "n" * 300: "too long",
-    }.items():
-        with untouched(here):
-            refused(wincli_here("report", "out", "-o", name, cwd=here), words)
-    for name in ("empty", "empty", "r.html"):
-        assert wincli_here("report", "out", "-o", name, cwd=here).code == 0
-    (here / "range" / "dt=2026-11-01").mkdir(parents=True)
-    with untouched(here):
-        refused(wincli_here("report", "range", "-o", "range/r.html", cwd=here), "is inside the result range")
+OWN: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "a report": (
+        ("report", "out", "-o"),
+        {
+            "log/a.csv": "exists and is not a report",
+            "link.yaml": "exists and is not a report",
+            "out/_SUCCESS": "is inside",
+            "log/r.html": "is inside an input of the result",
+            "out/report.html": "is inside",
+            "st/report.html": "is inside",
+            "log": "is a folder",
+            "/dev/null": "is no regular file",
+            "s3://bucket/report.html": "is no path: a report is written to a local file",
+            "n" * 300: "too long",
+        },
+    ),
+    "a report of cases": (
+        ("test", "one.yaml", "--junit"),
+        {
+            "one.yaml": "exists and is not a report in JUnit's XML",
+            "one.test.yaml": "exists and is not a report in JUnit's XML",
+            "stranger.txt": "exists and is not",
+            "out/_SUCCESS": "is inside",
+            "log": "is a folder",
+            "/dev/null": "is no regular file",
+            "s3://bucket/r.xml": "is no path",
+        },
+    ),
+    "a proposal, which replaces jobs alone": (
+        ("init", "log", "--force", "-o"),
+        {
+            "log/a.csv": "a job file is known by its ending",
+            "log/job.yaml": "is inside the input log",
+            "link.yaml": "is inside the input log",
+            "out/job.yaml": "is inside",
+            "s3://b/job.yaml": "is no path",
+        },
+    ),
+}
 
 
-def test_a_report_of_cases_keeps_to_its_own(here: Path) -> None:
-    (here / "one.yaml").write_text("window: count(1)\ninput: log\noutput: out\n")
-    (here / "one.test.yaml").write_text(
-        "cases:\n- name: x\n  given: |\n    ts\n    1\n  expect: |\n    window_id\n    0\n"
-    )
-    for name, words in {
-        "one.yaml": "exists and is not a report in JUnit's XML",
-        "one.test.yaml": "exists and is not a report in JUnit's XML",
-        "stranger.txt": "exists and is not",
-        "out/_SUCCESS": "is inside",
-        "log": "is a folder",
-        "/dev/null": "is no regular file",
-        "s3://bucket/r.xml": "is no path",
-    }.items():
-        with untouched(here):
-            refused(wincli_here("test", "one.yaml", "--junit", name, cwd=here), words)
-    for name in ("empty", "empty", "r.xml"):
-        wincli_here("test", "one.yaml", "--junit", name, cwd=here)
-        assert (here / name).read_text().startswith("<?xml")
-
-
-def test_a_proposal_replaces_jobs_alone_and_only_where_it_is_told_to(here: Path) -> None:
+@pytest.mark.parametrize("what", OWN)
+def test_a_file_that_a_command_is_for_keeps_to_its_own(what: str, here: Path) -> None:
     (here / "link.yaml").symlink_to("log/a.csv")
-    for flags, words in {
-        ("-o", "log/a.csv", "--force"): "a job file is known by its ending",
-        ("-o", "log/job.yaml"): "is inside the input log",
-        ("-o", "link.yaml", "--force"): "is inside the input log",
-        ("-o", "out/job.yaml"): "is inside",
-        ("-o", "job.yaml"): "job.yaml is there already",
-        ("-o", "s3://b/job.yaml"): "is no path",
-    }.items():
-        with untouched(here):
-            refused(wincli_here("init", "log", *flags, cwd=here), words)
+    (here / "one.yaml").write_text("window: count(1)\ninput: log\noutput: out\n")
+    case = "cases:\n- name: x\n  given: |\n    ts\n    1\n  expect: |\n    window_id\n    0\n"
+    (here / "one.test.yaml").write_text(case)
+    (here / "range" / "dt=2026-11-01").mkdir(parents=True)
+    command, names = OWN[what]
+    with untouched(here):
+        for name, words in names.items():
+            refused(wincli_here(*command, name, cwd=here), words)
+        refused(wincli_here("init", "log", "-o", "job.yaml", cwd=here), "job.yaml is there already")
+        refused(wincli_here("report", "range", "-o", "range/r.html", cwd=here), "is inside the result range")
+    for name in ("empty", "empty", "new") if command[0] != "init" else ():
+        wincli_here(*command, name, cwd=here)
+        assert (here / name).read_text().startswith(("<?xml", "<!doctype html>"))
 
 
 def test_a_line_that_was_torn_stays_a_line_of_its_own(tmp_path: Path) -> None:

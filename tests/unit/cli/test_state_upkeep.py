@@ -63,7 +63,7 @@ def check_as_one_range(folder: Path, state: str) -> None:
     assert here == fresh
 
 
-def test_the_list_names_each_unit_with_what_it_left(place: str, tmp_path: Path) -> None:
+def test_what_is_listed_or_not_confirmed_stays(place: str, tmp_path: Path) -> None:
     ran = act(tmp_path, "list", place)
     assert (ran.code, ran.err) == (0, "")
     first, head, *lines = ran.out.splitlines()
@@ -77,6 +77,14 @@ def test_the_list_names_each_unit_with_what_it_left(place: str, tmp_path: Path) 
     assert [unit["kept"] for unit in told["units"]] == [True] * 5
     assert [unit["began"] for unit in told["units"][1:]] == [unit["state"] for unit in told["units"][:-1]]
     assert told["forgotten"] == {}
+    for words in (["rollback", place, "2026-11-03"], ["forget", place, "2026-11-03"], ["gc", place, "--keep", "1"]):
+        asked = act(tmp_path, *words)
+        text = "wincli: error: nothing was changed, as nobody can be asked here; say --yes to go on\n"
+        assert (asked.code, asked.err) == (2, text)
+        assert asked.out
+    kept = act(tmp_path, "gc", place, "--yes")
+    assert kept.out == f"nothing to do: {place} keeps what its ranges need to be corrected; --keep N keeps less\n"
+    assert act(tmp_path, "list", place).out == ran.out
 
 
 def test_a_rollback_leaves_the_state_as_it_was_after_the_unit(place: str, tmp_path: Path) -> None:
@@ -170,12 +178,6 @@ def test_garbage_is_what_old_units_and_killed_runs_left(place: str, tmp_path: Pa
     assert act(tmp_path, "rollback", place, "2026-11-04", "--yes").code == 0
 
 
-def test_states_that_ranges_keep_by_default_are_no_garbage(place: str, tmp_path: Path) -> None:
-    ran = act(tmp_path, "gc", place, "--yes")
-    assert ran.out == f"nothing to do: {place} keeps what its ranges need to be corrected; --keep N keeps less\n"
-    assert act(tmp_path, "list", place).out.startswith(f"{place}: 5 units, 5 with a window state")
-
-
 def test_a_state_from_which_a_correction_goes_on_is_no_garbage(place: str, tmp_path: Path) -> None:
     act(tmp_path, "forget", place, "2026-11-02", "--yes")
     act(tmp_path, "gc", place, "--keep", "1", "--yes")
@@ -183,15 +185,6 @@ def test_a_state_from_which_a_correction_goes_on_is_no_garbage(place: str, tmp_p
     assert kept == [True, False, False, True]
     assert backfill(tmp_path, place, "--mode", "overwrite").code == 0
     check_as_one_range(tmp_path, place)
-
-
-def test_without_a_terminal_and_without_yes_nothing_is_changed(place: str, tmp_path: Path) -> None:
-    for words in (["rollback", place, "2026-11-03"], ["forget", place, "2026-11-03"], ["gc", place, "--keep", "1"]):
-        ran = act(tmp_path, *words)
-        text = "wincli: error: nothing was changed, as nobody can be asked here; say --yes to go on\n"
-        assert (ran.code, ran.err) == (2, text)
-        assert ran.out
-    assert act(tmp_path, "list", place).out.startswith(f"{place}: 5 units, 5 with a window state")
 
 
 # What is refused, and what a state of plain runs does
@@ -222,16 +215,13 @@ def test_of_plain_runs_only_the_last_is_forgotten(plain: Path) -> None:
 
 
 def test_a_rollback_of_plain_runs_lets_their_files_be_read_again(plain: Path) -> None:
-    assert act(plain, "rollback", "st", "run-000001", "--yes").code == 0
-    ran = wincli_here("run", "-w", "count(2)", "2.csv", "3.csv", "both", "--state", "st", cwd=plain)
-    assert (ran.code, units(plain, "st")) == (0, ["run-000001", "run-000002"])
-
-
-def test_a_unit_that_is_not_there_is_an_error_that_names_the_nearest(plain: Path) -> None:
     for action in ("rollback", "forget"):
         ran = act(plain, action, "st", "run-00003", "--yes")
         text = "wincli: error: the state st has no unit 'run-00003'; did you mean 'run-000003'?\n"
         assert (ran.code, ran.err) == (2, text)
+    assert act(plain, "rollback", "st", "run-000001", "--yes").code == 0
+    ran = wincli_here("run", "-w", "count(2)", "2.csv", "3.csv", "both", "--state", "st", cwd=plain)
+    assert (ran.code, units(plain, "st")) == (0, ["run-000001", "run-000002"])
 
 
 def test_what_is_no_state_is_refused_and_not_made_one(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from wincli.cli.console.messages import Messages
 from wincli.cli.console.row_account import WORDS, are_joined, equation, sum_consecutive
 from wincli.cli.inspection.results.status import print_status
 from wincli.conf.ranges import unit_at, unit_of_plain_run
-from wincli.windowing.errors import ConfigError, InputError
+from wincli.windowing.errors import ConfigError
 from wincli.windowing.ports import Counts, InputFile
 from wincli.writers.places.lock import Owner
 from wincli.writers.state.journal import commit_together
@@ -106,18 +106,15 @@ def test_status_of_a_chain_lists_each_stage(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
-def test_plain_runs_have_no_gaps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_runs_have_no_gaps_and_a_run_is_counted_with_the_rows_that_it_began_from(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     add(0, stage(counts(100, 0, 5), 30), plain=True)
-    add(1, stage(counts(100, 5, 0), 30), plain=True)
+    add(1, stage(counts(100, 5, 7), 30), plain=True)
     told = as_json(capsys)
     assert [unit["label"] for unit in told["units"]] == ["run-000001", "run-000002"]
-    assert told["gaps"] == []
-
-
-def test_a_new_state_has_no_units(capsys: pytest.CaptureFixture[str]) -> None:
-    with open_state("st", ME):
-        pass
-    assert printed(capsys) == ["st: 0 units"]
+    assert [unit["stages"][0]["carried"] for unit in told["units"]] == [0, 5]
+    assert (told["gaps"], told["accounts"][0]["balanced"]) == ([], True)
 
 
 def test_a_state_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,32 +177,29 @@ def test_status_shows_a_running_process(capsys: pytest.CaptureFixture[str]) -> N
     assert told == ["st: 0 units", f"at work: process {ME.pid} on {ME.host}, started {ME.started}"]
 
 
-def leave(name: str, told: dict[str, Any]) -> None:
-    """What a killed run leaves in a state: its lock, signed by a process that is no more, and a file."""
+LEFT: dict[str, tuple[dict[str, Any], str]] = {
+    ".running.json": (
+        {"unit": "1970-01-02", "outputs": []},
+        "killed: 1970-01-02 was not finished, and nothing of it was written; run it again",
+    ),
+    ".journal.json": (
+        {"label": "1970-01-02", "run": "0" * 12, "keep": 10, "outputs": []},
+        "commit: 1970-01-02 was killed while it was put in place; run again",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_status_shows_what_a_killed_run_left_and_changes_nothing(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """It leaves its lock, signed by a process that is no more, and a file."""
+    add(0, stage(counts(100, 0, 0), 30))
     gone = Owner(2**22 + 1, ME.host, ME.started)  # beyond the largest process id
     Path("st/.wincli-lock").write_bytes(gone.to_json())
-    Path("st", name).write_text(json.dumps(told))
-
-
-def test_status_shows_a_killed_run(capsys: pytest.CaptureFixture[str]) -> None:
-    add(0, stage(counts(100, 0, 0), 30))
-    leave(".running.json", {"unit": "1970-01-02", "outputs": []})
-    assert printed(capsys)[-1] == ("killed: 1970-01-02 was not finished, and nothing of it was written; run it again")
-
-
-def test_status_shows_a_killed_commit(capsys: pytest.CaptureFixture[str]) -> None:
-    add(0, stage(counts(100, 0, 0), 30))
-    leave(".journal.json", {"label": "1970-01-02", "run": "0" * 12, "keep": 10, "outputs": []})
-    assert printed(capsys)[-1] == ("commit: 1970-01-02 was killed while it was put in place; run again")
-    assert as_json(capsys)["to_complete"] == "1970-01-02"
-
-
-def test_looking_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    add(0, stage(counts(100, 0, 0), 30))
-    leave(".running.json", {"unit": "1970-01-02", "outputs": []})
+    Path("st", name).write_text(json.dumps(LEFT[name][0]))
     before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
-    printed(capsys)
+    assert printed(capsys)[-1] == LEFT[name][1]
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
+    assert (as_json(capsys)["to_complete"] == "1970-01-02") == (name == ".journal.json")
 
 
 # Results
@@ -249,19 +243,6 @@ def test_a_result(capsys: pytest.CaptureFixture[str]) -> None:
         "20 rows in = 10 windowed + 10 filtered + 0 rejected + 0 dropped at the end + 0 held",
     ]
     assert as_json(capsys, "out/")["what"] == "result"
-
-
-def test_what_is_neither(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("in").mkdir()
-    Path("in/a.csv").write_text("a\n")
-    for path, text in (
-        ("in", "in is no state and no result of wincli; name the folder of --state, or of an output"),
-        ("im", "there is no file or folder im; check the path"),
-    ):
-        with pytest.raises(InputError) as caught:
-            print_status(path, False, Messages())
-        assert str(caught.value) == text
-    assert capsys.readouterr().out == ""
 
 
 def test_a_state_of_a_newer_version() -> None:
@@ -336,14 +317,3 @@ def test_a_row_account_has_one_word_for_each_count_and_none_on_both_sides() -> N
 
 def test_the_words_of_the_row_account_are_those_of_its_page() -> None:
     assert {row[0]: row[1] for row in rows_of("results", "Row accounting")} == WORDS
-
-
-def test_a_unit_that_began_from_held_rows_is_counted_with_them(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    told = counts(100, 5, 7)
-    add(1, stage(told, 30), plain=True)
-    assert printed(capsys)[-1] == (
-        "row accounting: 100 rows in + 5 carried in = 88 windowed + 10 filtered + 0 rejected "
-        "+ 0 dropped at the end + 7 held"
-    )
