@@ -85,19 +85,18 @@ PARTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("how", PARTS)
-def test_a_state_that_is_damaged_is_not_gone_on_from_and_can_be_redone(log: Log, how: str) -> None:
-    name, spoil, said = PARTS[how]
-    path = log.state / day(3) / "window" / name
-    spoil(path)
-    before = Seen.of(log)
-    ran = log.run(*span(1, 4), code=3)
-    file = r"\w+(-00000)?.parquet" if name == "." else name
-    said = rf"wincli: error: {day(4)}: st/{day(3)}/window/{file} is damaged: {said}.*; {RESTORE}"
-    assert re.fullmatch(said, ran.err.splitlines()[-1]), ran.err
-    assert before.touched(log) == []
-    log.run(*span(3, 3), "--redo")
-    log.run(*span(1, 4))
+def test_a_state_that_is_damaged_is_not_gone_on_from_and_can_be_redone(log: Log) -> None:
+    for n, (name, spoil, said) in enumerate(PARTS.values(), 3):
+        log.write(n + 1)
+        spoil(log.state / day(n) / "window" / name)
+        before = Seen.of(log)
+        ran = log.run(*span(1, n + 1), code=3)
+        file = r"\w+(-00000)?.parquet" if name == "." else name
+        line = rf"wincli: error: {day(n + 1)}: st/{day(n)}/window/{file} is damaged: {said}.*; {RESTORE}"
+        assert re.fullmatch(line, ran.err.splitlines()[-1]), ran.err
+        assert before.touched(log) == []
+        log.run(*span(n, n), "--redo")
+        log.run(*span(1, n + 1))
     assert log.is_that_of_one_run()
 
 
@@ -267,29 +266,25 @@ OUTPUTS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("how", OUTPUTS)
-def test_a_unit_of_the_range_that_has_lost_its_output_is_run_again(log: Log, how: str) -> None:
-    spoil, said = OUTPUTS[how]
+def test_a_unit_of_the_range_that_has_lost_its_output_is_run_again(log: Log) -> None:
     log.run(*span(4, 4))
     out = log.folder / f"out/dt={day(2)}"
-    spoil(out)
-    (line,) = [line for line in status(log.folder) if line.startswith("lost: ")]
-    its = "its output" if said == "is gone" else f"its output out/dt={day(2)}"
-    assert re.fullmatch(f"lost: {day(2)}: {its} {said}; run it again with --redo", line)
-    before, runs = Seen.of(log), records(log.state)
-    ran = log.run(*span(1, 4))
-    (note,) = [note for note in ran.notes if "is run again" in note]
-    assert re.fullmatch(f"{day(2)} is run again: its output out/dt={day(2)} {said}", note)
-    assert before.touched(log) == [2]
-    assert records(log.state)[day(2)]["state"] == runs[day(2)]["state"]
-    assert corrections(ran) == [f"the correction reached {day(2)}; {day(3)}..{day(4)} stay as they were"]
+    for spoil, said in OUTPUTS.values():
+        spoil(out)
+        (line,) = [line for line in status(log.folder) if line.startswith("lost: ")]
+        its = "its output" if said == "is gone" else f"its output out/dt={day(2)}"
+        assert re.fullmatch(f"lost: {day(2)}: {its} {said}; run it again with --redo", line)
+        before, runs = Seen.of(log), records(log.state)
+        ran = log.run(*span(1, 4))
+        (note,) = [note for note in ran.notes if "is run again" in note]
+        assert re.fullmatch(f"{day(2)} is run again: its output out/dt={day(2)} {said}", note)
+        assert before.touched(log) == [2]
+        assert records(log.state)[day(2)]["state"] == runs[day(2)]["state"]
+        assert corrections(ran) == [f"the correction reached {day(2)}; {day(3)}..{day(4)} stay as they were"]
     assert log.is_that_of_one_run()
     assert not any(line.startswith("lost: ") for line in status(log.folder))
-
-
-def test_all_outputs_gone(log: Log) -> None:
     shutil.rmtree(log.folder / "out")
-    labels = ", ".join(map(day, (1, 2, 3)))
+    labels = ", ".join(map(day, (1, 2, 3, 4)))
     assert status(log.folder)[-1] == f"lost: {labels}: its output is gone; run it again with --redo"
     log.run(*span(1, 4))
     assert log.is_that_of_one_run()
@@ -395,24 +390,20 @@ def test_a_damaged_manifest_is_one_line_for_status_and_no_result_for_a_run(tmp_p
 # Options that may change over a range
 
 
-def test_flush_is_added_when_all_days_are_done(log: Log) -> None:
-    log.run(*span(1, 4))
+@pytest.mark.parametrize("is_done", [False, True], ids=["with the last day", "when all days are done"])
+def test_flush_is_added(log: Log, is_done: bool) -> None:
+    if is_done:
+        log.run(*span(1, 4))
     before = Seen.of(log)
     ran = log.run(*span(1, 4), "--at-end", "flush")
-    noted(ran, f"{day(4)} is run again: it was ended with hold, and is to be ended with flush")
+    if is_done:
+        noted(ran, f"{day(4)} is run again: it was ended with hold, and is to be ended with flush")
     assert before.touched(log) == [4]
     assert [record["stages"][0]["counts"]["held"] > 0 for record in records(log.state).values()] == [True] * 3 + [False]
     again = log.run(*span(1, 4), "--at-end", "flush", "--exit-code-noop", "9", code=9)
     assert not any("is run again" in note for note in again.notes)
-
-
-def test_flush_is_added_with_the_last_day(log: Log) -> None:
-    before = Seen.of(log)
-    log.run(*span(1, 4), "--at-end", "flush")
-    assert before.touched(log) == [4]
-    one = wincli_here("run", *SESSIONS, "log", "one", cwd=log.folder)
+    assert wincli_here("run", *SESSIONS, "log", "one", cwd=log.folder).code == 0
     windows = sum(len(rows(out, "user", "window", "n")) for out in log.outputs())
-    assert one.code == 0
     assert windows == len(rows(log.folder / "one", "user", "window", "n"))
 
 
@@ -480,20 +471,14 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("case", OTHERS)
-def test_backfill_of_another_job_reports_the_differences(log: Log, case: str) -> None:
-    more, different = OTHERS[case]
-    text = f"{day(1)} was done by a job that asks for something else: {different}"
-    other = "begin the range after the units that are done" if case == "types" else "name another state"
-    log.fails(2, f"{text}; run that job, redo the range with --redo, or {other}", *span(1, 4), *more)
-
-
-def test_differences_of_jobs_leave_out_settings_of_spark(log: Log) -> None:
+def test_backfill_of_another_job_reports_the_differences_but_no_settings_of_spark(log: Log) -> None:
     secret = ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=sesame")
     log.run(*span(1, 3), "--redo", *secret)
-    ran = log.run(*span(1, 4), "-k", "x", code=2)
-    assert "something else: its key is user, not user, x; run" in ran.err
-    assert "sesame" not in ran.err + log.run(*span(1, 4), "-w", "gap(ts, 1h)", *secret, code=2).err
+    for case, (more, different) in OTHERS.items():
+        text = f"{day(1)} was done by a job that asks for something else: {different}"
+        other = "begin the range after the units that are done" if case == "types" else "name another state"
+        log.fails(2, f"{text}; run that job, redo the range with --redo, or {other}", *span(1, 4), *more)
+    assert "sesame" not in log.run(*span(1, 4), "-w", "gap(ts, 1h)", *secret, code=2).err
 
 
 def test_backfill_with_other_stages_reports_the_differences(tmp_path: Path) -> None:
