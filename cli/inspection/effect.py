@@ -32,7 +32,7 @@ from ..run.pipeline import PlainRun, run_job
 from ..run.range_run import BackfillOutcome, run_backfill
 from ..run.steps import UnitStep
 from ..run.unit_paths import InputPaths, find_input, find_input_paths, outputs_of, unit_job
-from .comparison.compare import Diff, DiffRequest, UnitDiff, compare_pairs
+from .comparison.compare import Diff, DiffRequest, UnitDiff, compare
 from .comparison.text import detail_lines, details_json, renumbered, tally_json
 from .results.result import ResultFolder, results_at_path
 
@@ -149,7 +149,7 @@ def effect_of(job: Job, context: RunContext, head: int | None = 20) -> Effect:
             for unit in ran:
                 now, then = (_side(outputs_of(each, paths, unit)[at]) for each in (job, scratch))
                 pairs.append(UnitDiff(unit.label, now, then))
-            diff = compare_pairs(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
+            diff = compare(DiffRequest("now", "then", head=head), [pair for pair in pairs if pair.a is not None])
             lacking = ((pair.unit, pair.b) for pair in pairs if pair.a is None)
             new = tuple((unit, then.manifest["rows_out"]) for unit, then in lacking if then is not None)
             stages.append(StageEffect(stage, diff, new))

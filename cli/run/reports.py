@@ -16,6 +16,7 @@ from ...windowing.engine.strategy import LargestWindow
 from ...windowing.engine.task import FILES, NONE, STREAM
 from ...windowing.errors import DataError, few
 from ...windowing.language.tokens import column_text
+from ...windowing.planning.plan import Plan
 from ...windowing.ports import Counts
 from ...windowing.support.amounts import count_of, reason_counts, size
 from ...writers.output.manifest import build_manifest, stage_entry
@@ -122,10 +123,14 @@ def announce(plan: JobPlan, with_choices: bool, messages: Messages) -> None:
     """
     if with_choices:
         for stage in plan.stages:
-            which = stage_prefix(plan.job, stage.name)
-            _report_order(stage, which, stage is plan.stages[0], messages)
-            _report_zone(stage, which, messages)
-            if stage.plan.takes_marks:
+            which, own = stage_prefix(plan.job, stage.name), stage.plan
+            if own.pos is not None and not own.order.columns:
+                read = "result that is read" if stage is plan.stages[0] else "stage before"
+                messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=own.sort)
+            else:
+                messages.note(f"{which}rows are ordered by {own.order}: {own.order.why}", order=own.order.columns)
+            _report_zone(own, which, messages)
+            if own.takes_marks:
                 where = place_of_marks(stage, stage is plan.stages[0])
                 messages.note(f"{which}window marks come from {where}", marks=stage.marks)
         first, rows = plan.stages[0].plan, sum(split.rows for split in plan.source.splits)
@@ -143,17 +148,7 @@ def place_of_marks(stage: StagePlan, is_first: bool) -> str:
     return _WHERE.get(stage.marks, stage.marks.replace(":", " "))
 
 
-def _report_order(stage: StagePlan, which: str, is_first: bool, messages: Messages) -> None:
-    plan = stage.plan
-    if plan.pos is not None and not plan.order.columns:
-        read = "result that is read" if is_first else "stage before"
-        messages.note(f"{which}rows stand in the order in which the {read} was emitted", order=plan.sort)
-    else:
-        messages.note(f"{which}rows are ordered by {plan.order}: {plan.order.why}", order=plan.order.columns)
-
-
-def _report_zone(stage: StagePlan, which: str, messages: Messages) -> None:
-    plan = stage.plan
+def _report_zone(plan: Plan, which: str, messages: Messages) -> None:
     zones = [zone for zone in plan.kind.needs.zones if zone not in _UTC]
     kind = plan.projection.schema.field(plan.clock).type if zones and plan.clock is not None else pa.null()
     if not is_instant(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None):
@@ -222,12 +217,16 @@ def _outcomes(plan: JobPlan, stage_runs: Sequence[StageRun]) -> Iterator[Expecta
     checks = iter(stage_runs[-1].outcome.checks)
     numbers = numbers_of(stage_runs, time.time()) if plan.expectations else None
     for bound in plan.expectations:
-        saw: dict[str, Any]
+        saw = dict[str, Any]()
         if bound.expectation.scope == "numbers":
             assert numbers is not None
             evaluated = bound.condition.evaluate(numbers)
-            saw = {name: _plain(numbers[name]) for name in bound.condition.columns}
-            words = ", ".join(f"{name} is {_shown(value)}" for name, value in saw.items())
+            for name in bound.condition.columns:
+                value = numbers[name][0]  # times are texts, as in JSON
+                is_time = value.is_valid and pa.types.is_temporal(value.type)
+                saw[name] = str(value) if is_time else value.as_py()
+            shown = {name: f"{each:,}" if isinstance(each, int) else str(each) for name, each in saw.items()}
+            words = ", ".join(f"{name} is {'null' if saw[name] is None else text}" for name, text in shown.items())
             if evaluated.failures is not None:
                 words = ", ".join(filter(None, [words, f"it fails: {evaluated.details[0].as_py()}"]))
             holds = evaluated.values[0].as_py() is True
@@ -253,16 +252,6 @@ def _value(number: float | None, dtype: pa.DataType) -> pa.Array:
     if not pa.types.is_temporal(dtype):
         return pa.array([number]).cast(dtype)
     return pa.array([number], pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
-
-
-def _plain(column: pa.ChunkedArray) -> Any:
-    """Return the one value of a column as JSON has it: times as texts."""
-    value = column[0]
-    return str(value) if value.is_valid and pa.types.is_temporal(column.type) else value.as_py()
-
-
-def _shown(value: Any) -> str:
-    return "null" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 # The note on a window that needs more memory than the size of slices grants a task.

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from ....windowing.columns.arrays import combined
 from ....windowing.columns.row_hashes import RowHasher
 from ....windowing.columns.value_words import Words, words_of
+from ....windowing.language.spec import HIDDEN
 from ...console.table import is_number
 
 # The rows of two results that are not in both: equal rows cancel each other as both are read, side by side.
@@ -35,7 +36,7 @@ WAITING = 1 << 20
 _STEP = 1 << 17
 _MOST_BUCKETS = 256
 _ROUND = np.uint64(0x9E3779B97F4A7C15)
-HASH = "__hash"
+HASH = HIDDEN + "hash"
 """The last column of rows that wait: the hash of each."""
 
 

@@ -21,7 +21,6 @@ from ....writers.state.layout import is_state
 from ...console.table import is_number
 from ..results.result import ResultFolder, StoredRows, results_at_path
 from .changes import (
-    WAITING,
     Columns,
     Difference,
     Tally,
@@ -208,7 +207,6 @@ class Diff:
     ``sort``: the numeric columns by which they are sorted.
     """
 
-    request: DiffRequest
     units: Sequence[UnitDiff]
     tally: Tally
     listed: tuple[Difference, ...]
@@ -219,16 +217,9 @@ class Diff:
         return any(unit.differs for unit in self.units)
 
 
-def compare(request: DiffRequest, waiting: int = WAITING) -> Diff:
-    """Compare the results below two paths.
-
-    ``waiting``: as `leftovers` has it. Raises what `pairs_of` and `columns_of` raise.
-    """
-    return compare_pairs(request, pairs_of(request.a, request.b), waiting)
-
-
-def compare_pairs(request: DiffRequest, units: Sequence[UnitDiff], waiting: int = WAITING) -> Diff:
-    """Compare the results of units. Raises what `columns_of` raises."""
+def compare(request: DiffRequest, units: Sequence[UnitDiff] | None = None) -> Diff:
+    """Compare the results of units; None: of all below the two paths. Raises what `pairs_of` and `columns_of` raise."""
+    units = pairs_of(request.a, request.b) if units is None else units
     listed: list[Difference] = []
     tally, sort = Tally(), dict[str, None]()
     for unit in units:
@@ -238,7 +229,7 @@ def compare_pairs(request: DiffRequest, units: Sequence[UnitDiff], waiting: int 
         columns = unit.columns = columns_of([each for each in (one, other) if each is not None], request)
         a, b = _tables(one, other, columns), _tables(other, one, columns)
         decides = RowHasher(pa.schema([each for each in columns.schema if each.name != columns.number]))
-        for lot in leftovers(a, b, [rows or 0 for rows in unit.rows], columns, waiting):
+        for lot in leftovers(a, b, [rows or 0 for rows in unit.rows], columns):
             both = without_equals(*(with_hashes(side, decides) for side in lot)) if columns.number else lot
             if not request.columns:
                 unit.tally.renumbered += lot[0].num_rows - both[0].num_rows
@@ -247,7 +238,7 @@ def compare_pairs(request: DiffRequest, units: Sequence[UnitDiff], waiting: int 
             listed = sorted([*listed, *largest(changes, unit.unit, request.head)], key=order_of)[: request.head]
         tally.add(unit.tally)
         sort |= dict.fromkeys(columns.numeric)
-    return Diff(request, units, tally, tuple(listed), tuple(sort))
+    return Diff(units, tally, tuple(listed), tuple(sort))
 
 
 def _tables(result: ResultFolder | None, other: ResultFolder | None, columns: Columns) -> Iterator[pa.Table]:
@@ -289,4 +280,4 @@ def without_files(rows: StoredRows, skipped: Sequence[str]) -> StoredRows:
         return rows
     source, names = rows.source, set(skipped)
     kept = value_table(Split, (split for split in source.splits if source.names[split.file] not in names))
-    return StoredRows(rows.shown, replace(source, splits=kept))
+    return StoredRows(replace(source, splits=kept))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ....conf.job import Job, secrets_of
@@ -74,13 +75,13 @@ def _wrap(section: tuple[str, Sequence[str]], width: int) -> Iterator[str]:
     """
     name, lines = section
     for text in map(shown, lines):
-        line = text.strip()
-        inner = len(text) - len(text.lstrip())
-        head, name = name.ljust(_LEFT) + " " * inner, ""
-        while len(head) + len(line) > width and (at := line.rfind(" ", 0, max(width - len(head), 1) + 1)) > 0:
-            yield (head + line[:at]).rstrip()
-            head, line = " " * (_LEFT + inner + 2), line[at:].lstrip()
-        yield (head + line).rstrip()
+        inner = " " * (len(text) - len(text.lstrip()))
+        heads = name.ljust(_LEFT) + inner, " " * (_LEFT + 2) + inner
+        yield from wrap(
+            text.strip(), width, initial_indent=heads[0], subsequent_indent=heads[1],
+            break_long_words=False, break_on_hyphens=False,
+        ) or [heads[0].rstrip()]  # fmt: skip
+        name = ""
     yield ""
 
 

@@ -25,13 +25,8 @@ from ....writers.places.place import REJECTED
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Rows that wincli wrote: those of a result, or its rejects.
+    """Rows that wincli wrote: those of a result, or its rejects. ``source``: their files, opened as an input is."""
 
-    ``shown``: the folder, as the user wrote it.
-    ``source``: the files, opened as those of an input are.
-    """
-
-    shown: str
     source: FileSource
 
     @property
@@ -150,19 +145,15 @@ def rejects_of(result: ResultFolder) -> StoredRows | None:
     """Return the rows that the run rejected; None where there are none."""
     if not result.manifest["rejects"]:
         return None
-    folder, place = f"{result.shown.rstrip('/')}/{REJECTED}", result.file.place
+    place = result.file.place
     if place.path.endswith(MANIFEST):
-        return open_rows(folder)
+        return open_rows(f"{result.shown.rstrip('/')}/{REJECTED}")
     names = [part["name"] for part in result.manifest["rejects"] if part["name"].startswith(f"{REJECTED}/")]
     above = place.path.rpartition("_wincli/")[0]
     head = above if place.is_local else f"{place.fs.type_name}://{above}"
-    return _open(folder, [f"{head}{name}" for name in names])  # former results have theirs beside these
+    return open_rows(*(f"{head}{name}" for name in names))  # former results have theirs beside these
 
 
-def open_rows(path: str) -> StoredRows:
-    """Open the files of a folder, or one file. Raises `InputError` where they cannot be read."""
-    return _open(path, [path])
-
-
-def _open(shown: str, paths: Sequence[str]) -> StoredRows:
-    return StoredRows(shown, open_source(paths, ReadOptions(), LocalExecutor()))
+def open_rows(*paths: str) -> StoredRows:
+    """Open the files of a folder, or files. Raises `InputError` where they cannot be read."""
+    return StoredRows(open_source(paths, ReadOptions(), LocalExecutor()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -16,23 +16,17 @@ from ....windowing.expressions.syntax import Expression, parse_expression
 from ....windowing.rows.projection import RowExpressions, make_projection
 from ....writers.state.layout import is_state
 from ...run.fingerprint import same_job
-from .result import ResultFolder, kept_rows, opened, rejects_of, results_at_path
+from .result import ResultFolder, StoredRows, kept_rows, opened, rejects_of, results_at_path
+
+if TYPE_CHECKING:
+    from .open_windows import OpenWindowRows
 
 UNIT = "unit"
 """The column that is added to the rows of several units."""
 
 
-class ShownRows(Protocol):
-    """Rows that can be shown."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns, in their order."""
-        ...
-
-    def tables(self, columns: Sequence[str] | None = None, where: Expression | None = None) -> Iterator[pa.Table]:
-        """Yield the rows in their order, as `cli.inspection.results.result.StoredRows.tables` does."""
-        ...
+ShownRows: TypeAlias = "StoredRows | RowsOfUnits | OpenWindowRows"
+"""Rows that can be shown: each has a schema, and tables that are read as `StoredRows.tables` says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class RowsOfUnits:
         return pa.schema([first[name] for name in dict.fromkeys(field.name for field in fields)])
 
     def tables(self, columns: Sequence[str] | None = None, where: Expression | None = None) -> Iterator[pa.Table]:
-        """Yield the rows in their order. Raises as `cli.inspection.results.result.StoredRows.tables` does."""
+        """Yield the rows in their order. Raises as `StoredRows.tables` does."""
         schema = self.schema
         names = schema.names if columns is None else list(columns)
         projection = make_projection(schema, RowExpressions((), where))
