@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,14 +21,13 @@ Pairs = Counter[tuple[str, int, int]]
 def pairs_of_picture(drawing: Drawing) -> Pairs:
     found: Pairs = Counter()
     for lane in drawing.picture.lanes:
-        arrivals = {row.place: row.arrival for row in lane.rows}
-        found.update((lane.label, pane.number, arrivals[place]) for pane in lane.panes for place in pane.places)
+        found.update((lane.label, pane.number, lane.rows[place]) for pane in lane.panes for place in pane.places)
     return found
 
 
 def pairs_of_text(drawing: Drawing) -> Pairs:
     """Read the letters between brackets; a letter is the row above it, of all rows of the drawing at most 52."""
-    places = {row.place: row.arrival for lane in drawing.picture.lanes for row in lane.rows}
+    places = dict(chain.from_iterable(lane.rows.items() for lane in drawing.picture.lanes))
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     found: Pairs = Counter()
     key, above = "", ""

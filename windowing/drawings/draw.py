@@ -33,7 +33,6 @@ from .picture import (
     Measure,
     Pane,
     Picture,
-    Row,
     after,
     cut,
     measure_of,
@@ -301,7 +300,7 @@ def _lane(
     plan: Plan, own: OwnColumns, batch: BatchRows, result: pa.Table, chosen: Selection, lane: int, limit_panes: int
 ) -> Lane:
     places = np.flatnonzero(chosen.lane == lane)
-    rows = tuple(Row(int(place), int(batch.sequences.pos[chosen.rows[place]])) for place in places)
+    rows = dict(zip(places.tolist(), batch.sequences.pos[chosen.rows[places]].tolist(), strict=True))
     mine = of_key(result, chosen.keys, lane)
     more_rows = chosen.totals[lane] - len(rows)
     panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,17 +15,6 @@ from ..errors import shown
 
 Measure = int | float | Fraction
 """A value of the axis as a number, in one unit for all of an axis."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row that is drawn.
-
-    ``place``: its place among all drawn rows in their total order, from 0.
-    """
-
-    place: int
-    arrival: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +51,13 @@ class Lane:
     """The rows and panes of a key.
 
     ``label``: the values of the key, as text; empty without a key.
+    ``rows``: the arrival position of each row that is drawn, by its place among all drawn rows in their total order.
     ``panes``: the panes that are drawn, in the order in which they were emitted.
     ``more_rows``, ``more_panes``: how many the key has that are not drawn.
     """
 
     label: str
-    rows: tuple[Row, ...]
+    rows: Mapping[int, int]
     panes: tuple[Pane, ...]
     more_rows: int
     more_panes: int

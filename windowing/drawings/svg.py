@@ -207,11 +207,11 @@ class _Sheet:
         line = top + 10
         bottom = self._panes(group, lane, top + 24) + 8
         shown = {place for pane in lane.panes for place in pane.places}
-        for row in lane.rows:
-            vertical(self.behind, self.at[row.place], line, bottom - 8, "wd-guide")
-            classes, where = ("wd-row", "") if row.place in shown else ("wd-row wd-out", ", in no pane that is drawn")
-            point = add(group, "circle", classes, cx=self.at[row.place], cy=line, r=4)
-            explain(point, f"row {row.arrival}: {self.picture.axis.name} {self.picture.axis.texts[row.place]}{where}")
+        for place, arrival in lane.rows.items():
+            vertical(self.behind, self.at[place], line, bottom - 8, "wd-guide")
+            classes, where = ("wd-row", "") if place in shown else ("wd-row wd-out", ", in no pane that is drawn")
+            point = add(group, "circle", classes, cx=self.at[place], cy=line, r=4)
+            explain(point, f"row {arrival}: {self.picture.axis.name} {self.picture.axis.texts[place]}{where}")
         return bottom
 
     def _panes(self, group: Element, lane: Lane, top: float) -> float:
@@ -244,7 +244,10 @@ class _Sheet:
     def _bar(self, group: Element, pane: Pane, bar: Extent, top: float) -> None:
         hue = f"wd-{pane.number % COLOURS}"
         held = add(group, "g")
-        explain(held, "; ".join(_all_told(pane)))
+        told = [f"pane {pane.number}", f"closed by {pane.closed_by}", count_of(pane.count, "row")]
+        told += [f"{pane.more:,} of them not drawn"] if pane.more else []
+        told += [f"{name} = {text}" if name else text for name, text in pane.told]
+        explain(held, "; ".join(told))
         if pane.is_open or pane.more:
             edge = f"M{bar[1]:.1f} {top:.1f}H{bar[0]:.1f}V{top + _BAR:.1f}H{bar[1]:.1f}"
             add(held, "path", f"wd-bar wd-open {hue}" if pane.is_open else f"wd-bar {hue}", d=edge)
@@ -275,10 +278,3 @@ def _captions(pane: Pane) -> tuple[str, str, str]:
         short,
         f"{pane.number}",
     )
-
-
-def _all_told(pane: Pane) -> list[str]:
-    told = [f"pane {pane.number}", f"closed by {pane.closed_by}", count_of(pane.count, "row")]
-    if pane.more:
-        told.append(f"{pane.more:,} of them not drawn")
-    return told + [f"{name} = {text}" if name else text for name, text in pane.told]

@@ -174,38 +174,30 @@ class _Block:
                     line = line.ljust(at) + text
             yield line
         if any(self.first - 1 <= mark < self.stop for mark in self.picture.axis.marks):
-            yield "marks:".ljust(self.left) + self._drawn({self._mark(mark): "|" for mark in self.picture.axis.marks})
+            # A mark stands after its row; before the first row of all, or of these lines.
+            marks = {mark: self.at.get(mark, -1) + 1 for mark in self.picture.axis.marks}
+            if self.first - 1 in marks:
+                marks[self.first - 1] = self.at.get(self.first, 0) - 1
+            yield "marks:".ljust(self.left) + self._drawn(dict.fromkeys(marks.values(), "|"))
         for lane in self.picture.lanes:
             yield from self._lane(lane)
 
-    def _mark(self, mark: int) -> int:
-        """The column of a mark: after its row; before the first row of all, or of these lines."""
-        if mark == self.first - 1:
-            return self.at.get(self.first, 0) - 1
-        return self.at.get(mark, -1) + 1
-
     def _lane(self, lane: Lane) -> Iterator[str]:
         at = self.at
-        rows = {row.place: at[row.place] for row in lane.rows if row.place in at}
+        rows = {place: at[place] for place in lane.rows if place in at}
         if not rows and self.first:
             return
         yield _lane_label(lane).ljust(self.left) + self._drawn({x: _letter(place) for place, x in rows.items()})
         for pane in lane.panes:
-            if self._is_here(pane):
+            places = pane.places
+            if not places:  # an empty pane stands before the place of its start, or else before the first
+                measures, start = self.picture.axis.measures, pane.start
+                places = (0,)
+                if measures and start is not None:
+                    places = (min(sum(value < start for value in measures), len(measures) - 1),)
+            if any(self.first <= place < max(self.stop, 1) for place in places):
                 line = _pane_label(pane).rjust(self.left) + self._drawn(self._pane(pane, rows))
                 yield line.ljust(self.end) + self.told[id(pane)]
-
-    def _is_here(self, pane: Pane) -> bool:
-        if pane.places:
-            return any(self.first <= place < self.stop for place in pane.places)
-        return self.first <= self._place_of_empty(pane) < max(self.stop, 1)
-
-    def _place_of_empty(self, pane: Pane) -> int:
-        """The place before which an empty pane stands: that of its start, or else the first."""
-        measures, start = self.picture.axis.measures, pane.start
-        if measures is None or start is None or not measures:
-            return 0
-        return min(sum(value < start for value in measures), len(measures) - 1)
 
     def _pane(self, pane: Pane, rows: Mapping[int, int]) -> dict[int, str]:
         seen = [place for place in pane.places if self.first <= place < self.stop]

@@ -196,15 +196,6 @@ def as_of_0_4_1(state: Path) -> None:
     (state / ".wincli-state").write_text('{\n  "format": 1\n}\n')
 
 
-def test_a_state_without_checksums_is_gone_on_from_and_gets_them(log: Log) -> None:
-    as_of_0_4_1(log.state)
-    log.run(*span(1, 4))
-    assert log.is_that_of_one_run()
-    formats = [(record["format"], "checksum" in record) for record in records(log.state).values()]
-    assert formats == [(1, False)] * 3 + [(2, True)]
-    assert all("checksum" in part for part in records(log.state)[day(4)]["stages"][0]["parts"])
-
-
 def test_a_state_without_checksums_is_checked_by_names_and_rows(log: Log) -> None:
     as_of_0_4_1(log.state)
     cut(log.state / day(3) / "window/rows-00000.parquet")

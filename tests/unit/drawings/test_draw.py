@@ -95,7 +95,7 @@ def test_a_part_of_a_drawing_says_how_much_is_left_out(
     options = options_of(case, keyed or "partitioned" in case[0], "flush")
     whole = wincli.draw(table, case[0], **options, limit_panes=1000)
     part = wincli.draw(table, case[0], **options, limit=rows, limit_keys=keys, limit_panes=panes)
-    drawn = {(lane.label, row.arrival) for lane in part.picture.lanes for row in lane.rows}
+    drawn = {(lane.label, arrival) for lane in part.picture.lanes for arrival in lane.rows.values()}
     counted = {(lane.label, pane.number) for lane in part.picture.lanes for pane in lane.panes}
     expected = {pair: n for pair, n in pairs_of_picture(whole).items() if pair[::2] in drawn and pair[:2] in counted}
     assert pairs_of_picture(part) == expected
