@@ -178,15 +178,6 @@ def count_panes(result: pa.Table) -> int:
     return len(result) - int(result.column("window").null_count)
 
 
-def of_key(result: pa.Table, keys: pa.Table | None, lane: int) -> pa.Table:
-    """Return the rows of a result that are panes of a key; of all panes where there is no key."""
-    mask = pc.is_valid(result.column("window"))
-    if keys is not None:
-        for name, column in zip(keys.column_names, keys.columns, strict=True):
-            mask = pc.and_(mask, pc.equal(result.column(name), column[lane]))
-    return result.filter(mask)
-
-
 def drawn_panes(plan: Plan, own: OwnColumns, result: pa.Table, is_whole: bool, most: int) -> list[Pane]:
     """Return the first ``most`` panes of a key that show a drawn row, or no row and stand among those.
 
@@ -301,7 +292,10 @@ def _lane(
 ) -> Lane:
     places = np.flatnonzero(chosen.lane == lane)
     rows = dict(zip(places.tolist(), batch.sequences.pos[chosen.rows[places]].tolist(), strict=True))
-    mine = of_key(result, chosen.keys, lane)
+    is_mine = pc.is_valid(result.column("window"))
+    for name in [] if chosen.keys is None else chosen.keys.column_names:
+        is_mine = pc.and_(is_mine, pc.equal(result.column(name), chosen.keys.column(name)[lane]))
+    mine = result.filter(is_mine)
     more_rows = chosen.totals[lane] - len(rows)
     panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)
     values = [] if chosen.keys is None else [column.slice(lane, 1) for column in chosen.keys.columns]
