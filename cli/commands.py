@@ -253,9 +253,9 @@ def why(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
     """Print the rows of a window, what opened and closed it, and what came close."""
-    from .inspection.explanation.why import WhyRequest, print_why  # noqa: PLC0415 - loads pyarrow and numba
+    from .inspection.explanation.why import print_why  # noqa: PLC0415 - loads pyarrow and numba
 
-    print_why(WhyRequest(path, tuple(only or ()), window, at, unit, rows, as_json), Messages())
+    print_why(path, Messages(), only or (), window, at, unit, rows, as_json)
 
 
 # ``wincli report``: a result or a state as one HTML file.

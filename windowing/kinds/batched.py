@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -24,6 +24,7 @@ from ..rows.sequence import Sequences, group_codes
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext
 from .contract import WindowKind
+from .facts import Fact, KeyPane, exact_text
 from .key_lifetimes import Lifetimes
 from .needs import Causes, Explain, Needs, Option, PanesByCount, PaneTimes
 
@@ -396,6 +397,29 @@ class BatchedKind(WindowKind):
             lots[moments.enter[stays]] = True
             stays = lots[moments.enter]
         return stays
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        spec, row = self.spec, pane.cause_row
+        yield from pane.oldest_row()
+        name = "a row" if row is None else pane.name(row)
+        if pane.closed_by == "end":
+            yield pane.by_end()
+        else:
+            text = f"{name} came in"
+            if pane.closed_by == "expiry":
+                age = exact_text(Fraction(spec.within or 0))
+                text = f"rows expired at {pane.head_text('_at')}: they were {age} s old"
+            elif pane.closed_by == "batch" and spec.within is not None:
+                text = f"the tick of every at {pane.head_text('_at')} changed what is visible"
+            elif pane.closed_by == "batch":
+                text = f"{name} filled a batch of {spec.every} rows"
+            yield Fact("closed", text, None if row is None else pane.pos(row), pane.closed_by)
+        order = next(iter(pane.sequences.order), None)
+        if spec.within is not None and order is not None and len(pane.rows):
+            oldest = int(pane.rows[0])
+            text = f"{pane.name(oldest)} expires next, at an age of {exact_text(spec.within)} s"
+            yield pane.age(order, oldest, text)
+        yield from pane.changes()
 
 
 def batched_kind(spec: Batched) -> BatchedKind:

@@ -7,6 +7,7 @@ type of a spec: a new kind is a folder with an implementation of this contract, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from fractions import Fraction
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from ..rows.sequence import Sequences
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext
 from .evictions import Evictions
+from .facts import Fact, KeyPane
 from .key_lifetimes import Lifetimes
 from .needs import Explain, Needs, PaneTimes
 
@@ -108,3 +110,9 @@ class WindowKind(ABC):
         It is the last such pane, or one not far before it: then a few more rows are retained, which no pane will show.
         """
         return NO_LEVEL
+
+    # --- why a window is as it is
+
+    @abstractmethod
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        """Yield what opened a window, what brought it out, what came close, and what else is known of it."""

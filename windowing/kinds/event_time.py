@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
@@ -10,20 +11,22 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..clock.interval_grid import Intervals, clock_values, make_intervals
 from ..clock.watermark import NO_LEVEL, Lateness, make_lateness
-from ..columns.arrays import Ints, Mask, Measures, combined
+from ..columns.arrays import Ints, Mask, Measures, combined, measures
 from ..columns.radix_sort import pair_order
 from ..errors import DataError
 from ..language.spec import TimeInterval
 from ..rows.marks import Marks, epochs
 from ..rows.membership import Memberships, memberships_of
-from ..rows.panes import AT_END, TIMING, Outputs, Panes, reason
+from ..rows.panes import AT_END, BY_TICK, TIMING, Outputs, Panes, reason
 from ..rows.sequence import Sequences
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
 from .contract import WindowKind
+from .facts import Amount, Fact, KeyPane, amount_text, exact_text, row_count
 from .key_lifetimes import Lifetimes
 from .needs import Needs, PaneTimes
 
@@ -461,6 +464,50 @@ class EventTimeKind(WindowKind):
         if context.in_event_order:
             return level
         return max(NO_LEVEL, level - math.ceil(self.spec.discard_age / self.spec.period) - 1)
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        """Yield what the watermark did, all outputs of the same pane, and the rows next to its bounds."""
+        start, end, closed_by = pane.head_text("window_start"), pane.head_text("window_end"), pane.closed_by
+        yield Fact("opened", f"it holds the rows of its key from {start} to before {end}", None, None)
+        cause, marks, lag = int(pane.panes.cause[pane.at]), pane.marks, pane.options.lag
+        at, pos, text = cause - len(pane.sequences), None, f"the watermark reached {end}"
+        if closed_by == "end":
+            text = "the end of the data sent the watermark to infinity"
+        elif cause != BY_TICK and 0 <= at < len(marks):
+            behind, pos = f", {exact_text(lag)} s behind it" if lag else "", int(marks.pos[at])
+            text = f"the row with arrival position {pos} raised the watermark{behind} to {end} or later"
+            text += ": it had been complete, and got rows since" if pane.head_text("index") != "0" else ""
+        yield Fact("closed", text, pos, closed_by)
+        starts = combined(pane.head.column("window_start"))
+        same = np.flatnonzero(pc.equal(starts, starts[pane.at])).tolist()
+        for before, at in zip([None, *same], same, strict=False):
+            each = pane.pane(at)
+            is_late = each.head_text("timing") == "late"
+            if len(same) > 1 or is_late:
+                which = f"output {each.head_text('index')}, window {each.head_text('window')},"
+                which, late = "this output" if at == pane.at else which, ", late" if is_late else ""
+                came = 0 if before is None else len(np.setdiff1d(each.rows, pane.rows_of(before)))
+                since = "" if before is None else f"; {row_count(came)} came since the one before"
+                yield Fact("late", f"{which} has {row_count(len(each.rows))}{late}{since}", None, each.closed_by)
+        if len(pane.rows):
+            yield from self._beside(pane, start, end)
+
+    def _beside(self, pane: KeyPane, start: str, end: str) -> Iterator[Fact]:
+        name = pane.options.event_time
+        assert name is not None
+        kind, times = pane.column(name).type, measures(pane.column(name))
+        inside, starts, ends = times[pane.rows], pane.head.column("window_start"), pane.head.column("window_end")
+        below, above = np.flatnonzero(times < inside.min()), np.flatnonzero(times > inside.max())
+        near: list[tuple[int, Amount, str]] = []
+        if len(below):
+            row = int(below[np.argmax(times[below])])
+            near.append((row, pane.below(starts[pane.at], name, row), f"before it starts, {start}"))
+        if len(above):
+            row = int(above[np.argmin(times[above])])
+            near.append((row, -pane.below(ends[pane.at], name, row), f"at or after its end, {end}"))
+        for row, apart, where in near:
+            value, amount = pane.text(name, row), amount_text(kind, apart)
+            yield pane.near(f"the nearest row {where}, has {name} {value}: {amount} away", row, None, apart)
 
 
 def event_time_kind(spec: TimeInterval) -> EventTimeKind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,7 +17,7 @@ from ..language.spec import Count, Delta, PartitionEviction, Sliding, SlidingPol
 from ..rows.marks import Marks, concatenate
 from ..rows.membership import Memberships, Ranges
 from ..rows.panes import AT_END, MarkOnly, Panes, reason
-from ..rows.sequence import Sequences, amount_in_measure, measures_and_amount
+from ..rows.sequence import Sequences, amount_in_measure, have_risen, measures_and_amount
 from ..state.window_state import RestoredState
 from .context import RowSteps, Signals, WindowContext, after_rows, steps_of_rows
 from .contract import WindowKind
@@ -33,6 +34,7 @@ from .evictions import (
     row_seconds,
     total_order,
 )
+from .facts import Fact, KeyPane, amount_text, exact_text
 from .key_lifetimes import Lifetimes, lifetimes, merge_sliding
 from .needs import Explain, Needs, Option, PanesByCount, PaneTimes, Step, check_condition, check_measured
 from .sliding_triggers import (
@@ -299,6 +301,46 @@ class SlidingKind(WindowKind):
             picks = np.where(has_tripped, np.append(tripped, 0)[newest], own)
             baseline = pa.concat_arrays([values, baseline.cast(values.type)]).take(pa.array(picks))
         return full, baseline
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        yield from pane.oldest_row()
+        yield self._triggered(pane)
+        if len(pane.rows):
+            evict, measured = self.spec.evict, next(iter(pane.sequences.order), None)
+            if isinstance(evict, Count | Delta):  # by the number of rows, or by a column
+                measured = evict.attribute if isinstance(evict, Delta) else None
+            gone, oldest = np.setdiff1d(np.arange(int(pane.rows[-1]) + 1), pane.rows), int(pane.rows[0])
+            if len(gone):
+                newest = int(gone[-1])
+                yield pane.age(measured, newest, f"{pane.name(newest)} is the newest that {evict} has evicted")
+            if measured is not None:
+                yield pane.age(measured, oldest, f"{pane.name(oldest)} is the oldest that {evict} has kept")
+        yield from pane.changes()
+
+    def _triggered(self, pane: KeyPane) -> Fact:
+        trigger, row = self.spec.trigger, pane.cause_row
+        if pane.closed_by == "end":
+            return pane.by_end()
+        if row is None:
+            text = f"the tick of {trigger} at {pane.head_text('_at')} brought it out"
+            return Fact("closed", text, None, pane.closed_by)
+        text, numbers = f"{pane.name(row)} brought it out", dict[str, str]()
+        match trigger:
+            case Count(n=n):
+                text += ": each row does" if n == 1 else f": it is insertion number {n:,} since the trigger before"
+            case When(condition=condition):
+                text = f"{condition} is true for {pane.name(row)}"
+            case Delta(attribute=name, amount=limit):
+                values, amount = measures_and_amount(pane.sequences, name, limit)
+                base = 0
+                while len(fired := np.flatnonzero(have_risen(values[base + 1 : row], values[base], amount))):
+                    base += 1 + int(fired[0])
+                kind, apart = pane.column(name).type, pane.distance(name, row, base)
+                text = f"{pane.name(row)} is {amount_text(kind, apart)} above {pane.name(base)}, at which it was "
+                text += f"triggered last or began; the trigger is {amount_text(kind, limit)}, and shows the window "
+                text += "before that row"
+                numbers = {"distance": exact_text(apart), "limit": exact_text(limit)}
+        return Fact("closed", text, pane.pos(row), pane.closed_by, numbers)
 
 
 def sliding_kind(spec: Sliding) -> SlidingKind:

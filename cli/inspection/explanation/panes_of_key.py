@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,9 @@ from ....windowing.engine.task import TaskContext, pack, row_width, with_project
 from ....windowing.errors import ConfigError, InputError, did_you_mean
 from ....windowing.expressions.pruning import bounds_of
 from ....windowing.kinds.context import Signals
-from ....windowing.kinds.row_values import RowValues
+from ....windowing.kinds.facts import KeyPane, KeyPanes
+from ....windowing.kinds.tumbling.clock_policies import ClockPolicy
+from ....windowing.kinds.tumbling.kind import TumblingKind
 from ....windowing.language.clock_policies import Time
 from ....windowing.language.conditions import When
 from ....windowing.language.parser import looks_at_window_before
@@ -34,10 +36,7 @@ from ....windowing.local_executor import LocalExecutor
 from ....windowing.planning.plan import Plan, panes_only
 from ....windowing.planning.result_schema import POS
 from ....windowing.ports import ColumnRange, Source, Split
-from ....windowing.rows.marks import Marks
-from ....windowing.rows.membership import gathered
 from ....windowing.rows.merge import merge
-from ....windowing.rows.panes import CLOSED_BY, Panes, reason
 from ....windowing.rows.sequence import Sequences, take_rows
 from ....windowing.scan.lag_rows import with_lag_columns
 from ....windowing.scan.row_validation import split_by_reason
@@ -55,12 +54,14 @@ _CHUNK = 1 << 20
 """Bytes that are read at once, or one row group that is larger: only rows of one key are kept of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A range of values of the first order column, or of arrival positions, both inclusive; None: open."""
 
     low: Any = None
     high: Any = None
+
+
+ALL = Span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,7 @@ class KeyCondition:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRows:
+class KeyRows(NamedTuple):
     """The rows of a key as its windows see them.
 
     ``sequences``: the rows, at most one sequence.
@@ -108,7 +108,6 @@ class KeyRows:
     ``rejected``: reason to how many rows of the key are rejected.
     """
 
-    plan: Plan
     sequences: Sequences
     signals: Signals
     clock: ClockValue | None
@@ -142,7 +141,7 @@ def read_key(plan: Plan, source: Source, marks: str, key: Mapping[str, pa.Scalar
     ordered = with_lag_columns(plan, sequences)
     rejected.update(ordered.rejects.by_reason)
     clock = max((each.clock for each in mapped if each.clock is not None), default=None)
-    return KeyRows(plan, ordered.sequences, signals, clock, rejected)
+    return KeyRows(ordered.sequences, signals, clock, rejected)
 
 
 def only_panes(plan: Plan) -> Plan:
@@ -159,7 +158,7 @@ def parts_of_key(plan: Plan, source: Source, key: Mapping[str, pa.Scalar], span:
         return [part for split in source.splits for part in source.parts_of(split)]
     kind = plan.kind
     # Rows of other keys decide when windows of a key end: by a watermark, evictions, or the one clock.
-    is_of_all = kind.needs.watermark or kind.needs.eviction is not None or (kind.needs.clock and span == Span())
+    is_of_all = kind.needs.watermark or kind.needs.eviction is not None or (kind.needs.clock and span == ALL)
     own = {} if is_of_all else key
     order = next(iter(plan.sort), None)
     condition = KeyCondition(own, order, span, source.schema)
@@ -191,9 +190,6 @@ def is_of_key(rows: pa.RecordBatch | pa.Table, key: Mapping[str, pa.Scalar]) -> 
     return mask
 
 
-# Values in words.
-
-
 def scalar_text(value: Any) -> str:
     """Return a scalar as text."""
     if pa.types.is_dictionary(value.type):
@@ -202,104 +198,14 @@ def scalar_text(value: Any) -> str:
     return str(texts_of(pa.repeat(value, 1) if is_instant else pa.array([value.as_py()], value.type))[0])
 
 
-BEFORE = frozenset({"delta", "gap", "change", "when", "while"})
-"""Close reasons of windows that end before a row, which may open the next."""
-AFTER = frozenset({"count", "until", "reaches", "punct"})
-"""Close reasons of windows that end with a row, or at a mark behind it."""
-CLOCK = frozenset({"time", "calendar", "cron"})
-"""Close reasons of windows that end at an instant of the clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPanes:
-    """The panes of a key.
-
-    ``sequences``: the rows of the key, in order.
-    ``panes``: its panes in order, also those that only the end of the data brings out.
-    ``marks``: what causes of panes count after the rows.
-    ``head``: for each pane the columns that describe it in the result.
-    """
-
-    plan: Plan
-    sequences: Sequences
-    panes: Panes
-    marks: Marks
-    head: pa.Table
-
-    def rows_of(self, at: int) -> Ints:
-        """Return the rows of pane ``at`` among those of the key, int64, in the order of the pane."""
-        return gathered(self.panes.membership, at, at + 1)[0]
-
-    def closed_by(self, at: int) -> str:
-        """Return the close reason of pane ``at``."""
-        return CLOSED_BY[self.panes.closed_by[at]]
-
-    @property
-    def came_out(self) -> Ints:
-        """Return the panes that came out, int64: all but those of the end of the data, where that does not flush."""
-        is_end = self.panes.closed_by == reason("end")
-        shown = np.ones(len(self.panes), np.bool_) if self.plan.options.at_end == "flush" else ~is_end
-        return np.flatnonzero(shown)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPane:
-    """One of the panes of a key, as `pane_at` makes it.
-
-    ``panes``: all panes of the key.
-    ``at``: which of these it is.
-    ``rows``: its rows among those of the key, int64, in the order of the pane.
-    ``before``: why the window before it was closed; None: there is none, or windows do not follow one another.
-    """
-
-    panes: KeyPanes
-    at: int
-    rows: Ints
-    before: str | None
-
-    @property
-    def values(self) -> RowValues:
-        return RowValues(self.panes.sequences, texts_of)
-
-    @property
-    def closed_by(self) -> str:
-        return self.panes.closed_by(self.at)
-
-    @property
-    def cause(self) -> int:
-        return int(self.panes.panes.cause[self.at])
-
-    @property
-    def cause_row(self) -> int | None:
-        """The row of the key that brought it out; None: no such row did."""
-        return self.cause if 0 <= self.cause < len(self.panes.sequences) else None
-
-    @property
-    def next_row(self) -> int | None:
-        """The row of the key behind its last row; None: there is none."""
-        after = int(self.rows[-1]) + 1 if len(self.rows) else len(self.panes.sequences)
-        return after if after < len(self.panes.sequences) else None
-
-    def text(self, name: str) -> str:
-        """Return a column of the result as text; ``-`` where it has no such column."""
-        head = self.panes.head
-        return scalar_text(combined(head.column(name))[self.at]) if name in head.column_names else "-"
-
-
-def pane_at(panes: KeyPanes, at: int, before: str | None = None) -> KeyPane:
-    """Return pane ``at`` with its rows. ``before``: as of `KeyPane`."""
-    return KeyPane(panes, at, panes.rows_of(at), before)
-
-
-def panes_of(rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:
+def panes_of(plan: Plan, rows: KeyRows, clock: ClockValue | None = None) -> KeyPanes:
     """Compute the panes of a key. ``clock``: the clock at the end; None: that of all rows that were read."""
-    plan, sequences = rows.plan, rows.sequences
+    sequences = rows.sequences
     context = replace(plan.context, clock=rows.clock if clock is None else clock)
     panes, marks = plan.kind.panes(sequences, rows.signals, context)
     panes = emitted_panes(plan, sequences, panes)
-    return KeyPanes(
-        plan, sequences, panes, marks, pane_columns(plan, stream_values(plan, sequences, marks), sequences, panes)
-    )
+    head = pane_columns(plan, stream_values(plan, sequences, marks), sequences, panes)
+    return KeyPanes(sequences, panes, marks, head, plan.options, texts_of)
 
 
 def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] = frozenset()) -> Ints:
@@ -321,9 +227,6 @@ def matching(head: pa.Table, pane: Mapping[str, pa.Scalar], but: frozenset[str] 
     return np.flatnonzero(mask)
 
 
-# One window computed once more: from where the window before it ended, or else from the first row of its key on.
-
-
 # The window that a user names, found in the result: what the result says of it and of those next to it.
 
 
@@ -331,8 +234,7 @@ WINDOW = "window"
 Row = Mapping[str, pa.Scalar]
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
+class Sought(NamedTuple):
     """The window that a user names.
 
     ``key``: value by key column, in the types of the result; empty without a key.
@@ -350,8 +252,7 @@ class Sought:
         return f"window {self.window}" if self.at is None else f"window at {scalar_text(self.at)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundWindow:
+class FoundWindow(NamedTuple):
     """What a result says of a window.
 
     ``row``: its row by column, or the first of its rows.
@@ -360,9 +261,9 @@ class FoundWindow:
     """
 
     number: int
-    row: Mapping[str, pa.Scalar]
-    before: Mapping[str, pa.Scalar] | None = None
-    after: Mapping[str, pa.Scalar] | None = None
+    row: Row
+    before: Row | None = None
+    after: Row | None = None
     also: tuple[int, ...] = ()
 
 
@@ -451,10 +352,9 @@ def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found:
     window.
     """
     plan = only_panes(recorded.stage.plan)
-    quick = _from_window_before(recorded, plan, key, found) or _from_oldest_row(recorded, plan, key, found)
-    if quick is not None:
+    if (quick := _from_few_rows(recorded, plan, key, found)) is not None:
         return quick
-    panes = panes_of(read_key(plan, recorded.source, recorded.stage.marks, key, Span()))
+    panes = panes_of(plan, read_key(plan, recorded.source, recorded.stage.marks, key, ALL))
     numbers = panes.panes.number
     alike = matching(panes.head, found.row)
     if not len(alike):  # a later unit keeps its numbers where an earlier one was corrected
@@ -465,53 +365,48 @@ def compute_window(recorded: RecordedStage, key: Mapping[str, pa.Scalar], found:
         raise InputError(what, "the result may be older than they are; run the job again")
     at = int(alike[0])
     before = np.flatnonzero(numbers == numbers[at] - 1)
-    return pane_at(panes, at, panes.closed_by(int(before[0])) if len(before) else None)
+    return panes.pane(at, panes.pane(int(before[0])).closed_by if len(before) else None)
 
 
-def _from_window_before(
+def _from_few_rows(
     recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow
 ) -> KeyPane | None:
-    """Compute a tumbling window from the end of the one before it; None where that does not give what the result says.
+    """Compute a window from the rows that it depends on; None where that does not give what the result says.
 
     The end of a tumbling window leaves nothing behind that the next one depends on, unless its amounts or expressions
-    look at rows before.
+    look at rows before. What a sliding or batched policy evicts depends on the rows behind alone, and so does whether
+    a pane comes out, where each row or the clock triggers; whether the window has been full does not, but both panes
+    have come out: the pane before is computed, too, for what has changed since.
     """
-    span = _span(plan, found)
+    before, is_tumbling = found.before, isinstance(plan.spec, Tumbling)
+    span = _behind_window_before(plan, found) if is_tumbling else _from_oldest_row(plan, found)
     if span is None:
         return None
-    rows = read_key(plan, recorded.source, recorded.stage.marks, key, span)
+    is_sliding = isinstance(plan.spec, Sliding)
+    ready = replace(plan, options=replace(plan.options, partial=True)) if is_sliding else plan
+    rows = read_key(ready, recorded.source, recorded.stage.marks, key, span)
     sequences = rows.sequences
-    if found.before is not None and len(sequences):
-        first = _first_behind(plan, sequences, found.before)
+    if is_tumbling and before is not None and len(sequences):
+        first = _first_behind(plan, sequences, before)
         bounds, own, pos = np.array([0, len(sequences) - first], np.int64), sequences.rows, sequences.pos
-        rows = replace(rows, sequences=replace(sequences, bounds=bounds, rows=own.slice(first), pos=pos[first:]))
-    panes = panes_of(rows, _clock(plan, rows, found.row))
-    before = None if found.before is None else str(found.before["closed_by"])
-    return next((pane_at(panes, int(at), before) for at in matching(panes.head, found.row, _NUMBER)), None)
+        rows = rows._replace(sequences=replace(sequences, bounds=bounds, rows=own.slice(first), pos=pos[first:]))
+    panes = panes_of(ready, rows, _clock(plan, rows, found.row))
+    alike = matching(panes.head, found.row, _NUMBER)
+    if not is_tumbling and before is not None:
+        alike = np.intersect1d(alike, matching(panes.head, before, _NUMBER) + 1)
+    why = None if before is None else str(before["closed_by"])
+    return next((panes.pane(int(at), why) for at in alike), None)
 
 
-def _from_oldest_row(
-    recorded: RecordedStage, plan: Plan, key: Mapping[str, pa.Scalar], found: FoundWindow
-) -> KeyPane | None:
-    """Compute a pane from its oldest row on; None where that does not give what the result says.
-
-    What a policy evicts depends on the rows behind alone. So does whether a pane comes out, where each row or the clock
-    triggers; whether the window has been full does not, but both panes have come out. The pane before is computed, too,
-    for what has changed since.
-    """
-    before = found.before
-    if before is None or not _forgets(plan) or _AT not in found.row or str(found.row["closed_by"]) == "end":
+def _from_oldest_row(plan: Plan, found: FoundWindow) -> Span | None:
+    """Return the order values from the oldest row of a pane and of the one before it on; None: all rows matter."""
+    before, row = found.before, found.row
+    if before is None or not _forgets(plan) or _AT not in row or str(row["closed_by"]) == "end":
         return None
-    starts = [each["window_start"] for each in (before, found.row)]
-    if not all(each.is_valid for each in (*starts, found.row[_AT], before[_AT])):
+    starts = [each["window_start"] for each in (before, row)]
+    if not all(each.is_valid for each in (*starts, row[_AT], before[_AT])):
         return None
-    span = Span(pc.min(_array(starts)), found.row[_AT])
-    partial = replace(plan, options=replace(plan.options, partial=True)) if isinstance(plan.spec, Sliding) else plan
-    rows = read_key(partial, recorded.source, recorded.stage.marks, key, span)
-    panes = panes_of(rows, _clock(plan, rows, found.row))
-    mine, ahead = (matching(panes.head, row, _NUMBER) for row in (found.row, before))
-    both = np.intersect1d(mine, ahead + 1)
-    return next((pane_at(panes, int(at), str(before["closed_by"])) for at in both), None)
+    return Span(pc.min(_array(starts)), row[_AT])
 
 
 def _forgets(plan: Plan) -> bool:
@@ -526,12 +421,12 @@ def _forgets(plan: Plan) -> bool:
             return False
 
 
-def _span(plan: Plan, found: FoundWindow) -> Span | None:
+def _behind_window_before(plan: Plan, found: FoundWindow) -> Span | None:
     """Return the order values, or arrival positions, between the windows next to a window; None: all rows matter."""
     spec = plan.spec
+    assert isinstance(spec, Tumbling)
     stands_alone = (
-        isinstance(spec, Tumbling)
-        and spec.eviction is None
+        spec.eviction is None
         and not looks_at_window_before(spec.policy)
         and not plan.takes_marks
         and not plan.lag_columns
@@ -560,16 +455,19 @@ def _first_behind(plan: Plan, sequences: Sequences, before: Row) -> int:
     A tick ends a window before the rows of its instant, or behind them where the right side is closed; a row ends the
     window that it is in, or the one before it.
     """
+    assert isinstance(plan.kind, TumblingKind)
     pos, why = before[POS].as_py(), str(before["closed_by"])
+    ending = next((each for each in plan.kind.policies if each.why == why), None)
+    is_after = ending is not None and ending.ends_with
     column = sequences.rows.column(plan.sort[0]) if plan.sort else None
     if column is None:
-        return int(np.searchsorted(sequences.pos, pos, side="right" if why in AFTER else "left"))
+        return int(np.searchsorted(sequences.pos, pos, side="right" if is_after else "left"))
     at = before[_AT].cast(column.type)
     words = sort_keys(pa.concat_arrays([column, pa.repeat(at, 1)]))
     own, bound = words[:-1], words[-1]
-    if pos == -1 or why in CLOCK:
+    if pos == -1 or isinstance(ending, ClockPolicy):
         return int(np.searchsorted(own, bound, side="right" if plan.options.closed == "right" else "left"))
-    is_behind = (own > bound) | ((own == bound) & (sequences.pos > pos if why in AFTER else sequences.pos >= pos))
+    is_behind = (own > bound) | ((own == bound) & (sequences.pos > pos if is_after else sequences.pos >= pos))
     return int(np.argmax(is_behind)) if is_behind.any() else len(sequences)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import chain
 from textwrap import wrap
 from typing import Any
@@ -16,9 +16,11 @@ import pyarrow as pa
 from ....windowing.columns.arrays import Ints
 from ....windowing.errors import ConfigError
 from ....windowing.errors import shown as shown_text
+from ....windowing.kinds.facts import Fact
 from ....windowing.planning.plan import Plan
 from ....windowing.ports import Source, Split
 from ....windowing.rows.membership import shown, take
+from ....windowing.rows.panes import reason
 from ....windowing.rows.projection import Project
 from ....windowing.spark.fork_server import block_pandas
 from ....windowing.support.amounts import count_of
@@ -29,11 +31,10 @@ from ...console.streams import bold, json_text, print_lines, terminal_width
 from ...console.table import head_line, lay_out, row_lines, texts_of
 from ..results.result import ResultFolder
 from ..results.shown_rows import results_at, split_only
-from .facts import Fact, facts_of
 from .panes_of_key import (
+    ALL,
     KeyCondition,
     Sought,
-    Span,
     compute_window,
     count_windows,
     find_window,
@@ -63,11 +64,7 @@ class InputRows:
     pos: Ints
     table: pa.Table
     places: tuple[str, ...]
-    at: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-
-    @property
-    def left_out(self) -> int:
-        return len(self.pos) - len(self.at)
+    at: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,35 +116,30 @@ _PLACE = "where"
 _INDENT = " " * 11
 
 
-def explanation_lines(explanation: Explanation, width: int | None) -> Iterator[str]:
-    """Yield the lines that explain a window. ``width``: characters of a line; None: as many as there are."""
-    yield from _title_lines(explanation, f"window {explanation.window}", width)
-    says = ", ".join(f"{name} {text}" for name, text in explanation.pane.items() if name not in explanation.key)
-    yield from _folded("result", says, width)
-    yield from _fact_lines(explanation.facts, width)
-    yield ""
-    yield bold(f"its {count_of(len(explanation.rows.pos), 'row')}")
-    yield from _row_lines(explanation.rows, width)
-    if len(explanation.others.pos):
-        yield ""
-        yield bold("rows named above that are not in it")
-        yield from _row_lines(explanation.others, width)
-
-
-def missing_lines(missing: MissingWindow, width: int | None) -> Iterator[str]:
-    """Yield the lines that say where the rows of a key went. ``width``: as of `explanation_lines`."""
-    yield from _title_lines(missing, f"there is no {missing.missing}", width)
-    yield f"  rows     {count_of(missing.rows, 'row')} of this key in the input"
-    for what, count in missing.counts.items():
-        yield f"           {count:,} {what}"
-    yield f"  windows  {count_of(missing.windows, 'window')} came out"
-    yield from _fact_lines(missing.facts, width)
-
-
-def _title_lines(answer: Explanation | MissingWindow, what: str, width: int | None) -> Iterator[str]:
+def answer_lines(answer: Explanation | MissingWindow, width: int | None) -> Iterator[str]:
+    """Yield the lines of an answer. ``width``: characters of a line; None: as many as there are."""
+    is_there = isinstance(answer, Explanation)
+    what = f"window {answer.window}" if is_there else f"there is no {answer.missing}"
     of = ", ".join(f"{name}={text}" for name, text in answer.key.items())
     yield bold(shown_text(f"{what} of {of}" if of else what))
     yield from _folded("spec", answer.spec, width)
+    if not is_there:
+        yield f"  rows     {count_of(answer.rows, 'row')} of this key in the input"
+        for word, count in answer.counts.items():
+            yield f"           {count:,} {word}"
+        yield f"  windows  {count_of(answer.windows, 'window')} came out"
+        yield from _fact_lines(answer.facts, width)
+        return
+    says = ", ".join(f"{name} {text}" for name, text in answer.pane.items() if name not in answer.key)
+    yield from _folded("result", says, width)
+    yield from _fact_lines(answer.facts, width)
+    yield ""
+    yield bold(f"its {count_of(len(answer.rows.pos), 'row')}")
+    yield from _row_lines(answer.rows, width)
+    if len(answer.others.pos):
+        yield ""
+        yield bold("rows named above that are not in it")
+        yield from _row_lines(answer.others, width)
 
 
 def _fact_lines(facts: Sequence[Fact], width: int | None) -> Iterator[str]:
@@ -164,18 +156,20 @@ def _folded(title: str, text: str, width: int | None) -> Iterator[str]:
     yield from (f"{_INDENT}{line}" for line in lines[1:])
 
 
-def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as plain JSON values; of the rows those that are explanation."""
+def answer_json(answer: Explanation | MissingWindow) -> dict[str, Any]:
+    """Return an answer as plain JSON values; of the rows of a window those that are read."""
+    if isinstance(answer, MissingWindow):
+        return {**asdict(answer), "result": redacted(answer.result)}
     return {
-        "result": redacted(explanation.result),
-        "spec": explanation.spec,
-        "key": explanation.key,
-        "window": explanation.window,
-        "pane": explanation.pane,
-        "facts": list(map(asdict, explanation.facts)),
-        "rows": len(explanation.rows.pos),
-        "shown": _json_rows(explanation.rows),
-        "others": _json_rows(explanation.others),
+        "result": redacted(answer.result),
+        "spec": answer.spec,
+        "key": answer.key,
+        "window": answer.window,
+        "pane": answer.pane,
+        "facts": list(map(asdict, answer.facts)),
+        "rows": len(answer.rows.pos),
+        "shown": _json_rows(answer.rows),
+        "others": _json_rows(answer.others),
     }
 
 
@@ -186,7 +180,7 @@ def _row_lines(rows: InputRows, width: int | None) -> Iterator[str]:
     gap = next((at for at in range(1, len(rows.at)) if rows.at[at] != rows.at[at - 1] + 1), None)
     for at, line in enumerate(row_lines(layout, table)):
         if at == gap:
-            yield f"  ... {count_of(rows.left_out, 'more row')}; --rows says how many to show"
+            yield f"  ... {count_of(len(rows.pos) - len(rows.at), 'more row')}; --rows says how many to show"
         yield f"  {line}"
 
 
@@ -247,12 +241,15 @@ def _shared(splits: Sequence[Split], pos: Ints) -> Iterator[tuple[Split, Ints]]:
 def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought) -> MissingWindow:
     """Say where the rows of a key went. All of its rows are read."""
     plan = only_panes(recorded.stage.plan)
-    read = read_key(plan, recorded.source, recorded.stage.marks, sought.key, Span())
-    panes = panes_of(read)
-    every, rows, came = panes.panes, len(panes.sequences), panes.came_out
+    read = read_key(plan, recorded.source, recorded.stage.marks, sought.key, ALL)
+    panes = panes_of(plan, read)
+    every, rows = panes.panes, len(panes.sequences)
+    # all but those of the end of the data, where that does not flush
+    is_out = (every.closed_by != reason("end")) | (plan.options.at_end == "flush")
+    came = np.flatnonzero(is_out)
     total, rejected = _count(plan, recorded.source, sought.key), Counter(read.rejected)
     if recorded.late is not None:
-        late = read_key(plan, recorded.late, recorded.stage.marks, sought.key, Span())
+        late = read_key(plan, recorded.late, recorded.stage.marks, sought.key, ALL)
         rejected.update({**late.rejected, "late": late.rejected.get("late", 0) + len(late.sequences)})
         total += _count(plan, recorded.late, sought.key)
     scanned = 0 if every.rejects is None else len(every.rejects)
@@ -298,7 +295,7 @@ def missing_window(result: ResultFolder, recorded: RecordedStage, sought: Sought
 def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
     if not key:
         return sum(split.rows for split in source.splits)
-    condition = KeyCondition(key, None, Span(), source.schema)
+    condition = KeyCondition(key, None, ALL, source.schema)
     reading = source
     if not plan.projection.is_trivial:
         reading = source.with_steps([*source.steps, Project(plan.projection, tuple(key))])
@@ -306,73 +303,60 @@ def _count(plan: Plan, source: Source, key: Mapping[str, pa.Scalar]) -> int:
     return sum(int(np.count_nonzero(is_of_key(reading.read(part, list(key)).rows, key))) for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class WhyRequest:
-    """What is requested.
-
-    ``path``: the result, or the outputs of a range.
-    ``only``: the key, ``NAME=VALUE`` for each of its columns.
-    ``window``: the number of the window; None: ``at`` says which.
-    ``at``: a time in the window; None: ``window`` says which.
-    """
-
-    path: str
-    only: tuple[str, ...] = ()
-    window: int | None = None
-    at: str | None = None
-    unit: str | None = None
-    rows: int = 10
-    as_json: bool = False
-
-
-def print_why(request: WhyRequest, messages: Messages) -> None:
+def print_why(
+    path: str,
+    messages: Messages,
+    only: Sequence[str] = (),
+    window: int | None = None,
+    at: str | None = None,
+    unit: str | None = None,
+    rows: int = 10,
+    as_json: bool = False,
+) -> None:
     """Print to stdout why a window is as it is; for a key without it, where its rows went.
 
-    Raises `ConfigError` where the request does not fit the result, `InputError` where the result or its input is not
-    there, or not as it was.
+    ``path``: the result, or the outputs of a range. ``only``: the key, ``NAME=VALUE`` for each of its columns.
+    ``window``, ``at``: its number, or a time in it. Raises `ConfigError` where the request does not fit the result,
+    `InputError` where the result or its input is not there, or not as it was.
     """
     block_pandas()
-    results = results_at(request.path, request.unit)
+    results = results_at(path, unit)
     if len(results) > 1:
         do = f"say --unit, such as --unit {results[0].label}"
-        raise ConfigError(f"{request.path} holds {len(results)} results", do)
-    answer = explain(results[0], request)
+        raise ConfigError(f"{path} holds {len(results)} results", do)
+    answer, width = explain(results[0], only, window, at, rows), terminal_width()
     if isinstance(answer, Explanation) and answer.also:
         also = ", ".join(map(str, answer.also[:5]))
         messages.note(f"that time is in several windows: besides {answer.window} in {also}; --window says which")
-    width = terminal_width()
-    if not request.as_json:
-        lines = explanation_lines(answer, width) if isinstance(answer, Explanation) else missing_lines(answer, width)
-    elif isinstance(answer, Explanation):
-        lines = iter([json_text(explanation_json(answer), 2)])
+    if as_json:
+        print_lines(iter([json_text(answer_json(answer), 2)]))
     else:
-        lines = iter([json_text({**asdict(answer), "result": redacted(answer.result)}, 2)])
-    print_lines(lines)
+        print_lines(answer_lines(answer, width))
 
 
-def explain(result: ResultFolder, request: WhyRequest) -> Explanation | MissingWindow:
-    """Explain a window of a result, or say where the rows of its key went. Raises as `print_why` does."""
+def explain(
+    result: ResultFolder, only: Sequence[str], window: int | None, at: str | None = None, rows: int = 10
+) -> Explanation | MissingWindow:
+    """Explain a window of a result, or say where the rows of its key went. Takes and raises as `print_why` does."""
     with recorded_stage(result) as recorded:
-        only = dict(split_only(request.only))
-        sought = sought_window(recorded.stage.plan, result.schema, only, request.window, request.at)
+        plan = recorded.stage.plan
+        sought = sought_window(plan, result.schema, dict(split_only(only)), window, at)
         found = find_window(result.rows, sought)
         if found is None:
             return missing_window(result, recorded, sought)
         pane = compute_window(recorded, sought.key, found)
-        facts = facts_of(pane)
-        if recorded.note is not None:
-            facts = (*facts, Fact("other", recorded.note))
-        pos = pane.panes.sequences.pos[pane.rows]
+        facts = [*plan.kind.explain(pane)] + ([] if recorded.note is None else [Fact("other", recorded.note)])
+        pos = pane.sequences.pos[pane.rows]
         named = dict.fromkeys(fact.row for fact in facts if fact.row is not None)
         others = np.array([each for each in named if not (pos == each).any()], np.int64)
         return Explanation(
             result.shown,
-            str(recorded.stage.plan.spec),
+            str(plan.spec),
             {name: scalar_text(value) for name, value in sought.key.items()},
             found.number,
             {name: scalar_text(value) for name, value in found.row.items() if not name.startswith("_")},
-            facts,
-            read_ends(recorded.source, pos, request.rows),
+            tuple(facts),
+            read_ends(recorded.source, pos, rows),
             read_ends(recorded.source, others, len(others)),
             found.also,
         )

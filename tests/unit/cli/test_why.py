@@ -11,8 +11,7 @@ import pytest
 
 from support.in_process import wincli_here
 from wincli.cli.inspection.explanation import panes_of_key
-from wincli.cli.inspection.explanation import panes_of_key as recompute
-from wincli.cli.inspection.explanation.why import Explanation, WhyRequest, explain
+from wincli.cli.inspection.explanation.why import Explanation, explain
 from wincli.cli.inspection.results.result import open_result_folder
 from wincli.readers.source import FileSource
 
@@ -203,7 +202,7 @@ def test_only_the_row_groups_next_to_a_window_are_read(folder: Path, monkeypatch
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(FileSource, "read", noted)
-    explain(result, WhyRequest("out", window=100))
+    explain(result, (), 100)
     assert sum(split.rows for split in read if split.rows == 10) <= 40  # type: ignore[attr-defined]
 
 
@@ -245,7 +244,7 @@ def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[panes_of_key.Span]:
         spans.append(args[-1])  # type: ignore[arg-type]
         return inner(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(recompute, "read_key", noted)
+    monkeypatch.setattr(panes_of_key, "read_key", noted)
     return spans
 
 
@@ -296,8 +295,7 @@ def test_units_of_a_state_that_rejected_late_rows_are_explained_without_these(
     for day in range(1, 6):
         result = open_result_folder(f"out/dt=2026-11-0{day}")
         for row in pq.read_table(f"out/dt=2026-11-0{day}", partitioning=None).to_pylist():
-            asked = WhyRequest("out", only=(f"user={row['user']}",), window=row["window"], rows=100)
-            found = explain(result, asked)
+            found = explain(result, [f"user={row['user']}"], row["window"], rows=100)
             assert isinstance(found, Explanation)
             assert sorted(found.rows.table["n"].to_pylist()) == sorted(row["rows"])
             explained += 1

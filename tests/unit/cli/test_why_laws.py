@@ -26,17 +26,15 @@ from references.sliding import Count, Delta
 from references.tumbling import Pane, Row, Time, read
 from support.in_process import Here, wincli_here
 from support.window_cases import MORE, WINDOWS, WindowCase
-from wincli.cli.inspection.explanation.facts import Fact
 from wincli.cli.inspection.explanation.why import (
     Explanation,
     MissingWindow,
-    WhyRequest,
+    answer_json,
+    answer_lines,
     explain,
-    explanation_json,
-    explanation_lines,
-    missing_lines,
 )
 from wincli.cli.inspection.results.result import open_result_folder
+from wincli.windowing.kinds.facts import Fact
 
 CLOCK = pa.timestamp("us")
 SECOND = 1_000_000
@@ -130,8 +128,7 @@ def result_of(log: tuple[pa.Table, int], *words: str) -> Iterator[Any]:
 
 
 def answer(result: Any, window: int, **key: str) -> Explanation | MissingWindow:
-    only = tuple(f"{name}={value}" for name, value in key.items())
-    return explain(result, WhyRequest("out", only, window, rows=4))
+    return explain(result, [f"{name}={value}" for name, value in key.items()], window, rows=4)
 
 
 def closing(found: Explanation) -> Fact:
@@ -193,10 +190,10 @@ def check_facts(spec: str, found: Explanation, pane: Pane, rows: Mapping[int, Ro
         other = pane.rows[-1 if pane.closed_by == "gap" else 0]
         apart = Fraction(rows[pane.pos or 0][name] - rows[other][name]) / (SECOND if name == "t" else 1)
         assert Fraction(closed.numbers["distance"]) == apart
-    lines = list(explanation_lines(found, 80))
+    lines = list(answer_lines(found, 80))
     assert all(len(line) <= 80 for line in lines)
     assert lines[0].startswith(f"window {pane.number}")
-    assert [each["row"] for each in explanation_json(found)["facts"]] == [each.row for each in found.facts]
+    assert [each["row"] for each in answer_json(found)["facts"]] == [each.row for each in found.facts]
 
 
 def check_account(found: Explanation | MissingWindow, table: pa.Table) -> None:
@@ -204,7 +201,7 @@ def check_account(found: Explanation | MissingWindow, table: pa.Table) -> None:
     assert isinstance(found, MissingWindow)
     mine = table if not found.key else table.filter(pa.compute.equal(table["k"], found.key["k"]))
     assert found.rows == mine.num_rows == sum(found.counts.values())
-    assert list(missing_lines(found, 80))
+    assert list(answer_lines(found, 80))
 
 
 @pytest.mark.parametrize("case", [*WINDOWS[::6], *MORE[::7]], ids=str)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,20 +11,12 @@ from hypothesis import given
 from support.event_logs import logs
 from support.in_memory_engine import MemorySource
 from support.strategies import examples
-from wincli.cli.inspection.explanation.facts import Fact, facts_of
-from wincli.cli.inspection.explanation.panes_of_key import (
-    KeyPane,
-    Span,
-    only_panes,
-    pane_at,
-    panes_of,
-    read_key,
-)
-from wincli.windowing.kinds.row_values import RowValues
+from wincli.cli.inspection.explanation.panes_of_key import ALL as EVERY_ROW
+from wincli.cli.inspection.explanation.panes_of_key import only_panes, panes_of, read_key
+from wincli.windowing.kinds.facts import Fact, KeyPane
 from wincli.windowing.kinds.tumbling.policy import TumblingPolicy
 from wincli.windowing.language.parser import POLICIES, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.rows.sequence import build
 
 ONE_OF = {
     "count": "count(2)",
@@ -68,15 +59,15 @@ def test_every_window_says_what_opened_it_and_what_closed_it(window: str, table:
         assert facts[1].rule == pane.closed_by
         assert all(fact.text for fact in facts)
         if pane.cause_row is not None:
-            assert facts[1].row == pane.values.pos(pane.cause_row)
+            assert facts[1].row == pane.pos(pane.cause_row)
 
 
 def explained(table: pa.Table, window: str) -> list[tuple[KeyPane, tuple[Fact, ...]]]:
     """The panes of all rows, which have one key, each with its facts."""
     plan = only_panes(make_plan(parse_window(window), table.schema, [], ["t"]))
-    found = panes_of(read_key(plan, MemorySource([table], [[]]), "none", {}, Span()))
-    panes = [pane_at(found, at) for at in range(len(found.panes))]
-    return [(pane, facts_of(pane)) for pane in panes]
+    found = panes_of(plan, read_key(plan, MemorySource([table], [[]]), "none", {}, EVERY_ROW))
+    panes = [found.pane(at) for at in range(len(found.panes))]
+    return [(pane, tuple(plan.kind.explain(pane))) for pane in panes]
 
 
 class _New(TumblingPolicy):
@@ -88,6 +79,5 @@ class _New(TumblingPolicy):
 
 
 def test_a_policy_without_words_is_named_by_its_close_reason() -> None:
-    sequences = build(pa.RecordBatch.from_pydict({"t": [1, 2]}), np.arange(2), [], ["t"], ["t"])
-    values = RowValues(sequences, lambda column: column.cast(pa.string()))
-    assert _New(None).explain(values, np.arange(1), 1).text == "the row at 2 ended it (new)"
+    pane, _ = explained(pa.table({"t": [1, 2]}), "count(1)")[0]
+    assert _New(None).explain(pane, 1).text == "the row at 2 ended it (new)"

@@ -36,6 +36,7 @@ from ...rows.panes import AT_END, BY_TICK, Panes, reason
 from ...rows.sequence import Sequences, change_starts
 from ...support.jit import kernel
 from ..context import WindowContext
+from ..facts import Fact, KeyPane, amount_text
 from ..needs import Needs, PaneTimes
 from .policy import TumblingPolicy
 
@@ -60,6 +61,15 @@ class ClockPolicy(TumblingPolicy):
     @abstractmethod
     def times(self, clock: pa.DataType, origin: Fraction) -> PaneTimes:
         """Return the times of its panes on a clock column of this type: bounds are instants."""
+
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:  # noqa: ARG002
+        order, last = pane.sequences.order[0], int(pane.rows[-1])
+        yield Fact("near", f"its last row is at {pane.text(order, last)}", pane.pos(last), "time")
+        if pane.next_row is not None:
+            apart = pane.distance(order, pane.next_row, last)
+            amount = amount_text(pane.column(order).type, apart)
+            text = f"the next row of its key is {amount} after its last row, {pane.name(pane.next_row)}"
+            yield pane.near(text, pane.next_row, "time", apart)
 
     # --- windows of one such policy: nothing but the clock ends them
 

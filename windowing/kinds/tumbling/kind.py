@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...clock.interval_grid import clock_values
 from ...columns.arrays import Ints, Mask, combined, measures
 from ...language.calls import Policy
-from ...language.spec import AnyOf, Tumbling
+from ...language.spec import AnyOf, From, Tumbling, While
 from ...rows.marks import Marks, concatenate, epochs, no_marks
 from ...rows.membership import Ranges, memberships_of, ranges, shown, sizes, with_filter
 from ...rows.panes import AT_END, Panes, reason
@@ -24,6 +24,7 @@ from ...state.window_state import RestoredState
 from ..context import NEVER, RowSteps, Signals, WindowContext, after_rows, steps_of_rows
 from ..contract import WindowKind
 from ..evictions import Evictions, total_order
+from ..facts import Fact, KeyPane
 from ..key_lifetimes import Lifetimes, lifetimes, merge_tumbling
 from ..needs import Causes, Explain, Needs, PaneTimes, joined
 from ..rules.events import (
@@ -255,6 +256,59 @@ class TumblingKind(WindowKind):
         has_none = np.ones(len(sequences.bounds) - 1, np.bool_)
         has_none[panes.key[ended]] = False
         return out | (restored.row_state.shown & np.repeat(has_none, np.diff(sequences.bounds)))
+
+    def explain(self, pane: KeyPane) -> Iterator[Fact]:
+        if not len(pane.rows):
+            yield Fact("other", "no row of this key is in it; --empty writes such windows")
+            return
+        first, ending = int(pane.rows[0]), self._closing(pane)
+        openers = [each.value for each in self.policies if each.opens]
+        skips = any(isinstance(each, While | From) for each in openers)
+        before = next((each for each in self.policies if each.why == pane.before), None)
+        why = f"the window before had ended ({pane.before})"
+        if pane.before is None:
+            why = "no window of its key came before"
+        elif isinstance(before, ClockPolicy):
+            why = f"it is the first row after the end of the window before ({pane.before})"
+        elif before is not None and not before.ends_with and not skips:
+            why = f"the same row ended the window before ({pane.before})"
+        why += "".join(f", and {each.condition} is true for it" for each in openers)
+        yield Fact("opened", f"{pane.name(first)} opened it: {why}", pane.pos(first), pane.before)
+        yield self._closed(pane, ending)
+        for policy in self.policies:
+            yield from policy.near(pane, policy is ending)
+
+    def _closing(self, pane: KeyPane) -> TumblingPolicy | None:
+        """Return the policy that ended a window; None: none did.
+
+        Of several with its close reason, such as two of ``delta``, it is the first that ends it at this row.
+        """
+        alike, row = [each for each in self.policies if each.why == pane.closed_by], pane.cause_row
+        if len(alike) < 2 or row is None or isinstance(alike[0], ClockPolicy):
+            return next(iter(alike), None)
+        return next((each for each in alike if each.explain(pane, row).is_shown), alike[0])
+
+    def _closed(self, pane: KeyPane, ending: TumblingPolicy | None) -> Fact:
+        reason, row = pane.closed_by, pane.cause_row
+        if reason == "end":
+            return Fact("closed", "the end of the data brought it out: it was still open", None, reason)
+        if reason == "evicted":
+            return Fact("closed", "its key was evicted, and its rows with it", None, reason)
+        if isinstance(ending, ClockPolicy):
+            end = pane.head_text("_at" if "_at" in pane.head.column_names else "window_end")
+            text = f"the clock reached {end}, where it ends; its rows are from {pane.head_text('window_start')}"
+            if row is not None:
+                text = f"{pane.name(row)} is behind the end of its interval ({reason})"
+            return Fact("closed", text, None if row is None else pane.pos(row), reason, {"end": end})
+        if row is None:
+            at = int(pane.panes.cause[pane.at]) - len(pane.sequences)
+            mark = f"arrival position {int(pane.marks.pos[at])}"
+            if names := pane.marks.rows.schema.names:
+                mark = f"the row at {pane.text_at(pane.marks.rows, names[0], at)}"
+            return Fact("closed", f"a mark behind {mark} ended it", None, reason)
+        assert ending is not None
+        told = ending.explain(pane, row)
+        return Fact("closed", told.text, pane.pos(row), reason, told.numbers)
 
     # --- segments of a key
 

@@ -7,16 +7,15 @@ The windows of all policies of a spec are found together, by one loop (`rules`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from ...columns.arrays import Ints
 from ...rows.sequence import Sequences
+from ..facts import Fact, KeyPane
 from ..needs import Explain, Needs
-from ..row_values import RowValues
 from ..rules.gather import Gathered
 
 
@@ -44,6 +43,8 @@ class TumblingPolicy(ABC):
     value: Any
     why: ClassVar[str]
     """The close reason."""
+    ends_with: ClassVar[bool] = False
+    """Whether a row, or a mark, that ends a window is its last; else that row is the first behind it."""
     neighbours_decide: ClassVar[bool] = False
     """Whether two neighbouring rows of a key decide whether a window starts between them, whatever window is open."""
     is_known_by_sample: ClassVar[bool] = False
@@ -66,9 +67,13 @@ class TumblingPolicy(ABC):
         """Return how many rows a window has at most, where the policy says so; else None."""
         return None
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
-        """Say why it ended the window of ``rows`` when ``row`` came: the last of them, or the one behind."""
-        return Told(f"{values.name(row)} ended it ({self.why})")
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        """Say why it ended the window when ``row`` came: its last row, or the one behind."""
+        return Told(f"{pane.name(row)} ended it ({self.why})")
+
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:  # noqa: ARG002
+        """Yield what came close: inside the window, and the row next in line. ``ended``: whether it ended this."""
+        yield from ()
 
     @property
     def leaves_holes(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -31,8 +31,8 @@ from ...language.spec import Changing, Count, Delta, From, Gap, Punct, Reaches, 
 from ...rows.sequence import Sequences, have_risen, measures_and_amount, rises
 from ...support.jit import kernel
 from ..delta import comparable
+from ..facts import Amount, Fact, KeyPane, amount_text, apart_of, exact_text
 from ..needs import Explain, Needs, check_condition, check_measured
-from ..row_values import Amount, RowValues, amount_text, apart_of, exact_text, value_text
 from ..rules.gather import Gathered, is_previous_number
 from .policy import Told, TumblingPolicy
 
@@ -43,6 +43,7 @@ class CountPolicy(TumblingPolicy):
     value: Count
 
     why: ClassVar[str] = "count"
+    ends_with: ClassVar[bool] = True
 
     @property
     def needs(self) -> Needs:
@@ -54,15 +55,31 @@ class CountPolicy(TumblingPolicy):
     def most_rows(self) -> int:
         return self.value.n
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        return _full(values, rows, row, Fraction(self.value.n))
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        return _full(pane, row, Fraction(self.value.n))
+
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:
+        following = _next_in_line(pane) if ended else None
+        if following is not None:
+            yield following
+        elif not ended:
+            held, most = len(pane.rows), self.value.n
+            yield Fact("near", f"it holds {held:,} of {most:,} rows", None, "count", {"missing": str(most - held)})
 
 
-def _full(values: RowValues, rows: Ints, row: int, most: Amount | None) -> Told:
+def _full(pane: KeyPane, row: int, most: Amount | None) -> Told:
     """Say that a window is full. ``most``: None where the window before says it."""
     says = "" if most is None else f"; count is {amount_text(pa.int64(), most)}"
-    text = f"{values.name(row)} was its row number {len(rows):,}{says}"
-    return Told(text, {"rows": str(len(rows))}, most is not None and len(rows) + 1 > most)
+    count = len(pane.rows)
+    text = f"{pane.name(row)} was its row number {count:,}{says}"
+    return Told(text, {"rows": str(count)}, most is not None and count + 1 > most)
+
+
+def _next_in_line(pane: KeyPane) -> Fact | None:
+    if pane.next_row is None:
+        return None
+    text = f"{pane.name(pane.next_row)} is next in line: with one more row allowed it is in it, too"
+    return Fact("near", text, pane.pos(pane.next_row), "count")
 
 
 class _RisePolicy(TumblingPolicy):
@@ -78,8 +95,11 @@ class _RisePolicy(TumblingPolicy):
     def check(self, name: str, dtype: pa.DataType, explain: Explain) -> None:
         check_measured(self.value, name, dtype, explain)
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        return _risen(values, self.value, rows, row, self.value.amount)
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        return _risen(pane, self.value, row, self.value.amount)
+
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:
+        yield from _near_rise(pane, self.value, ended)
 
 
 class DeltaPolicy(_RisePolicy):
@@ -108,18 +128,36 @@ class GapPolicy(_RisePolicy):
         _tell_gap(rule, rules, sequences, values, amount)
 
 
-def _risen(values: RowValues, value: Delta | Gap | Changing, rows: Ints, row: int, limit: Amount | None) -> Told:
+def _risen(pane: KeyPane, value: Delta | Gap | Changing, row: int, limit: Amount | None) -> Told:
     """Say how far a row is above the first row of a window, or its last. ``limit``: None: the window before says it."""
     name, word = value.attribute, value.word
     assert name is not None
-    other, what = (rows[0], "the window's first row") if word == "delta" else (rows[-1], "the row before it")
-    kind, apart = values.column(name).type, values.distance(name, row, int(other))
+    other, what = (pane.rows[0], "the window's first row") if word == "delta" else (pane.rows[-1], "the row before it")
+    kind, apart = pane.column(name).type, pane.distance(name, row, int(other))
     how = "after" if pa.types.is_temporal(kind) else "above"
-    text = f"{value_text(values, name, row)} is {amount_text(kind, apart)} {how} {what}, "
+    text = f"{pane.value_text(name, row)} is {amount_text(kind, apart)} {how} {what}, "
     known = f"the {word} follows from the window before" if limit is None else f"{word} is {amount_text(kind, limit)}"
-    text += f"{value_text(values, name, int(other))}; {known}"
+    text += f"{pane.value_text(name, int(other))}; {known}"
     numbers = {"distance": exact_text(apart), **({} if limit is None else {"limit": exact_text(limit)})}
     return Told(text, numbers, limit is not None and apart > limit)
+
+
+def _near_rise(pane: KeyPane, value: Delta | Gap | Changing, ended: bool) -> Iterator[Fact]:
+    """Yield the row inside with which a smaller amount would end the window, and with which amount it would go on."""
+    name, word, is_delta = value.attribute, value.word, value.word == "delta"
+    assert name is not None
+    kind = pane.column(name).type
+    if (highest := pane.highest(name, from_first=is_delta)) is not None:
+        row, apart = highest
+        what, amount = pane.name(row), amount_text(kind, apart)
+        text = f"the widest gap inside is {amount}, before {what}: with a smaller one the window ends there"
+        if is_delta:
+            text = f"{what} is farthest from the first row, by {amount}: with a smaller delta it is in the next window"
+        yield pane.near(text, row, word, apart)
+    if ended and pane.cause_row is not None:
+        apart = pane.distance(name, pane.cause_row, int(pane.rows[0 if is_delta else -1]))
+        text = f"with a {word} of {amount_text(kind, apart)} or more {pane.name(pane.cause_row)} is in it, too"
+        yield pane.near(text, pane.cause_row, word, apart)
 
 
 def _tell_gap(rule: int, rules: Gathered, sequences: Sequences, values: Measures, amount: Any) -> None:
@@ -166,15 +204,15 @@ class ChangePolicy(TumblingPolicy):
             flags[1:] |= _distinct(combined(sequences.rows.column(operand_column(operand))))
         rules.ends_before(rule, flags)
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        last = int(rows[-1])
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        last = int(pane.rows[-1])
         columns = [(operand, operand_column(operand)) for operand in self.value.columns]
         changes = [
-            f"{operand} goes from {values.text(name, last)} to {values.text(name, row)}"
+            f"{operand} goes from {pane.text(name, last)} to {pane.text(name, row)}"
             for operand, name in columns
-            if _distinct(values.column(name).take(pa.array([last, row])))[0]
+            if _distinct(pane.column(name).take(pa.array([last, row])))[0]
         ]
-        return Told(f"in {values.name(row)} {' and '.join(changes)}", is_shown=bool(changes))
+        return Told(f"in {pane.name(row)} {' and '.join(changes)}", is_shown=bool(changes))
 
 
 def _distinct(column: pa.Array) -> Mask:
@@ -198,6 +236,7 @@ class MarkPolicy(TumblingPolicy):
     """``punct()``: until a window mark."""
 
     why: ClassVar[str] = "punct"
+    ends_with: ClassVar[bool] = True
     neighbours_decide: ClassVar[bool] = True
 
     @property
@@ -227,15 +266,16 @@ class PunctPolicy(_ConditionPolicy):
     value: Punct
 
     why: ClassVar[str] = "punct"
+    ends_with: ClassVar[bool] = True
     neighbours_decide: ClassVar[bool] = True
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         rules.ends_with(rule, truth(sequences.rows, operand_column(*self.value.operands)))
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
+    def explain(self, pane: KeyPane, row: int) -> Told:
         (condition,) = self.value.operands
-        is_true = values.column(operand_column(condition))[row].as_py() is True
-        return Told(f"{condition} is true for {values.name(row)}, its last row", is_shown=is_true)
+        is_true = pane.column(operand_column(condition))[row].as_py() is True
+        return Told(f"{condition} is true for {pane.name(row)}, its last row", is_shown=is_true)
 
 
 def punct_policy(value: Punct) -> TumblingPolicy:
@@ -259,10 +299,10 @@ class OpenerPolicy(_ConditionPolicy):
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
         rules.ends_before(rule, rules.opens if isinstance(self.value, When) else ~rules.opens)
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
+    def explain(self, pane: KeyPane, row: int) -> Told:
         if isinstance(self.value, When):
-            return Told(f"{self.value.condition} is true for {values.name(row)}, which opens the next window")
-        return Told(f"{self.value.condition} is not true for {values.name(row)}")
+            return Told(f"{self.value.condition} is true for {pane.name(row)}, which opens the next window")
+        return Told(f"{self.value.condition} is not true for {pane.name(row)}")
 
 
 class FromPolicy(_ConditionPolicy):
@@ -271,14 +311,15 @@ class FromPolicy(_ConditionPolicy):
     value: From
 
     why: ClassVar[str] = "until"
+    ends_with: ClassVar[bool] = True
     opens: ClassVar[bool] = True
 
     def tell(self, rule: int, rules: Gathered, sequences: Sequences) -> None:
         rules.opens = truth(sequences.rows, operand_column(self.value.condition))
         rules.ends_with(rule, truth(sequences.rows, operand_column(self.value.until)))
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:  # noqa: ARG002
-        return Told(f"{self.value.until} is true for {values.name(row)}, its last row")
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        return Told(f"{self.value.until} is true for {pane.name(row)}, its last row")
 
 
 class ReachesPolicy(TumblingPolicy):
@@ -287,6 +328,7 @@ class ReachesPolicy(TumblingPolicy):
     value: Reaches
 
     why: ClassVar[str] = "reaches"
+    ends_with: ClassVar[bool] = True
 
     @property
     def needs(self) -> Needs:
@@ -310,28 +352,28 @@ class ReachesPolicy(TumblingPolicy):
         value = self.value
         rules.reaches(rule, value.function, value.argument, value.amount, sequences)
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        now, before = self._reached(values, rows), self._reached(values, rows[:-1])
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        now, before = self._reached(pane, pane.rows), self._reached(pane, pane.rows[:-1])
         what = str(self.value).removeprefix("reaches(").rpartition(", ")[0]
-        was = f", and {self._text(values, before)} before it" if len(rows) > 1 else ""
-        limit = self._text(values, self.value.amount)
-        text = f"with {values.name(row)} {what} is {self._text(values, now)}{was}; it closes at {limit}"
+        was = f", and {self._text(pane, before)} before it" if len(pane.rows) > 1 else ""
+        limit = self._text(pane, self.value.amount)
+        text = f"with {pane.name(row)} {what} is {self._text(pane, now)}{was}; it closes at {limit}"
         numbers = {"limit": exact_text(self.value.amount), **({} if now is None else {"reached": exact_text(now)})}
         return Told(text, numbers, (now or 0) >= self.value.amount)
 
-    def _text(self, values: RowValues, amount: Amount | None) -> str:
+    def _text(self, pane: KeyPane, amount: Amount | None) -> str:
         """Return a value of the aggregate as text; the range of times is in seconds."""
         if amount is None:
             return "-"
         if self.value.argument is None or self.value.function != "range":
             return amount_text(pa.float64(), amount)
-        return amount_text(values.column(operand_column(self.value.argument)).type, amount)
+        return amount_text(pane.column(operand_column(self.value.argument)).type, amount)
 
-    def _reached(self, values: RowValues, rows: Ints) -> Amount | None:
+    def _reached(self, pane: KeyPane, rows: Ints) -> Amount | None:
         """Return the aggregate over rows, the range of times in seconds; None: of no value."""
         if self.value.argument is None:
             return Fraction(len(rows))
-        column = values.column(operand_column(self.value.argument)).take(pa.array(rows))
+        column = pane.column(operand_column(self.value.argument)).take(pa.array(rows))
         if self.value.function == "range":
             ends = pc.min_max(column)
             pair = pa.concat_arrays([pa.repeat(ends[name], 1) for name in ("max", "min")])
@@ -353,6 +395,10 @@ class _AmountPolicy(TumblingPolicy):
         return self.value.word
 
     @property
+    def ends_with(self) -> bool:  # type: ignore[override]
+        return self.value.word == "count"
+
+    @property
     def _measured(self) -> tuple[str, ...]:
         return () if self.value.attribute is None else (self.value.attribute,)
 
@@ -360,6 +406,12 @@ class _AmountPolicy(TumblingPolicy):
         if name == self.value.attribute:
             check_measured(Gap(name, 0), name, dtype, explain)  # type: ignore[arg-type]
         self._check_amount(name, dtype)
+
+    def near(self, pane: KeyPane, ended: bool) -> Iterator[Fact]:
+        if self.value.attribute is not None:
+            yield from _near_rise(pane, self.value, ended)
+        elif ended and (following := _next_in_line(pane)) is not None:
+            yield following
 
     @abstractmethod
     def _check_amount(self, name: str, dtype: pa.DataType) -> None:
@@ -398,15 +450,15 @@ class ChangingPolicy(_AmountPolicy):
             is_float = values.dtype.kind == "f" and not rules.has_holes
             _tell_gap(rule, rules, sequences, values, amount.astype(values.dtype) if is_float else amount)
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
-        says = int(rows[-1] if self.value.word == "gap" else rows[0])
-        amounts = values.column(operand_column(self.value.amount)).slice(says, 1)
+    def explain(self, pane: KeyPane, row: int) -> Told:
+        says = int(pane.rows[-1] if self.value.word == "gap" else pane.rows[0])
+        amounts = pane.column(operand_column(self.value.amount)).slice(says, 1)
         if self.value.attribute is None:
-            return _full(values, rows, row, Fraction(str(amounts[0].as_py())))
-        kind = values.column(self.value.attribute).type
+            return _full(pane, row, Fraction(str(amounts[0].as_py())))
+        kind = pane.column(self.value.attribute).type
         found, per_second = amounts_in(kind, amounts)[0], scale_of(kind).per_second
         limit = float(found) if per_second is None else Fraction(int(found)) / per_second
-        return _risen(values, self.value, rows, row, limit)
+        return _risen(pane, self.value, row, limit)
 
 
 class PreviousPolicy(_AmountPolicy):
@@ -444,10 +496,10 @@ class PreviousPolicy(_AmountPolicy):
         attribute, moves = self.value.attribute, self.value.word == "gap"
         rules.amount_of_window_before(rule, self._steps, attribute, moves, sequences, str(self.value))
 
-    def explain(self, values: RowValues, rows: Ints, row: int) -> Told:
+    def explain(self, pane: KeyPane, row: int) -> Told:
         if self.value.attribute is None:
-            return _full(values, rows, row, None)
-        return _risen(values, self.value, rows, row, None)
+            return _full(pane, row, None)
+        return _risen(pane, self.value, row, None)
 
 
 def changing_policy(value: Changing) -> TumblingPolicy:
