@@ -7,8 +7,8 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
@@ -53,32 +53,28 @@ from .lineage_transport import PRODUCER, Outbox
 # Column lineage of a job: which columns of its input each column of a result comes from, and how.
 #
 # The words are those of OpenLineage. A column of a result comes directly from columns that it is the value of
-# (``IDENTITY``), is computed from (``TRANSFORMATION``), or aggregates (``AGGREGATION``). Other columns only decide
-# which rows a result has, and which row of the input is in which.
+# (``IDENTITY``), is computed from (``TRANSFORMATION``), or aggregates (``AGGREGATION``). Others only decide which rows
+# its aggregate looks at (``CONDITIONAL``), which rows a result has, and which row of the input is in which.
 
 
-Direct = Literal["IDENTITY", "TRANSFORMATION", "AGGREGATION"]
-Indirect = Literal["CONDITIONAL", "FILTER", "GROUP_BY", "JOIN", "SORT", "WINDOW"]
-
-_STRENGTH: tuple[Direct, ...] = ("IDENTITY", "TRANSFORMATION", "AGGREGATION")
+_DIRECT = ("IDENTITY", "TRANSFORMATION", "AGGREGATION")
+"""The uses of a column of which a value has one, the weakest first."""
+_CONDITIONAL = "CONDITIONAL"
 _COLUMN = "column:"
 
-Origins = Mapping[str, Direct]
-"""Column of the input to how a value comes from it."""
+Uses = Mapping[str, Set[str]]
+"""Column of the input to its uses, of which at most one is direct."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnLineage:
+class ColumnLineage(NamedTuple):
     """Where the columns of a result come from.
 
-    ``direct``: column of the result to the columns of the input that it comes from.
-    ``conditions``: column of the result to the columns of the input that decide which rows its aggregate looks at.
+    ``fields``: column of the result to the columns of the input that it comes from, or that its aggregate looks at.
     ``rows``: column of the input to how it decides which rows the result has.
     """
 
-    direct: Mapping[str, Origins]
-    conditions: Mapping[str, Set[str]] = field(default_factory=dict)
-    rows: Mapping[str, Set[Indirect]] = field(default_factory=dict)
+    fields: Mapping[str, Uses]
+    rows: Uses
 
 
 def lineage_of(stage: StagePlan) -> ColumnLineage:
@@ -87,36 +83,28 @@ def lineage_of(stage: StagePlan) -> ColumnLineage:
     made_of = {each.name: each.value.columns for each in projection.computed}
     made_of |= {each.name: each.columns for each in projection.lags}
 
-    def resolve(name: str) -> Origins:
+    def resolve(name: str) -> Uses:
         if name in projection.virtual:
             return {}
         if name not in made_of:
-            return {name: "IDENTITY"}
-        return {source: "TRANSFORMATION" for column in made_of[name] for source in resolve(column)}
+            return {name: {"IDENTITY"}}
+        return {source: {"TRANSFORMATION"} for column in made_of[name] for source in resolve(column)}
 
-    values, conditions = _values(stage, resolve)
-    known = {**_pane_columns(plan, resolve), **values}
+    known = {**_pane_columns(plan, resolve), **_values(stage, resolve)}
     marks = [stage.marks.removeprefix(_COLUMN)] if plan.takes_marks and stage.marks.startswith(_COLUMN) else []
     event_time = [plan.options.event_time] if plan.options.event_time else []
     clock = [plan.clock] if plan.clock and plan.kind.needs.causes != "rows" else []
-    uses: dict[Indirect, Iterable[str]] = {
+    uses: dict[str, Iterable[str]] = {
         "FILTER": projection.where.value.columns if projection.where is not None else (),
         "GROUP_BY": (*plan.key, *plan.options.group_by),
         "SORT": (*plan.sort, *(key.name for key in plan.sort_rows)),
         "WINDOW": (*plan.kind.needs.attributes, *event_time, *clock, *marks),
     }
-    rows: dict[str, set[Indirect]] = {}
-    for use, names in uses.items():
-        for source in _joined(map(resolve, names)):
-            rows.setdefault(source, set()).add(use)
-    for name in plan.having.value.columns if plan.having is not None else ():
-        for source in (*known.get(name, {}), *conditions.get(name, ())):
-            rows.setdefault(source, set()).add("FILTER")
-    return ColumnLineage(
-        {name: known.get(name, {}) for name in stage.result.names if name != MARK},
-        {name: found for name, found in conditions.items() if found},
-        rows,
-    )
+    rows = _joined({column: {use} for name in names for column in resolve(name)} for use, names in uses.items())
+    having = plan.having.value.columns if plan.having is not None else ()
+    decided = [{column: {"FILTER"} for column in known.get(name, {})} for name in having]
+    fields = {name: known.get(name, {}) for name in stage.result.names if name != MARK}
+    return ColumnLineage(fields, _joined([rows, *decided]))
 
 
 def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
@@ -124,41 +112,36 @@ def chained(first: ColumnLineage, second: ColumnLineage) -> ColumnLineage:
 
     ``second``: the lineage of the stage, from the result of the stage before; ``first``: the lineage of that.
     """
-    direct = {
-        name: _joined(_at_least(how, first.direct.get(column, {})) for column, how in found.items())
-        for name, found in second.direct.items()
+
+    def through(column: str, how: Set[str]) -> Uses:
+        above = first.fields.get(column, {})
+        direct = [word for word in _DIRECT if word in how]
+        found = _at_least(direct[0], above) if direct else {}
+        return found if _CONDITIONAL not in how else _joined([found, {each: {_CONDITIONAL} for each in above}])
+
+    fields = {
+        name: _joined(through(column, how) for column, how in found.items()) for name, found in second.fields.items()
     }
-    conditions = {
-        name: {
-            *(each for column in second.direct[name] for each in first.conditions.get(column, ())),
-            *_sources(first, second.conditions.get(name, ())),
-        }
-        for name in direct
-    }
-    rows: dict[str, set[Indirect]] = {column: set(how) for column, how in first.rows.items()}
-    for column, how in second.rows.items():
-        for source in _sources(first, [column]):
-            rows.setdefault(source, set()).update(how)
-    return ColumnLineage(direct, {name: found for name, found in conditions.items() if found}, rows)
+    rows = [dict.fromkeys(first.fields.get(column, {}), how) for column, how in second.rows.items()]
+    return ColumnLineage(fields, _joined([first.rows, *rows]))
 
 
-def _sources(first: ColumnLineage, columns: Iterable[str]) -> set[str]:
-    return {each for column in columns for each in (*first.direct.get(column, {}), *first.conditions.get(column, ()))}
-
-
-def _stronger(one: Direct, other: Direct) -> Direct:
-    return max(one, other, key=_STRENGTH.index)
-
-
-def _joined(parts: Iterable[Origins]) -> Origins:
-    found: dict[str, Direct] = {}
+def _joined(parts: Iterable[Uses]) -> dict[str, Set[str]]:
+    """Join uses: of the direct ones of a column the strongest is kept."""
+    found: dict[str, Set[str]] = {}
     for part in parts:
         for column, how in part.items():
-            found[column] = _stronger(how, found.get(column, how))
+            every = {*found.get(column, ()), *how}
+            found[column] = every - {*[word for word in _DIRECT if word in every][:-1]}
     return found
 
 
-def _pane_columns(plan: Plan, resolve: Callable[[str], Origins]) -> dict[str, Origins]:
+def _at_least(least: str, found: Uses) -> Uses:
+    weaker = {*_DIRECT[: _DIRECT.index(least)]}
+    return {column: {least if word in weaker else word for word in how} for column, how in found.items()}
+
+
+def _pane_columns(plan: Plan, resolve: Callable[[str], Uses]) -> dict[str, Uses]:
     """Return where the columns come from that every result has: its keys, its groups, its bounds, its order values."""
     found = {name: resolve(name) for name in (*plan.key, *plan.options.group_by)}
     clock = plan.clock or (plan.at[0] if plan.at else None)
@@ -171,28 +154,23 @@ def _pane_columns(plan: Plan, resolve: Callable[[str], Origins]) -> dict[str, Or
     return found | ({POS: resolve(plan.pos)} if plan.pos is not None else {})
 
 
-def _values(stage: StagePlan, resolve: Callable[[str], Origins]) -> tuple[dict[str, Origins], dict[str, Set[str]]]:
+def _values(stage: StagePlan, resolve: Callable[[str], Uses]) -> dict[str, Uses]:
     plan = stage.plan
     if plan.options.operator is not None:
         read = _at_least("TRANSFORMATION", _joined(resolve(name) for name in (*plan.key, *plan.rows)))
         own = {*plan.key, *FIXED, *plan.stream_names, *plan.place_names, MARK}
-        return {name: read for name in stage.result.names if name not in own}, {}
+        return {name: read for name in stage.result.names if name not in own}
     if plan.rows:
-        return {name: resolve(name) for name in plan.rows}, {}
-    values: dict[str, Origins] = {}
-    conditions: dict[str, Set[str]] = {}
+        return {name: resolve(name) for name in plan.rows}
+    values: dict[str, Uses] = {}
     for item in stage.request.calls or ():
         arguments = [argument for call in item.calls for argument in call.arguments]
         named = [each.name for each in arguments if isinstance(each, Column)]
         named += [name for each in arguments for name in getattr(each, "columns", ())]
-        values[item.name] = _at_least("AGGREGATION", _joined(map(resolve, named)))
         asked = [name for call in item.calls if call.where is not None for name in call.where.columns]
-        conditions[item.name] = _joined(map(resolve, asked)).keys()
-    return values, conditions
-
-
-def _at_least(least: Direct, found: Origins) -> Origins:
-    return {column: _stronger(least, how) for column, how in found.items()}
+        conditions = ({column: {_CONDITIONAL} for column in resolve(name)} for name in asked)
+        values[item.name] = _joined([_at_least("AGGREGATION", _joined(map(resolve, named))), *conditions])
+    return values
 
 
 # Names of datasets: a path or URI becomes a namespace and a name, as OpenLineage names tables and folders.
@@ -201,13 +179,8 @@ def _at_least(least: Direct, found: Origins) -> Origins:
 _WILD = re.compile(r"[*?\[]")
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetName:
-    """The name of a dataset.
-
-    ``namespace``: the store that holds it: ``file``, ``s3://bucket``, ``iceberg://catalog``.
-    ``name``: its name in there: an absolute path, a key, a table.
-    """
+class DatasetName(NamedTuple):
+    """The store that holds a dataset (``file``, ``s3://bucket``, ``iceberg://catalog``), and its name in there."""
 
     namespace: str
     name: str
@@ -251,8 +224,7 @@ def outputs_of(job: Job) -> tuple[str, ...]:
 PARENT, ROOT = "OPENLINEAGE_PARENT_ID", "OPENLINEAGE_ROOT_PARENT_ID"
 
 
-@dataclass(frozen=True, slots=True)
-class RunName:
+class RunName(NamedTuple):
     """The identity of a run: the ``namespace`` and the ``name`` of its job, and its ``run_id``."""
 
     namespace: str
@@ -260,42 +232,24 @@ class RunName:
     run_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parents:
-    """The runs above one.
-
-    ``parent``: the run that has started it; None: nobody says.
-    ``root``: the run that has started all of them, as a DAG.
-    ``notes``: what could not be read, in words.
-    """
-
-    parent: RunName | None = None
-    root: RunName | None = None
-    notes: tuple[str, ...] = ()
-
-
-def parents_in(environ: Mapping[str, str]) -> Parents:
-    """Return the runs that the environment names, in the form ``namespace/name/run_id``."""
-    found, notes = dict[str, RunName | None](), []
-    for variable in (PARENT, ROOT):
-        text = environ.get(variable, "").strip()
-        before, _, run_id = text.rpartition("/")
-        namespace, _, name = before.rpartition("/")  # a namespace may hold slashes
-        try:
-            UUID(run_id)
-        except ValueError:
-            name = ""
-        found[variable] = RunName(namespace, name, run_id) if namespace and name else None
-        if text and found[variable] is None:
-            notes.append(f"{variable} is not of the form namespace/name/run_id, with a UUID as run_id, and is not used")
-    return Parents(found[PARENT], found[ROOT], tuple(notes))
+def run_above(variable: str, environ: Mapping[str, str]) -> tuple[RunName | None, str | None]:
+    """Return the run that a variable names as ``namespace/name/run_id``, and what is to be said where it names none."""
+    text = environ.get(variable, "").strip()
+    before, _, run_id = text.rpartition("/")
+    namespace, _, name = before.rpartition("/")  # a namespace may hold slashes
+    try:
+        UUID(run_id)
+    except ValueError:
+        name = ""
+    if namespace and name:
+        return RunName(namespace, name, run_id), None
+    note = f"{variable} is not of the form namespace/name/run_id, with a UUID as run_id, and is not used"
+    return None, note if text else None
 
 
 _VERSION = version_of("wincli") or "unknown"
 _PRODUCER = f"{PRODUCER}{_VERSION}"
 set_producer(_PRODUCER)  # of all facets that are made from now on
-_DIRECT = "DIRECT"
-_INDIRECT = "INDIRECT"
 Origin = Sequence[tuple[DatasetName, str]]
 """The datasets and fields that a column of an input is in."""
 
@@ -305,12 +259,15 @@ class RunFacts:
     """What all events of a run have.
 
     ``about``: the job in words.
+    ``parent``: the run that has started it; None: nobody says.
+    ``root``: the run that has started all of them, as a DAG.
     ``unit``: the unit that it is of; None: of none.
     """
 
     run: RunName
     about: str
-    parents: Parents
+    parent: RunName | None = None
+    root: RunName | None = None
     unit: Unit | None = None
 
 
@@ -320,27 +277,27 @@ State = Literal["START", "COMPLETE", "FAIL", "ABORT"]
 def event_of(
     state: State,
     facts: RunFacts,
-    at: dt.datetime,
     inputs: Sequence[InputDataset] = (),
     outputs: Sequence[OutputDataset] = (),
     error: str | None = None,
+    at: dt.datetime | None = None,
 ) -> RunEvent:
     """Return an event of a run: it starts, is complete (committed, or had nothing to do), has failed, or was stopped.
 
-    ``error``: why it has failed, or by what it was stopped; then it has left no trace.
+    ``error``: why it has failed, or by what it was stopped; then it has left no trace. ``at``: None: now.
     """
     engine = processing_engine_run.ProcessingEngineRunFacet(
         version=_VERSION, name="wincli", openlineageAdapterVersion=_VERSION
     )
     found: dict[str, RunFacet] = {"processing_engine": engine}
-    if facts.parents.parent is not None:
+    if facts.parent is not None:
         above = None
-        if facts.parents.root is not None:
-            job = parent_run.RootJob(namespace=facts.parents.root.namespace, name=facts.parents.root.name)
-            above = parent_run.Root(run=parent_run.RootRun(runId=facts.parents.root.run_id), job=job)
-        job_above = parent_run.Job(namespace=facts.parents.parent.namespace, name=facts.parents.parent.name)
+        if facts.root is not None:
+            job = parent_run.RootJob(namespace=facts.root.namespace, name=facts.root.name)
+            above = parent_run.Root(run=parent_run.RootRun(runId=facts.root.run_id), job=job)
+        job_above = parent_run.Job(namespace=facts.parent.namespace, name=facts.parent.name)
         found["parent"] = parent_run.ParentRunFacet(
-            run=parent_run.Run(runId=facts.parents.parent.run_id), job=job_above, root=above
+            run=parent_run.Run(runId=facts.parent.run_id), job=job_above, root=above
         )
     if facts.unit is not None and facts.unit.start is not None and facts.unit.end is not None:
         found["nominalTime"] = nominal_time_run.NominalTimeRunFacet(
@@ -354,7 +311,7 @@ def event_of(
     }
     return RunEvent(
         eventType=RunState[state],
-        eventTime=at.isoformat(),
+        eventTime=(at or dt.datetime.now(dt.UTC)).isoformat(),
         run=Run(facts.run.run_id, found),
         job=EventJob(facts.run.namespace, facts.run.name, about),
         producer=_PRODUCER,
@@ -367,16 +324,16 @@ def input_of(
     name: DatasetName,
     schema: pa.Schema | None = None,
     rows: int | None = None,
-    nbytes: int | None = None,
-    files: int | None = None,
+    files: Sequence[InputFile] | None = None,
 ) -> InputDataset:
     """Return an input: its columns, and how much of it was read; None before it is opened."""
     statistics: dict[str, Any] = {}
-    if rows is not None or files is not None:
+    if files is not None:
+        size = sum(file.size for file in files)
         statistics["inputStatistics"] = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
-            rowCount=rows, size=nbytes, fileCount=files
+            rowCount=rows, size=size, fileCount=len(files)
         )
-    return InputDataset(name.namespace, name.name, facets=_schema(schema), inputFacets=statistics)
+    return InputDataset(*name, facets=_schema(schema), inputFacets=statistics)
 
 
 def output_of(
@@ -406,7 +363,7 @@ def output_of(
     written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
         rowCount=sum(part.rows for part in parts), size=sum(part.nbytes for part in parts), fileCount=len(parts)
     )
-    return OutputDataset(name.namespace, name.name, facets=facets, outputFacets={"outputStatistics": written})
+    return OutputDataset(*name, facets=facets, outputFacets={"outputStatistics": written})
 
 
 def _schema(schema: pa.Schema | None) -> dict[str, Any]:
@@ -422,28 +379,27 @@ def _schema(schema: pa.Schema | None) -> dict[str, Any]:
 def _column_lineage(
     lineage: ColumnLineage, origins: Mapping[str, Origin]
 ) -> column_lineage_dataset.ColumnLineageDatasetFacet:
-    def fields_of(columns: Mapping[str, Sequence[tuple[str, str]]]) -> list[column_lineage_dataset.InputField]:
-        """Return the fields of the input that columns are. ``columns``: column to type and subtype of each use."""
-        found = []
-        for column, uses in columns.items():
-            how = [column_lineage_dataset.Transformation(type=kind, subtype=subtype) for kind, subtype in uses]
-            found += [
-                column_lineage_dataset.InputField(name.namespace, name.name, shown(source), how)
-                for name, source in origins.get(column, ())
-            ]
-        return found
+    def transformation(use: str) -> column_lineage_dataset.Transformation:
+        kind = "DIRECT" if use in _DIRECT else "INDIRECT"
+        return column_lineage_dataset.Transformation(type=kind, subtype=use)
+
+    def fields_of(columns: Uses) -> list[column_lineage_dataset.InputField]:
+        return [
+            column_lineage_dataset.InputField(name.namespace, name.name, shown(source), list(map(transformation, how)))
+            for column, uses in columns.items()
+            # those that are direct come first
+            for how in [sorted(uses, key=lambda use: (use not in _DIRECT, use))]
+            for name, source in origins.get(column, ())
+        ]
 
     fields = {}
-    for result, direct in lineage.direct.items():
-        uses: dict[str, list[tuple[str, str]]] = {column: [(_DIRECT, how)] for column, how in direct.items()}
-        for column in sorted(lineage.conditions.get(result, ())):
-            uses.setdefault(column, []).append((_INDIRECT, "CONDITIONAL"))
-        fields[shown(result)] = column_lineage_dataset.Fields(inputFields=fields_of(uses))
-    rows = {column: [(_INDIRECT, each) for each in sorted(how)] for column, how in sorted(lineage.rows.items())}
+    for result, uses in lineage.fields.items():
+        only = sorted(column for column, how in uses.items() if how == {_CONDITIONAL})
+        in_turn = [*(column for column in uses if column not in only), *only]
+        own = fields_of({each: uses[each] for each in in_turn})
+        fields[shown(result)] = column_lineage_dataset.Fields(inputFields=own)
+    rows = dict(sorted(lineage.rows.items()))
     return column_lineage_dataset.ColumnLineageDatasetFacet(fields=fields, dataset=fields_of(rows))
-
-
-# A `RunObserver` that sends OpenLineage events: of the command, and of each unit as a run below it.
 
 
 # What a committed run says of its datasets: schemas, how much was read and written, which column comes from which.
@@ -455,7 +411,7 @@ def inputs_read(job: Job, staged: StagedJob) -> list[InputDataset]:
     names = input_names(job)
     if len(names) == 1:
         rows = staged.stage_runs[0].outcome.counts.rows_in
-        found = [input_of(names[0], base.schema, rows, *_size(base.files))]
+        found = [input_of(names[0], base.schema, rows, base.files)]
     else:
         found = []
         for name in names:
@@ -466,9 +422,9 @@ def inputs_read(job: Job, staged: StagedJob) -> list[InputDataset]:
                 for file, own in paths
                 if own.namespace == name.namespace and (own.name == name.name or own.name.startswith(above))
             ]
-            found.append(input_of(name, base.schema, None, *_size(files)))
+            found.append(input_of(name, base.schema, None, files))
     for each, one in zip(job.enrichments, enrichments_of(staged.plan.source), strict=True):
-        found.append(input_of(name_of(each.path), one.table.schema, None, *_size(one.table.files)))
+        found.append(input_of(name_of(each.path), one.table.schema, None, one.table.files))
     return found
 
 
@@ -494,16 +450,10 @@ def outputs_written(job: Job, staged: StagedJob) -> Iterator[OutputDataset]:
         path = next(paths, None) if run.stage_output.is_own else None
         if path is None:
             continue
-        rows: dict[str, Set[Indirect]] = dict(lineage.rows)
-        for column in joins:
-            rows[column] = rows.get(column, frozenset()) | {"JOIN"}
+        rows = _joined([lineage.rows, *({column: {"JOIN"}} for column in joins)])
         is_last = run is staged.stage_runs[-1]
         told = [(one.expect, one.holds, one.on_fail == "fail") for one in staged.expectations] if is_last else []
-        yield output_of(name_of(path), run.stage.result, run.parts, replace(lineage, rows=rows), origins, told)
-
-
-def _size(files: Sequence[InputFile]) -> tuple[int, int]:
-    return sum(file.size for file in files), len(files)
+        yield output_of(name_of(path), run.stage.result, run.parts, lineage._replace(rows=rows), origins, told)
 
 
 _NAMESPACE = "wincli"
@@ -530,30 +480,28 @@ class Lineage:
         self._job, self._messages, self._outbox = job, messages, outbox
         self._is_range = job.start is not None
         self._has_units = self._is_range or job.state is not None
-        parents = parents_in(environ)
-        for note in parents.notes:
+        (parent, wrong_parent), (root, wrong_root) = (run_above(each, environ) for each in (PARENT, ROOT))
+        for note in filter(None, (wrong_parent, wrong_root)):
             messages.note(note)
         namespace = environ.get("OPENLINEAGE_NAMESPACE") or _NAMESPACE
         name = RunName(namespace, shown(redacted_path(plain_path(job.output))), str(generate_new_uuid()))
-        self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in job.stages), parents)
+        self._facts = RunFacts(name, "; then ".join(str(each.spec) for each in job.stages), parent, root)
         self._units: dict[int, RunFacts] = {}
         self._datasets: Callable[[], Datasets] = lambda: NO_DATASETS
         self._lock = threading.Lock()
 
     def open(self, at: dt.datetime) -> None:
         """Send that the command starts. ``at``: when it began."""
-        self._emit(
-            lambda: event_of("START", self._facts, at, *(NO_DATASETS if self._has_units else self._planned(self._job)))
-        )
+        self._emit(lambda: event_of("START", self._facts, *self._planned(self._job, not self._has_units), at=at))
 
     def begin(self, run: ObservedRun) -> None:
         if self._has_units:
             above = self._facts
-            name = replace(above.run, name=f"{above.run.name}.unit", run_id=str(generate_new_uuid()))
-            parents = Parents(above.run, above.parents.root or above.parents.parent or above.run)
-            facts = RunFacts(name, above.about, parents, unit_of(run.unit, run.job.unit))
+            name = above.run._replace(name=f"{above.run.name}.unit", run_id=str(generate_new_uuid()))
+            root = above.root or above.parent or above.run
+            facts = RunFacts(name, above.about, above.run, root, unit_of(run.unit, run.job.unit))
             self._units[id(run)] = facts
-            self._emit(lambda: event_of("START", facts, run.started, *self._planned(run.job)))
+            self._emit(lambda: event_of("START", facts, *self._planned(run.job), at=run.started))
 
     def commit(self, run: ObservedRun, staged: StagedJob) -> None:
         job = self._naming(run.job)
@@ -563,7 +511,7 @@ class Lineage:
 
         if self._has_units:
             facts = self._units.pop(id(run))
-            self._emit(lambda: event_of("COMPLETE", facts, _now(), *datasets()))
+            self._emit(lambda: event_of("COMPLETE", facts, *datasets()))
         else:
             self._datasets = datasets
 
@@ -578,17 +526,19 @@ class Lineage:
     def close(self, error: BaseException | None) -> None:
         """Send that the command has ended, well or with an error; say how many events could not be sent."""
         if error is None:
-            self._emit(lambda: event_of("COMPLETE", self._facts, _now(), *self._datasets()))
+            self._emit(lambda: event_of("COMPLETE", self._facts, *self._datasets()))
         else:
             self._emit(lambda: self._failure(self._facts, error))
         for note in self._outbox.close():
             self._messages.note(note)
 
-    def _planned(self, own: Job) -> Datasets:
+    def _planned(self, own: Job, is_told: bool = True) -> Datasets:
+        if not is_told:
+            return NO_DATASETS
         job = self._naming(own)
         names = dict.fromkeys([*input_names(job), *(name_of(each.path) for each in job.enrichments)])
         written = map(name_of, outputs_of(job))
-        outputs = [OutputDataset(each.namespace, each.name, facets={}, outputFacets={}) for each in written]
+        outputs = [OutputDataset(*each, facets={}, outputFacets={}) for each in written]
         return [input_of(name) for name in names], outputs
 
     def _naming(self, own: Job) -> Job:
@@ -597,14 +547,10 @@ class Lineage:
 
     def _failure(self, facts: RunFacts, error: BaseException) -> Any:
         if isinstance(error, Stopped | KeyboardInterrupt):
-            return event_of("ABORT", facts, _now(), error="stopped by a signal")
+            return event_of("ABORT", facts, error="stopped by a signal")
         text = self._messages.clean(shown(redacted(str(error)))) or type(error).__name__
-        return event_of("FAIL", facts, _now(), error=text)
+        return event_of("FAIL", facts, error=text)
 
     def _emit(self, make: Callable[[], Any]) -> None:
         with self._lock:
             self._outbox.put(make)
-
-
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from ...windowing.engine.rejects import epoch_seconds, order_column
 from ...windowing.errors import shown
@@ -58,38 +57,19 @@ NEWEST = "wincli_newest_row_timestamp_seconds"
 LAST_SUCCESS = "wincli_last_success_timestamp_seconds"
 
 
-@dataclass(slots=True)
-class Totals:
-    """Sums over the committed runs of a command.
+class Metrics:
+    """A `RunObserver` that sums up what the runs of a command commit: rows and windows, units or runs, and seconds.
 
-    ``rows_in``: rows that the first stages read.
-    ``windows``: windows of the last stages that are written.
-    ``counts``: the row accounting of all stages.
-    ``held``: rows that wait in the state after the newest unit.
-    ``seconds``: stage and phase to seconds.
     ``newest``: the largest order value of the rows read, in seconds since the epoch; None where rows have none.
-    ``done``, ``failed``, ``skipped``, ``gaps``: numbers of units, or of runs.
-    ``newest_unit``: the label of the unit that ``held`` is of.
+    ``held``: rows that wait in the state after the newest unit.
     """
 
-    rows_in: int = 0
-    windows: int = 0
-    counts: Counts = field(default_factory=Counts)
-    held: int = 0
-    seconds: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    newest: float | None = None
-    done: int = 0
-    failed: int = 0
-    skipped: int = 0
-    gaps: int = 0
-    newest_unit: str = ""
-
-
-class Metrics:
-    """A `RunObserver` that sums up what is committed."""
-
     def __init__(self) -> None:
-        self.totals = Totals()
+        self.rows_in = self.windows = self.held = self.done = self.failed = self.skipped = self.gaps = 0
+        self.counts = Counts()
+        self.seconds: dict[tuple[str, str], float] = defaultdict(float)  # by stage and phase
+        self.newest: float | None = None
+        self._newest_unit = ""
         self._lock = threading.Lock()
 
     def begin(self, run: ObservedRun) -> None:
@@ -99,73 +79,72 @@ class Metrics:
         with self._lock:
             runs = staged.stage_runs
             first, last = runs[0].outcome, runs[-1].outcome
-            self.totals.done += 1
-            self.totals.rows_in += first.counts.rows_in
-            self.totals.windows += last.windows - last.counts.panes_hidden
-            self.totals.counts = sum((each.outcome.counts for each in runs), self.totals.counts)
-            if run.unit >= self.totals.newest_unit:
-                self.totals.newest_unit, self.totals.held = run.unit, sum(each.outcome.counts.held for each in runs)
+            self.done += 1
+            self.rows_in += first.counts.rows_in
+            self.windows += last.windows - last.counts.panes_hidden
+            self.counts = sum((each.outcome.counts for each in runs), self.counts)
+            if run.unit >= self._newest_unit:
+                self._newest_unit, self.held = run.unit, sum(each.outcome.counts.held for each in runs)
             for each in runs:
                 for phase, seconds in each.outcome.seconds.items():
-                    self.totals.seconds[each.stage.name, phase.lower()] += seconds
+                    self.seconds[each.stage.name, phase.lower()] += seconds
             in_stages = sum(sum(each.outcome.seconds.values()) for each in runs)
-            self.totals.seconds["", "plan"] += max(staged.seconds["total"] - in_stages, 0.0)
+            self.seconds["", "plan"] += max(staged.seconds["total"] - in_stages, 0.0)
             plan, span = runs[0].stage.plan, first.span
             if (name := order_column(plan)) is not None and span is not None:
                 newest = epoch_seconds(span[1], plan.projection.schema.field(name).type)
-                self.totals.newest = _newest(newest, self.totals.newest)
+                self.newest = _newest(newest, self.newest)
 
     def fail(self, run: ObservedRun, error: BaseException) -> None:  # noqa: ARG002 - as `RunObserver` has it
         with self._lock:
-            self.totals.failed += 1
+            self.failed += 1
 
     def pass_over(self, skipped: int, gaps: int) -> None:
-        self.totals.skipped, self.totals.gaps = skipped, gaps
+        self.skipped, self.gaps = skipped, gaps
 
+    def gauges(
+        self, exit_code: int, is_success: bool, seconds: float, version: str, former: Mapping[str, float]
+    ) -> Iterator[Gauge]:
+        """Yield the gauges of a command that has ended.
 
-def gauges_of(
-    totals: Totals, exit_code: int, is_success: bool, seconds: float, version: str, former: Mapping[str, float]
-) -> Iterator[Gauge]:
-    """Yield the gauges of a command that has ended.
-
-    ``seconds``: how long it took. ``former``: the values of the command before, of which those that are still true go
-    on: when the last success was, and how new the newest row is where no row was read now.
-    """
-    now, counts = time.time(), totals.counts
-    success = round(now, 3) if is_success else former.get(LAST_SUCCESS)
-    by_result = {"done": totals.done, "failed": totals.failed, "skipped": totals.skipped, "gap": totals.gaps}
-    units = tuple((number, {"result": result}) for result, number in by_result.items())
-    reasons = tuple((rows, {"reason": reason}) for reason, rows in counts.rejected.items())
-    phases = tuple(
-        (round(spent, 3), {"stage": stage, "phase": phase}) for (stage, phase), spent in totals.seconds.items()
-    )
-    newest = _newest(totals.newest, former.get(NEWEST))
-    age = None if newest is None else round(now - newest, 3)
-    found: tuple[tuple[str, str, float | tuple[tuple[float, Mapping[str, str]], ...] | None], ...] = (
-        ("wincli_info", "The version that ran.", ((1, {"version": version}),)),
-        ("wincli_last_run_success", "Whether the last run succeeded: 1 or 0.", is_success),
-        ("wincli_last_run_exit_code", "The exit code of the last run.", exit_code),
-        ("wincli_last_run_timestamp_seconds", "When the last run ended.", round(now, 3)),
-        ("wincli_last_run_duration_seconds", "How long the last run took.", round(seconds, 3)),
-        (LAST_SUCCESS, "When the last run that succeeded ended.", success),
-        ("wincli_units", "Units of the last run, or the run itself, by what became of them.", units),
-        ("wincli_rows_in", "Rows read.", totals.rows_in),
-        ("wincli_windows_out", "Windows written.", totals.windows),
-        ("wincli_windows_hidden", "Windows that --having left out.", counts.panes_hidden),
-        ("wincli_rows_windowed", "Rows that a window has shown.", counts.windowed),
-        ("wincli_rows_filtered", "Rows that belong to no window.", counts.filtered),
-        ("wincli_rows_dropped_at_end", "Rows of windows that the end of the data dropped.", counts.dropped_at_end),
-        ("wincli_rows_held", "Rows that wait in the state after the newest unit.", totals.held),
-        ("wincli_rows_rejected", "Rows rejected, for any reason.", sum(counts.rejected.values())),
-        ("wincli_rows_late", "Rows rejected because they came too late.", counts.rejected.get("late", 0)),
-        ("wincli_rejects", "Rows rejected, by reason.", reasons),
-        ("wincli_phase_seconds", "Seconds of the last run by stage and phase.", phases),
-        (NEWEST, "The largest order value of all rows read so far.", newest),
-        ("wincli_newest_row_age_seconds", "How old that was when the run ended.", age),
-    )
-    for name, text, value in found:
-        if value is not None:
-            yield name, text, value if isinstance(value, tuple) else ((value, {}),)
+        ``seconds``: how long it took. ``former``: the values of the command before, of which those that are still true
+        go on: when the last success was, and how new the newest row is where no row was read now.
+        """
+        now, counts = time.time(), self.counts
+        success = round(now, 3) if is_success else former.get(LAST_SUCCESS)
+        by_result = {"done": self.done, "failed": self.failed, "skipped": self.skipped, "gap": self.gaps}
+        units = tuple((number, {"result": result}) for result, number in by_result.items())
+        reasons = tuple((rows, {"reason": reason}) for reason, rows in counts.rejected.items())
+        phases = tuple(
+            (round(spent, 3), {"stage": stage, "phase": phase}) for (stage, phase), spent in self.seconds.items()
+        )
+        newest = _newest(self.newest, former.get(NEWEST))
+        age = None if newest is None else round(now - newest, 3)
+        found: tuple[tuple[str, str, float | tuple[tuple[float, Mapping[str, str]], ...] | None], ...] = (
+            ("wincli_info", "The version that ran.", ((1, {"version": version}),)),
+            ("wincli_last_run_success", "Whether the last run succeeded: 1 or 0.", is_success),
+            ("wincli_last_run_exit_code", "The exit code of the last run.", exit_code),
+            ("wincli_last_run_timestamp_seconds", "When the last run ended.", round(now, 3)),
+            ("wincli_last_run_duration_seconds", "How long the last run took.", round(seconds, 3)),
+            (LAST_SUCCESS, "When the last run that succeeded ended.", success),
+            ("wincli_units", "Units of the last run, or the run itself, by what became of them.", units),
+            ("wincli_rows_in", "Rows read.", self.rows_in),
+            ("wincli_windows_out", "Windows written.", self.windows),
+            ("wincli_windows_hidden", "Windows that --having left out.", counts.panes_hidden),
+            ("wincli_rows_windowed", "Rows that a window has shown.", counts.windowed),
+            ("wincli_rows_filtered", "Rows that belong to no window.", counts.filtered),
+            ("wincli_rows_dropped_at_end", "Rows of windows that the end of the data dropped.", counts.dropped_at_end),
+            ("wincli_rows_held", "Rows that wait in the state after the newest unit.", self.held),
+            ("wincli_rows_rejected", "Rows rejected, for any reason.", sum(counts.rejected.values())),
+            ("wincli_rows_late", "Rows rejected because they came too late.", counts.rejected.get("late", 0)),
+            ("wincli_rejects", "Rows rejected, by reason.", reasons),
+            ("wincli_phase_seconds", "Seconds of the last run by stage and phase.", phases),
+            (NEWEST, "The largest order value of all rows read so far.", newest),
+            ("wincli_newest_row_age_seconds", "How old that was when the run ended.", age),
+        )
+        for name, text, value in found:
+            if value is not None:
+                yield name, text, value if isinstance(value, tuple) else ((value, {}),)
 
 
 def _newest(now: float | None, before: float | None) -> float | None:

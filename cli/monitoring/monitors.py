@@ -61,12 +61,13 @@ class Monitors:
             return
         if self.job.metrics_file is not None:
             from ...writers.output.versions import version_of  # noqa: PLC0415 - only for runs with metrics
-            from .metrics import Totals, gauges_of, text_of, values_in  # noqa: PLC0415
+            from .metrics import Metrics, text_of, values_in  # noqa: PLC0415
 
             file, is_success = metrics_file(self.job.metrics_file), error is None and exit_code != CLOSED
-            totals = self._metrics.totals if self._metrics is not None else Totals()
             seconds, version = time.perf_counter() - self.started, version_of("wincli") or "unknown"
-            gauges = gauges_of(totals, exit_code, is_success, seconds, version, values_in(file.read()))
+            gauges = (self._metrics or Metrics()).gauges(
+                exit_code, is_success, seconds, version, values_in(file.read())
+            )
             text = text_of(gauges, {"output": redacted_path(plain_path(self.job.output))})
             try:
                 file.replace(text.encode())

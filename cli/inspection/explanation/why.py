@@ -118,12 +118,11 @@ _INDENT = " " * 11
 
 def answer_lines(answer: Explanation | MissingWindow, width: int | None) -> Iterator[str]:
     """Yield the lines of an answer. ``width``: characters of a line; None: as many as there are."""
-    is_there = isinstance(answer, Explanation)
-    what = f"window {answer.window}" if is_there else f"there is no {answer.missing}"
+    what = f"window {answer.window}" if isinstance(answer, Explanation) else f"there is no {answer.missing}"
     of = ", ".join(f"{name}={text}" for name, text in answer.key.items())
     yield bold(shown_text(f"{what} of {of}" if of else what))
     yield from _folded("spec", answer.spec, width)
-    if not is_there:
+    if isinstance(answer, MissingWindow):
         yield f"  rows     {count_of(answer.rows, 'row')} of this key in the input"
         for word, count in answer.counts.items():
             yield f"           {count:,} {word}"

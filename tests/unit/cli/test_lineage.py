@@ -18,7 +18,7 @@ from support.in_process import wincli_here
 from support.processes import Ran, manifest
 from wincli.cli.console.messages import Messages, Stopped
 from wincli.cli.monitoring import lineage_transport
-from wincli.cli.monitoring.lineage import DatasetName, Lineage, RunName, name_of, parents_in
+from wincli.cli.monitoring.lineage import DatasetName, Lineage, RunName, name_of, run_above
 from wincli.cli.monitoring.lineage_transport import Outbox
 from wincli.cli.run.context import observed
 from wincli.cli.run.request import parse_job
@@ -215,12 +215,11 @@ def test_the_runs_above_come_from_the_environment(log: Path, monkeypatch: pytest
 
 
 def test_the_form_of_parents() -> None:
-    found = parents_in({"OPENLINEAGE_PARENT_ID": f"https://x/y/a.b/{RUN_ID}", "OPENLINEAGE_ROOT_PARENT_ID": "a/b/c"})
-    assert found.parent == RunName("https://x/y", "a.b", RUN_ID)
-    assert found.root is None
-    assert found.notes == (
-        "OPENLINEAGE_ROOT_PARENT_ID is not of the form namespace/name/run_id, with a UUID as run_id, and is not used",
-    )
+    found = {"OPENLINEAGE_PARENT_ID": f"https://x/y/a.b/{RUN_ID}", "OPENLINEAGE_ROOT_PARENT_ID": "a/b/c"}
+    assert run_above("OPENLINEAGE_PARENT_ID", found) == (RunName("https://x/y", "a.b", RUN_ID), None)
+    note = "OPENLINEAGE_ROOT_PARENT_ID is not of the form namespace/name/run_id, with a UUID as run_id, and is not used"
+    assert run_above("OPENLINEAGE_ROOT_PARENT_ID", found) == (None, note)
+    assert run_above("OPENLINEAGE_PARENT_ID", {}) == (None, None)
 
 
 @pytest.mark.parametrize(
