@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "cases"
 TESTS = ROOT / "tests"
 """What is on the module path of the tests."""
+
+
+def mistakes(name: str) -> Any:
+    """Return a table of ``tests/cases/mistakes``: texts, and what is said of each."""
+    return yaml.safe_load((CASES / "mistakes" / f"{name}.yaml").read_text())

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
-from support.places import ROOT
+from support.places import ROOT, mistakes
 from support.processes import Ran
 from support.strategies import examples
 from wincli.cli.inspection.cases.case import Scalar, csv_rows
@@ -120,7 +120,7 @@ job.test.yaml: 1 case, 1 of them not as expected
 
 
 def test_wide_letters_take_two_cells_of_the_table() -> None:
-    pair = RowPair(("日本", "1"), ("a", "1"), (True, False), 0)
+    pair = RowPair(("日本", "1"), ("a", "1"), (True, False))
     lines = difference(Mismatch("windows", ("user", "n"), (pair,), 0), False)
     assert lines == ["  user  n", "- 日本  1", "+ a     1", "  ^^^^"]
 
@@ -356,32 +356,14 @@ def test_an_empty_cell_of_csv_is_null_or_an_empty_text() -> None:
     assert not is_same(cell, pa.scalar("x"), 0)
 
 
-# Mistakes
-
-MISTAKES = {
-    "": "job.test.yaml says nothing; write cases: and a list of them",
-    "cases: []": "job.test.yaml:1: there are no cases; ",
-    "cases:\n - given: []": "job.test.yaml:2: a case has no name; write name: and what it shows",
-    "cases:\n - name: a": "job.test.yaml:2: a case gives no rows; ",
-    "cases:\n - name: a\n   givn: []": "job.test.yaml:3: unknown key 'givn'; did you mean 'given'?",
-    "cases:\n - name: a\n   given: 3": "job.test.yaml:3: given must be rows, not the number 3; ",
-    "cases:\n - name: a\n   given: [3]": "job.test.yaml:3: a row of given must be a mapping, not the number 3; ",
-    "cases:\n - name: a\n   given: no.csv": "job.test.yaml:3: there is no file no.csv; ",
-    "cases:\n - name: a\n   given: []\n - name: a\n   given: []": "job.test.yaml:4: there are two cases 'a'",
-    "cases:\n - name: a\n   units: {}": "job.test.yaml:3: there are no units; ",
-    "cases:\n - name: a\n   units: [{given: []}]\n   expect: []": "job.test.yaml:4: expect stands beside units; ",
-    "cases:\n - name: a\n   given: []\n   options: {output: x}": "job.test.yaml:4: options: a case has its own",
-    "cases:\n - name: a\n   given: []\n   options: {att_end: x}": "job.test.yaml:4: unknown key 'att_end'",
-    "cases:\n - name: a\n   given: []\n   tolerance: 7": "job.test.yaml:4: tolerance must be a share from 0 to 1",
-    "cases:\n - name: a\n   given: []\n   ordered: 1": "job.test.yaml:4: ordered must be true or false",
-}
+MISTAKES = mistakes("cases")
 
 
-@pytest.mark.parametrize("text", MISTAKES)
-def test_a_mistake_in_the_cases_is_reported_with_its_line(text: str, tmp_path: Path) -> None:
-    ran = checked(tmp_path, text)
+@pytest.mark.parametrize("case", MISTAKES["file"], ids=lambda case: case["says"])
+def test_a_mistake_in_the_cases_is_reported_with_its_line(case: dict[str, str], tmp_path: Path) -> None:
+    ran = checked(tmp_path, case["text"])
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"wincli: error: {MISTAKES[text]}")
+    assert ran.err.startswith(f"wincli: error: {case['says']}")
     assert ran.err.count("\n") == 1
 
 
@@ -399,47 +381,27 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_name(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, ""), ran.out
 
 
-IN_A_CASE = {
-    "given: [{ts: 1, user: a, x: 1}]\n   expect: [{m: 1}]": "windows have no column 'm'",
-    "given: [{ts: 1, user: a, x: 1}]\n   expect: {first: []}": "expect: the job has no stage 'first'",
-    "given: {../x.csv: [{ts: 1}]}": "../x.csv is not in the input of the case",
-    'given: {"a\\0b": [{ts: 1}]}': "the rows of a\\x00b cannot be written to a temporary file: embedded null byte",
-    f"given: {{{'n' * 300}: [{{ts: 1}}]}}": "cannot be written to a temporary file: File name too long",
-    "given: {a.csv: [{ts: 1}], a.csv/b: [{ts: 1}]}": "the rows of a.csv/b cannot be written to a temporary file",
-    'given: "ts,user,x\\n1,a,1"\n   expect: "n,spent\\n1"': "a line of CSV has 1 value, and not 2: 1",
-    "given: [{ts: 1, user: a}]": "there is no column 'x'",
-    "given: [{ts: 1, user: a, x: 1}]\n   options: {at_end: never}": "cannot be 'never'",
-    "units: {2026-11-1: {given: []}}": "2026-11-1 is no day",
+TOO_LONG = {
+    "text": f"given: {{{'n' * 300}: [{{ts: 1}}]}}",
+    "says": "cannot be written to a temporary file: File name too long",
 }
 
 
-@pytest.mark.parametrize("text", IN_A_CASE)
-def test_a_case_that_does_not_fit_its_job_fails_alone(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", [*MISTAKES["case"], TOO_LONG], ids=lambda case: case["says"])
+def test_a_case_that_does_not_fit_its_job_fails_alone(case: dict[str, str], tmp_path: Path) -> None:
     good = " - name: good\n   given: [{ts: 1, user: a, x: 1}]\n"
-    ran = checked(tmp_path, f"cases:\n - name: bad\n   {text}\n{good}")
+    ran = checked(tmp_path, f"cases:\n - name: bad\n   {case['text']}\n{good}")
     assert (ran.code, ran.err) == (1, "")
     assert re.findall(r"^(ok|FAIL) +(\w+)", ran.out, re.MULTILINE) == [("FAIL", "bad"), ("ok", "good")]
-    assert IN_A_CASE[text] in ran.out
+    assert case["says"] in ran.out
 
 
-JOBS = {
-    "stages: []\n": (2, "job.yaml:1: stages is empty"),
-    "windw: count(3)\n": (2, "job.yaml:1: unknown key 'windw'"),
-    "window: count(3)\nunit: month\n": (1, "cannot be 'month'"),
-    "window: count(3)\ndelimiter: ab\n": (1, "job.yaml:2: delimiter 'ab' is not one character"),
-    "window: conut(3)\n": (1, "unknown window 'conut'"),
-    "window: count(3)\nenrich: {p: x.csv by y}\n": (1, "expected 'on' and keys"),
-    "output: x\n": (1, "no window is given"),
-}
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_a_mistake_in_the_job_is_reported_by_the_command_or_by_each_case(job: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("job", MISTAKES["job"], ids=lambda job: job["says"])
+def test_a_mistake_in_the_job_is_reported_by_the_command_or_by_each_case(job: dict[str, Any], tmp_path: Path) -> None:
     case = "cases:\n - name: a\n   units: {2026-11-01: {given: {a.csv: [{ts: 1, user: a, x: 1}]}}}\n"
-    ran = checked(tmp_path, case, job)
-    code, words = JOBS[job]
-    assert ran.code == code, ran
-    assert words in ran.out + ran.err
+    ran = checked(tmp_path, case, job["text"])
+    assert ran.code == job["code"], ran
+    assert job["says"] in ran.out + ran.err
     assert "unexpected" not in ran.err
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from support.in_process import wincli_here
+from support.places import mistakes
 from support.processes import write
 from wincli.cli.console.table import texts_of
 
@@ -114,56 +116,17 @@ def test_two_aggregates_in_one_are_told_apart_from_a_name(folder: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["-w", "5m"], "'5m' says how long a window is, and not which kind it is of; "
-         "write for example time(5m), or gap(ts, 5m)"),
-        (["-w", "sum(x)"], "sum is an aggregate, not a window; give it with --agg, and a window here"),
-        (["-k", "user ts"], "there is no column 'user ts' for the key; write commas between columns: user,ts"),
-        (["--schema", "ts:datetime"], "unknown type 'datetime'; here it is called timestamp"),
-        (["-groupby", "user"], "no such option: -g; -groupby: a long option begins with two dashes; "
-         "did you mean --group-by?"),
-    ],
-)  # fmt: skip
-def test_words_of_other_tools_are_answered_with_those_of_this_one(folder: Path, words: list[str], text: str) -> None:
-    assert told(folder, "run", "-w", "count(2)", "log.csv", "out", *words) == text
+WRONG = mistakes("command_lines")
 
 
-# The command line itself
+@pytest.mark.parametrize("case", WRONG["run"], ids=lambda case: " ".join(case["words"]))
+def test_words_of_other_tools_are_answered_with_those_of_this_one(folder: Path, case: dict[str, Any]) -> None:
+    assert told(folder, "run", "-w", "count(2)", "log.csv", "out", *case["words"]) == case["says"]
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["show"], "wincli show needs DIR, and it is not there; write wincli show [OPTIONS] DIR"),
-        (["diff", "a"], "wincli diff needs B, and it is not there; write wincli diff [OPTIONS] A B"),
-        (["init"], "wincli init needs IN.., and it is not there; write wincli init [OPTIONS] IN.."),
-        (["test"], "wincli test needs JOB.yaml, and it is not there; write wincli test [OPTIONS] JOB.yaml [CASES]"),
-        (
-            ["state", "rollback", "st"],
-            "wincli state rollback needs UNIT, and it is not there; write wincli state rollback [OPTIONS] DIR UNIT",
-        ),
-        (["run"], "neither IN nor OUT is named; write IN.. OUT, or name a job file"),
-        (
-            ["run", "-w", "count(2)", "log.csv"],
-            "there is no OUT behind log.csv; write IN.. OUT, or name a job file",
-        ),
-        (["run", "-w"], "-w stands last, and needs a value; write the value behind -w"),
-        (["runn"], "wincli has no command 'runn'; did you mean 'run'?"),
-        (["state", "lst", "st"], "wincli state has no command 'lst'; did you mean 'list'?"),
-        (["run", "a", "b", "--keep", "x"], "--keep: 'x' is no whole number; write for example --keep 10"),
-        (["run", "a", "b", "--keep=2.5"], "--keep: '2.5' is no whole number; write for example --keep 10"),
-        (["show", "o", "-n", "-3"], "--head: '-3' is no whole number of 0 or more; write for example --head 10"),
-        (["run", "-w", "count(2)", "a", "b", "--keep", "0"], "--keep cannot be 0; it is at least 1"),
-        (
-            ["run", "-w", "count(2)", "a", "b", "--exit-code-noop", "300"],
-            "--exit-code-noop cannot be 300; it is at most 255",
-        ),
-    ],
-)
-def test_a_command_line_that_is_not_whole_says_what_to_write(folder: Path, words: list[str], text: str) -> None:
-    assert told(folder, *words) == text
+@pytest.mark.parametrize("case", WRONG["command"], ids=lambda case: " ".join(case["words"]))
+def test_a_command_line_that_is_not_whole_says_what_to_write(folder: Path, case: dict[str, Any]) -> None:
+    assert told(folder, *case["words"]) == case["says"]
 
 
 # What show shows

@@ -11,6 +11,7 @@ from wincli.cli.run.request import parse_job
 from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
+ONE = "input: in\noutput: out\nwindow: count(2)\n"
 STAGES = """\
 input: in
 output: out
@@ -67,19 +68,16 @@ def test_job_file_and_flags_give_the_same_job() -> None:
 
 
 def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
-    text = "input: in\noutput: out\nwindow: count(2)\nkey: a\nmode: overwrite\nplain: true\nagg: [sum(x)]\n"
+    text = ONE + "key: a\nmode: overwrite\nplain: true\nagg: [sum(x)]\n"
     asked = read(text, key=["b"], plain=False, agg=["count()", "max(x)"], max_rejects=0)
     stage = asked.stages[0]
     assert (stage.key, stage.plain, stage.agg) == (("b",), False, ("count()", "max(x)"))
     assert (asked.mode, asked.max_rejects, asked.late) == ("overwrite", 0, "reject")
 
 
-def test_flag_fills_in_what_the_file_leaves_out() -> None:
+def test_a_flag_fills_in_what_the_file_leaves_out_and_its_empty_list_counts() -> None:
     assert each(read("input: in\noutput: out\n", window="count(2)"), "window") == ["count(2)"]
-
-
-def test_an_empty_list_of_the_file_counts() -> None:
-    assert each(read("input: in\noutput: out\nwindow: count(2)\nkey: []\nagg: []\n"), "key") == [()]
+    assert each(read(ONE + "key: []\nagg: []\n"), "key") == [()]
 
 
 def test_in_and_out_win_over_the_file() -> None:
@@ -89,7 +87,7 @@ def test_in_and_out_win_over_the_file() -> None:
 
 
 def test_settings_of_spark_are_merged_one_by_one() -> None:
-    text = "input: in\noutput: out\nwindow: count(2)\nspark_conf: {a.b: 1, c.d: true}\n"
+    text = ONE + "spark_conf: {a.b: 1, c.d: true}\n"
     assert read(text).spark_conf == {"a.b": "1", "c.d": "true"}
     assert read(text, spark_conf=["a.b=2", "e=x=y"]).spark_conf == {"a.b": "2", "c.d": "true", "e": "x=y"}
 
@@ -97,34 +95,32 @@ def test_settings_of_spark_are_merged_one_by_one() -> None:
 # Stages
 
 
-def test_names_of_stages() -> None:
-    assert each(read(STAGES), "name") == ["stage-1", "stage-2", "stage-3"]
-    assert each(read(STAGES + "    name: A.b_c-1\n"), "name") == ["stage-1", "stage-2", "A.b_c-1"]
-
-
-def test_the_end_of_stages() -> None:
-    assert each(read(STAGES), "at_end") == ["drop", "flush", "flush"]
-    assert each(read(STAGES + "at_end: drop\n"), "at_end") == ["drop", "drop", "drop"]
-    assert each(read(STAGES, at_end="flush"), "at_end") == ["flush", "flush", "flush"]
+@pytest.mark.parametrize(
+    ("key", "more", "flags", "found"),
+    [
+        ("name", "", {}, ["stage-1", "stage-2", "stage-3"]),
+        ("name", "    name: A.b_c-1\n", {}, ["stage-1", "stage-2", "A.b_c-1"]),
+        ("at_end", "", {}, ["drop", "flush", "flush"]),
+        ("at_end", "at_end: drop\n", {}, ["drop", "drop", "drop"]),
+        ("at_end", "", {"at_end": "flush"}, ["flush", "flush", "flush"]),
+        ("at_end", "state: s\n", {}, ["drop", "hold", "hold"]),
+        ("at_end", "", {"state": "s"}, ["drop", "hold", "hold"]),
+        ("at_end", "state: s\nat_end: flush\n", {}, ["drop", "flush", "flush"]),
+        ("output_format", "output_format: csv\nplain: true\n", {}, ["parquet", "parquet", "csv"]),
+        ("output_format", "    output_format: csv\n", {"output_format": "jsonl"}, ["parquet", "parquet", "jsonl"]),
+        ("plain", "plain: true\n", {}, [False, False, True]),
+        ("plain", "    plain: false\nplain: true\n", {}, [False, False, False]),
+    ],
+)
+def test_what_stages_have_of_their_own_and_of_the_job(
+    key: str, more: str, flags: dict[str, str], found: list[Any]
+) -> None:
+    assert each(read(STAGES + more, **flags), key) == found
 
 
 def test_open_windows_are_kept_by_default_with_a_state() -> None:
-    assert each(read(STAGES + "state: s\n"), "at_end") == ["drop", "hold", "hold"]
-    assert each(read(STAGES, state="s"), "at_end") == ["drop", "hold", "hold"]
-    assert each(read(STAGES + "state: s\nat_end: flush\n"), "at_end") == ["drop", "flush", "flush"]
-    assert each(read("input: in\noutput: out\nwindow: count(2)\n", state="s"), "at_end") == ["hold"]
-    assert each(read("input: in\noutput: out\nwindow: count(2)\n", state="s", at_end="drop"), "at_end") == ["drop"]
-
-
-def test_how_the_last_stage_is_written() -> None:
-    assert each(read(STAGES + "output_format: csv\nplain: true\n"), "output_format") == ["parquet", "parquet", "csv"]
-    assert each(read(STAGES + "plain: true\n"), "plain") == [False, False, True]
-    assert each(read(STAGES + "    plain: false\nplain: true\n"), "plain") == [False, False, False]
-    assert each(read(STAGES + "    output_format: csv\n", output_format="jsonl"), "output_format") == [
-        "parquet",
-        "parquet",
-        "jsonl",
-    ]
+    assert each(read(ONE, state="s"), "at_end") == ["hold"]
+    assert each(read(ONE, state="s", at_end="drop"), "at_end") == ["drop"]
 
 
 def test_where_stages_are_written() -> None:
@@ -158,7 +154,7 @@ def test_a_wrong_flag_is_no_line_of_the_file() -> None:
 
 
 def test_a_flag_in_place_of_what_the_file_has_wrong() -> None:
-    assert read("input: in\noutput: out\nwindow: count(2)\nmode: append\n", mode="error").mode == "error"
+    assert read(ONE + "mode: append\n", mode="error").mode == "error"
 
 
 def test_a_spec_error_of_a_flag_shows_where() -> None:

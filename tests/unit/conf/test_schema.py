@@ -11,7 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.docs_pages import ROOT
+from support.in_process import wincli_here
+from support.places import ROOT, mistakes
 from wincli.cli.commands import schema_text
 from wincli.conf.job import STAGE_KEYS, Job, defaults
 from wincli.conf.job_file import read_job_file
@@ -47,7 +48,10 @@ def is_read(text: str, folder: Path) -> bool:
         return False
 
 
-def test_it_is_a_schema() -> None:
+def test_it_is_a_schema_and_is_printed(tmp_path: Path) -> None:
+    ran = wincli_here("schema", cwd=tmp_path)
+    assert (ran.code, ran.err, ran.out) == (0, "", schema_text() + "\n")
+    assert not list(tmp_path.iterdir())
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
@@ -97,59 +101,16 @@ def test_any_key_with_a_typo_is_refused_by_both(
     assert not is_read(text, tmp_path_factory.getbasetemp())
 
 
-ONE = "input: in\noutput: out\nwindow: count(2)\n"
-RIGHT = {
-    "one window": ONE,
-    "without IN and OUT": "window: count(2)\n",
-    "a list of inputs": "input: [a, b]\nwindow: count(2)\n",
-    "aggregates in a mapping": ONE + "agg: {n: count(), s: sum(x)}\n",
-    "an aggregate": ONE + "agg: count()\n",
-    "types in a mapping": ONE + "schema: {ts: timestamp}\n",
-    "settings of Spark": ONE + "spark_conf: {a: 1, b: true, c: 4g, d: 0.5}\n",
-    "numbers as durations": ONE + "lag: 1.5\nmin_gap: 3\norigin: 90\n",
-    "a date": ONE + "start: 2026-11-01\nend: 2026-11-02\norigin: 2026-11-01\n",
-    "stages with what is shared": "stages: [{window: count(2)}]\nat_end: drop\nplain: true\noutput_format: csv\n",
-    "stages with names": "stages: [{window: count(2), name: a}, {window: punct(), name: B.b-c_1}]\n",
-    "a size of bytes": ONE + "split_size: 1000\nslice_size: 1MiB\n",
-}
-WRONG = {
-    "a typo": ONE + "agregates: [count()]\n",
-    "a typo in a stage": "stages: [{window: count(2), kye: a}]\n",
-    "a text for a number": ONE + 'keep: "3"\n',
-    "a number for a text": ONE + "key: 3\n",
-    "a number in a list": ONE + "key: [a, 3]\n",
-    "a text for a boolean": ONE + 'plain: "true"\n',
-    "a number in aggregates": ONE + "agg: {n: 3}\n",
-    "a list of types": ONE + "schema: [ts]\n",
-    "nothing for a text": ONE + "state:\n",
-    "a key of one window beside stages": "stages: [{window: count(2)}]\nkey: a\n",
-    "a key of the job in a stage": "stages: [{window: count(2), state: s}]\n",
-    "no stages": "stages: []\n",
-    "a stage that is a text": "stages: [count(2)]\n",
-}
-WRONG_BY_VALUE = {
-    "no window": "input: in\n",
-    "a stage without a window": "stages: [{key: a}]\n",
-    "a word that is none of those": ONE + "mode: append\n",
-    "too few": ONE + "keep: 0\n",
-    "too many": ONE + "exit_code_noop: 256\n",
-    "a delimiter of two": ONE + "delimiter: ab\n",
-    "a name with a slash": "stages: [{window: count(2), name: a/b}]\n",
-}
+FILES = mistakes("schema")
 
 
-@pytest.mark.parametrize("case", RIGHT)
-def test_what_is_right_is_taken_by_both(case: str, tmp_path: Path) -> None:
-    assert faults(RIGHT[case]) == []
-    assert is_read(RIGHT[case], tmp_path)
+@pytest.mark.parametrize("case", [*FILES["right"], *FILES["wrong"]])
+def test_the_schema_and_the_reader_agree_on_what_is_right(case: str, tmp_path: Path) -> None:
+    is_right = case in FILES["right"]
+    text = FILES["right" if is_right else "wrong"][case]
+    assert (not faults(text), is_read(text, tmp_path)) == (is_right, is_right)
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_refused_by_both(case: str, tmp_path: Path) -> None:
-    assert faults(WRONG[case]) != []
-    assert not is_read(WRONG[case], tmp_path)
-
-
-@pytest.mark.parametrize("case", WRONG_BY_VALUE)
+@pytest.mark.parametrize("case", FILES["wrong by value"])
 def test_values_that_are_wrong_are_refused(case: str) -> None:
-    assert faults(WRONG_BY_VALUE[case]) != []
+    assert faults(FILES["wrong by value"][case]) != []

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.places import mistakes
 from wincli.conf.ranges import (
     Kind,
     Partitions,
@@ -74,39 +75,9 @@ def test_the_first_units_of_time() -> None:
     assert unit_at(0, "hour").label == "1970-01-01T00"
 
 
-NONE = {
-    ("2026-11-01", "2026-11-01", "day"): (
-        "--end 2026-11-01 is not after --start 2026-11-01; the end is the first that is left out"
-    ),
-    ("2026-11-04", "2026-11-09", "week"): (
-        "--start 2026-11-04 is a Wednesday, and weeks start on Mondays; say 2026-11-02 or 2026-11-09"
-    ),
-    ("2026-11-02", "2026-11-08", "week"): (
-        "--end 2026-11-08 is a Sunday, and weeks start on Mondays; say 2026-11-02 or 2026-11-09"
-    ),
-    ("2026-11-01T05", "2026-11-02", "day"): (
-        "--start '2026-11-01T05' is no day; write 2026-11-01, or choose another --unit"
-    ),
-    ("2026-11-01T05:30", "2026-11-02", "hour"): (
-        "--start '2026-11-01T05:30' is no hour; write 2026-11-01T05, or choose another --unit"
-    ),
-    ("2026-11-02T05", "2026-11-09", "week"): (
-        "--start '2026-11-02T05' is no week; write 2026-11-02, a Monday, or choose another --unit"
-    ),
-    ("yesterday", "2026-11-02", "day"): "--start 'yesterday' is no day of the years 1970 to 2999; write 2026-11-01",
-    ("2026-11-01", "2026-13-02", "day"): "--end '2026-13-02' is no day of the years 1970 to 2999; write 2026-11-01",
-    ("20261101", "2026-11-02", "day"): "--start '20261101' is no day of the years 1970 to 2999; write 2026-11-01",
-    ("1969-12-31", "2026-11-02", "day"): "--start '1969-12-31' is no day of the years 1970 to 2999; write 2026-11-01",
-    ("2999-12-31", "3000-01-01", "day"): "--end '3000-01-01' is no day of the years 1970 to 2999; write 2026-11-01",
-    ("2026-11-01T05+01:00", "2026-11-02", "hour"): (
-        "--start '2026-11-01T05+01:00' is no hour of the years 1970 to 2999; write 2026-11-01T05"
-    ),
-}
-
-
-@pytest.mark.parametrize("asked", NONE, ids=" ".join)
-def test_ranges_that_are_none(asked: tuple[str, str, Kind]) -> None:
-    assert refused(units, *asked) == NONE[asked]
+@pytest.mark.parametrize("case", mistakes("ranges")["ranges"], ids=lambda case: " ".join(case["range"]))
+def test_ranges_that_are_none(case: dict[str, Any]) -> None:
+    assert refused(units, *case["range"]) == case["says"]
 
 
 @given(st.sampled_from(KINDS), st.integers(1, 50_000), st.integers(1, 40))
