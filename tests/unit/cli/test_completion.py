@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,35 +22,46 @@ from wincli.windowing.language.aggregate_names import AGGREGATES
 from wincli.windowing.language.aggregates import ALIASES
 
 LOADED = """
-import sys
+import contextlib, io, json, os, sys
 from wincli.cli.main import main
-try:
-    main()
-finally:
-    print(*sys.modules, file=sys.stderr)
+told = []
+for variables in json.load(sys.stdin):
+    os.environ.update(variables)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        main()
+    told.append(out.getvalue().splitlines())
+print(json.dumps([told, list(sys.modules)]))
 """
 
 
-@pytest.fixture(autouse=True)
-def _inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs/day").mkdir(parents=True)
-    Path("logs/_SUCCESS").touch()
-    Path("logs/day/a.csv").write_text("ts,user,session id,amount\n1,a,b,2\n")
-    Path("a.jsonl").write_text('{"when": 1, "who": "a"}\n')
-    parquet.write_table(pa.table({"tick": [1], "device": ["a"]}), "a.parquet")
-    orc.write_table(pa.table({"tock": [1], "door": ["a"]}), "a.orc")
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "logs/day").mkdir(parents=True)
+    (folder / "logs/_SUCCESS").touch()
+    (folder / "logs/day/a.csv").write_text("ts,user,session id,amount\n1,a,b,2\n")
+    (folder / "a.jsonl").write_text('{"when": 1, "who": "a"}\n')
+    parquet.write_table(pa.table({"tick": [1], "device": ["a"]}), folder / "a.parquet")
+    orc.write_table(pa.table({"tock": [1], "door": ["a"]}), str(folder / "a.orc"))
+    return folder
 
 
-def asked(line: str, shell: str = "bash") -> tuple[list[str], set[str]]:
-    """What a shell gets for the line that ends where the tab key is pressed, and the modules loaded for it."""
-    words = line.split(" ") if "'" not in line and '"' not in line else raw_words(line)
-    told = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
-    if shell != "bash":
-        told = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    env = environment({"PYTHONPATH": str(TESTS), "_WINCLI_COMPLETE": f"complete_{shell}", **told})
-    done = subprocess.run([sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines(), set(done.stderr.split())
+def asked(folder: Path, lines: Iterable[str], shell: str = "bash") -> tuple[dict[str, list[str]], set[str]]:
+    """What a shell gets for lines that end where the tab key is pressed, and the modules loaded for them."""
+    variables = []
+    for line in lines:
+        words = line.split(" ") if "'" not in line and '"' not in line else raw_words(line)
+        told = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+        if shell != "bash":
+            told = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        variables.append({"_WINCLI_COMPLETE": f"complete_{shell}", **told})
+    command, env = [sys.executable, "-c", LOADED], environment({"PYTHONPATH": str(TESTS)})
+    done = subprocess.run(
+        command, env=env, input=json.dumps(variables), capture_output=True, text=True, check=True, cwd=folder
+    )
+    answers, modules = json.loads(done.stdout)
+    return dict(zip(lines, answers, strict=True)), set(modules)
 
 
 def raw_words(line: str) -> list[str]:
@@ -57,55 +70,49 @@ def raw_words(line: str) -> list[str]:
     return [*head.split(), quote + last]
 
 
-def given(line: str, shell: str = "bash") -> list[str]:
-    return asked(line, shell)[0]
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_are_known_and_commands_complete(shell: str) -> None:
-    (line,) = given("wincli statu", shell)
-    assert "status" in line
+def test_shells_are_known_and_commands_complete(shell: str, inputs: Path) -> None:
+    answers, _ = asked(inputs, ["wincli statu"], shell)
+    assert "status" in "".join(answers["wincli statu"])
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("wincli run --max-rej", ["--max-rejects"]),
-        ("wincli run --emit ", ["aggregates", "rows", "entered", "left"]),
-        ("wincli run --at-end h", ["hold"]),
-        ("wincli run logs out --marks ", ["auto", "files", "none", "ts", "user", "session\\ id", "amount"]),
-        ("wincli run logs out -k us", ["user"]),
-        ("wincli run logs out --order-by ts,am", ["ts,amount"]),
-        ("wincli run a.jsonl out --group-by ", ["when", "who"]),
-        ("wincli run a.parquet out --key d", ["device"]),
-        ("wincli run a.orc out --key d", ["door"]),
-        ("wincli run nothing out --key d", [""]),
-        ('wincli run -w "del', ["delta(", "delta(..."]),
-        ('wincli run -w "sliding, ti', ["sliding, time(", "sliding, time(..."]),
-        ('wincli run -w "within 5m re', ["within 5m retain ", "within 5m retain ..."]),
-        ('wincli run -w "timeInterval, disc', ["timeInterval, discardAge(", "timeInterval, discardAge(..."]),
-        ('wincli run -w "count(3), partitionA', ["count(3), partitionAge(", "count(3), partitionAge(..."]),
-        ('wincli run logs out -w "delta(t', ["delta(ts", "delta(ts..."]),
-        ('wincli run -w "calendar(w', ["calendar(week", "calendar(week..."]),
-        ('wincli run logs out -a "sum(am', ["sum(amount", "sum(amount..."]),
-        ('wincli run -a "spent=su', ["spent=sum(", "spent=sum(..."]),
-        ("wincli run -w del", ["delta\\(", "delta\\(..."]),
-    ],
-)
-def test_values_complete(line: str, found: list[str]) -> None:
-    assert given(line) == found
+VALUES = {
+    "wincli run --max-rej": ["--max-rejects"],
+    "wincli run --emit ": ["aggregates", "rows", "entered", "left"],
+    "wincli run --at-end h": ["hold"],
+    "wincli run logs out --marks ": ["auto", "files", "none", "ts", "user", "session\\ id", "amount"],
+    "wincli run logs out -k us": ["user"],
+    "wincli run logs out --order-by ts,am": ["ts,amount"],
+    "wincli run a.jsonl out --group-by ": ["when", "who"],
+    "wincli run a.parquet out --key d": ["device"],
+    "wincli run a.orc out --key d": ["door"],
+    "wincli run nothing out --key d": [""],
+    'wincli run -w "del': ["delta(", "delta(..."],
+    'wincli run -w "sliding, ti': ["sliding, time(", "sliding, time(..."],
+    'wincli run -w "within 5m re': ["within 5m retain ", "within 5m retain ..."],
+    'wincli run -w "timeInterval, disc': ["timeInterval, discardAge(", "timeInterval, discardAge(..."],
+    'wincli run -w "count(3), partitionA': ["count(3), partitionAge(", "count(3), partitionAge(..."],
+    'wincli run logs out -w "delta(t': ["delta(ts", "delta(ts..."],
+    'wincli run -w "calendar(w': ["calendar(week", "calendar(week..."],
+    'wincli run logs out -a "sum(am': ["sum(amount", "sum(amount..."],
+    'wincli run -a "spent=su': ["spent=sum(", "spent=sum(..."],
+    "wincli run -w del": ["delta\\(", "delta\\(..."],
+}
 
 
-def test_nothing_typed_of_a_window_offers_every_kind_in_quotes() -> None:
-    values = given("wincli run -w ")
-    assert all(value.startswith('"') for value in values)
-    assert {'"delta(', '"gap(', '"sliding, ', '"timeInterval, ', '"within ', '"retain all'} <= set(values)
+def test_values_complete(inputs: Path) -> None:
+    every = "wincli run -w "
+    answers, _ = asked(inputs, [*VALUES, every])
+    kinds = answers.pop(every)
+    assert answers == VALUES
+    assert all(value.startswith('"') for value in kinds)
+    assert {'"delta(', '"gap(', '"sliding, ', '"timeInterval, ', '"within ', '"retain all'} <= set(kinds)
 
 
-@pytest.mark.parametrize("line", ['wincli run logs out -w "delta(', "wincli run logs out -k u", "wincli run --emit "])
-def test_completing_loads_nothing_heavy(line: str) -> None:
-    values, modules = asked(line)
-    assert values
+def test_completing_loads_nothing_heavy(inputs: Path) -> None:
+    lines = ['wincli run logs out -w "delta(', "wincli run logs out -k u", "wincli run --emit "]
+    answers, modules = asked(inputs, lines)
+    assert all(answers.values())
     assert not HEAVY & modules
 
 
@@ -115,7 +122,7 @@ def test_names_that_complete_are_all_there_are() -> None:
     assert not set(ALIASES) & set(TABLE)
 
 
-def test_bash_itself_completes_with_the_script_that_is_installed(tmp_path: Path) -> None:
+def test_bash_itself_completes_with_the_script_that_is_installed(tmp_path: Path, inputs: Path) -> None:
     env = environment({"HOME": str(tmp_path)})
     install = [
         "bash",
@@ -124,12 +131,12 @@ def test_bash_itself_completes_with_the_script_that_is_installed(tmp_path: Path)
     ]  # `true`: or bash would give its place to wincli
     assert subprocess.run(install, env=env, check=False, capture_output=True, text=True).returncode == 0
     script = f"""
-        source .bash_completions/wincli.sh
+        source {shlex.quote(str(tmp_path))}/.bash_completions/wincli.sh
         COMP_WORDS=(wincli run logs out -k us) COMP_CWORD=5
         _wincli_completion {shlex.quote(str(WINCLI))}
         echo "${{COMPREPLY[@]}}"; complete -p wincli
     """
-    done = subprocess.run(["bash", "-ec", script], env=env, check=True, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(["bash", "-ec", script], env=env, check=True, capture_output=True, text=True, cwd=inputs)
     assert done.stdout.splitlines()[0] == "user"
     assert "_wincli_completion wincli" in done.stdout
 
