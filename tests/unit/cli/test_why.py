@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +35,13 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *words: str) -> None:
     ran = wincli_here("run", *words, cwd=folder)
     assert ran.code == 0, ran.err
+
+
+def write_day(folder: Path, day: int, *lines: str, head: str = "ts,user") -> None:
+    """Write the log of a day of November; lines begin with their time of day."""
+    (folder / "days" / f"dt=2026-11-0{day}").mkdir(parents=True, exist_ok=True)
+    dated = [line if line.startswith((",", "2026")) else f"2026-11-0{day}T{line}" for line in lines]
+    (folder / "days" / f"dt=2026-11-0{day}" / "log.csv").write_text("\n".join([head, *dated, ""]))
 
 
 def why(folder: Path, *words: str) -> tuple[int, str, str]:
@@ -160,10 +168,9 @@ def test_enriched_rows_are_told_with_what_they_were_given(folder: Path) -> None:
 
 
 def test_a_window_over_several_units_of_a_state_has_the_rows_of_all(folder: Path) -> None:
-    for day, times in (("01", ("10:00", "23:58")), ("02", ("00:01", "12:00")), ("03", ("00:01",))):
-        (folder / "days" / f"dt=2026-11-{day}").mkdir(parents=True)
-        lines = [f"2026-11-{day}T{time}:00,ann\n" for time in times]
-        (folder / "days" / f"dt=2026-11-{day}" / "log.csv").write_text("ts,user\n" + "".join(lines))
+    write_day(folder, 1, "10:00:00,ann", "23:58:00,ann")
+    write_day(folder, 2, "00:01:00,ann", "12:00:00,ann")
+    write_day(folder, 3, "00:01:00,ann")
     words = ["--window", "gap(ts, 5m)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-04"]
     run(folder, *words, "--state", "st", "days", "out")
     _, out, err = why(folder, "out", "--unit", "2026-11-02", "--only", "user=ann", "--window", "1")
@@ -234,29 +241,18 @@ def test_an_input_that_is_gone_or_has_changed_is_an_error(folder: Path) -> None:
     assert (code, "log.csv, which this result was made of, is gone" in err) == (3, True)
 
 
-@pytest.fixture
-def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[panes_of_key.Span]:
-    """The ranges of rows that are read for windows."""
-    spans: list[panes_of_key.Span] = []
-    inner = panes_of_key.read_key
-
-    def noted(*args: object) -> panes_of_key.KeyRows:
-        spans.append(args[-1])  # type: ignore[arg-type]
-        return inner(*args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(panes_of_key, "read_key", noted)
-    return spans
-
-
 def test_a_window_whose_amount_asks_for_the_window_before_is_computed_from_the_first_row(
-    folder: Path, whole_reads: list[panes_of_key.Span]
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    spans: list[Any] = []
+    inner = panes_of_key.read_key
+    monkeypatch.setattr(panes_of_key, "read_key", lambda *args: (spans.append(args[-1]), inner(*args))[1])
     run(folder, "--window", "gap(ts, 10 + previous(count(), 50))", "--key", "user", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "0")
     assert "the row before it, 2026-11-01 10:01:00.25; the gap follows from the window before (gap)" in out
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "1")
     assert "the end of the data brought it out" in out
-    assert whole_reads == [panes_of_key.Span(), panes_of_key.Span()]
+    assert spans == [panes_of_key.ALL, panes_of_key.ALL]
 
 
 LATE_JOBS = {
@@ -272,18 +268,15 @@ LATE_JOBS = {
 def write_days_with_late_rows(folder: Path) -> None:
     """Five days of two users; on the third day each has rows of the first two, of the fourth one without a time."""
     for day in range(1, 6):
-        times = [f"2026-11-0{day}T{minutes // 60:02}:{minutes % 60:02}:00" for minutes in range(600, 900, 25)]
+        times = [f"{minutes // 60:02}:{minutes % 60:02}:00" for minutes in range(600, 900, 25)]
         late = [f"2026-11-0{back}T{hour}:07:00" for back in (1, 2) for hour in (10, 14)] if day == 3 else []
         lines = [
             f"{at},{('ann', 'bob')[n % 2]},{day * 100 + n}" for n, at in enumerate([*times[:2], *late, *times[2:]])
         ]
-        lines += [",ann,1"] if day == 4 else []
-        (folder / "days" / f"dt=2026-11-0{day}").mkdir(parents=True)
-        (folder / "days" / f"dt=2026-11-0{day}" / "log.csv").write_text("\n".join(["ts,user,n", *lines, ""]))
+        write_day(folder, day, *lines, *([",ann,1"] if day == 4 else []), head="ts,user,n")
 
 
-@pytest.mark.parametrize("keep", ["1", "10"])
-@pytest.mark.parametrize("job", LATE_JOBS)
+@pytest.mark.parametrize(("job", "keep"), [*((job, "1") for job in LATE_JOBS), ("gap", "10"), ("sliding", "10")])
 def test_units_of_a_state_that_rejected_late_rows_are_explained_without_these(
     folder: Path, monkeypatch: pytest.MonkeyPatch, job: str, keep: str
 ) -> None:
@@ -314,16 +307,11 @@ def test_late_rows_of_a_key_are_counted_where_it_has_no_such_window(folder: Path
 
 
 def test_windows_that_keep_their_numbers_after_a_correction_are_explained(folder: Path) -> None:
-    def write_day(day: int, seconds: list[int]) -> None:
-        (folder / "days" / f"dt=2026-11-0{day}").mkdir(parents=True, exist_ok=True)
-        lines = [f"2026-11-0{day}T00:{second // 60:02}:{second % 60:02},a" for second in seconds]
-        (folder / "days" / f"dt=2026-11-0{day}" / "log.csv").write_text("\n".join(["ts,user", *lines, ""]))
-
     for day in range(1, 5):
-        write_day(day, [0, 10, 20])
+        write_day(folder, day, "00:00:00,a", "00:00:10,a", "00:00:20,a")
     words = ["--window", "gap(ts, 5)", "--key", "user", "--start", "2026-11-01", "--end", "2026-11-05"]
     run(folder, *words, "--state", "st", "days", "out")
-    write_day(1, [0, 10, 16, 22])
+    write_day(folder, 1, "00:00:00,a", "00:00:10,a", "00:00:16,a", "00:00:22,a")
     run(folder, *words, "--state", "st", "days", "out")
     for day in (3, 4):
         for row in pq.read_table(folder / f"out/dt=2026-11-0{day}", partitioning=None).to_pylist():

@@ -39,6 +39,7 @@ from wincli.windowing.kinds.facts import Fact
 CLOCK = pa.timestamp("us")
 SECOND = 1_000_000
 START = 1_793_523_600
+Log = tuple[pa.Table, int]
 Panes = Callable[[Mapping[int, Row], Sequence[str], Sequence[str]], Sequence[Pane]]
 
 
@@ -90,7 +91,7 @@ CASES: dict[str, tuple[str, Panes]] = {
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> tuple[pa.Table, int]:
+def logs(draw: st.DrawFn) -> Log:
     """A log of two keys in falling and rising times, and where it is cut into two files."""
     size = draw(st.integers(1, 14))
     steps = draw(st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 5, -1, -4]), min_size=size, max_size=size))
@@ -109,7 +110,7 @@ def logs(draw: st.DrawFn) -> tuple[pa.Table, int]:
 
 
 @contextmanager
-def result_of(log: tuple[pa.Table, int], *words: str) -> Iterator[Any]:
+def result_of(log: Log, *words: str) -> Iterator[Any]:
     """Run a job over a log in two files of short row groups; yield its result from the folder where it ran."""
     table, cut = log
     before = Path.cwd()
@@ -136,26 +137,21 @@ def closing(found: Explanation) -> Fact:
     return fact
 
 
+MANY = pytest.mark.nightly
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(100, marks=MANY)])
 @pytest.mark.parametrize("spec", CASES)
-@settings(max_examples=5)
-@given(log=logs(), has_key=st.booleans())
-def test_rows_and_rule_of_each_window_are_those_of_the_reference(
-    spec: str, log: tuple[pa.Table, int], has_key: bool
-) -> None:
-    check_against_reference(spec, log, has_key)
+def test_rows_and_rule_of_each_window_are_those_of_the_reference(spec: str, count: int) -> None:
+    @settings(max_examples=count)
+    @given(log=logs(), has_key=st.booleans())
+    def check(log: Log, has_key: bool) -> None:
+        check_against_reference(spec, log, has_key)
+
+    check()
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("spec", CASES)
-@settings(max_examples=100)
-@given(log=logs(), has_key=st.booleans())
-def test_rows_and_rule_of_each_window_are_those_of_the_reference_in_many_logs(
-    spec: str, log: tuple[pa.Table, int], has_key: bool
-) -> None:
-    check_against_reference(spec, log, has_key)
-
-
-def check_against_reference(spec: str, log: tuple[pa.Table, int], has_key: bool) -> None:
+def check_against_reference(spec: str, log: Log, has_key: bool) -> None:
     order, panes_of = CASES[spec]
     key = ["k"] if has_key else []
     event = ["--event-time", "t"] if spec.startswith("timeInterval") else []
@@ -204,26 +200,21 @@ def check_account(found: Explanation | MissingWindow, table: pa.Table) -> None:
     assert list(answer_lines(found, 80))
 
 
-@pytest.mark.parametrize("case", [*WINDOWS[::6], *MORE[::7]], ids=str)
-@settings(max_examples=3)
-@given(log=logs(), has_key=st.booleans())
-def test_rows_of_each_window_of_each_kind_are_those_that_the_run_put_in_it(
-    case: WindowCase, log: tuple[pa.Table, int], has_key: bool
-) -> None:
-    check_against_run(case, log, has_key)
+FEW = [(case, 3) for case in (*WINDOWS[::6], *MORE[::7])]
+EVERY = [pytest.param(case, 30, marks=MANY) for case in (*WINDOWS, *MORE)]
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("case", [*WINDOWS, *MORE], ids=str)
-@settings(max_examples=30)
-@given(log=logs(), has_key=st.booleans())
-def test_rows_of_each_window_of_every_kind_are_those_that_the_run_put_in_it(
-    case: WindowCase, log: tuple[pa.Table, int], has_key: bool
-) -> None:
-    check_against_run(case, log, has_key)
+@pytest.mark.parametrize(("case", "count"), [*FEW, *EVERY], ids=str)
+def test_rows_of_each_window_of_each_kind_are_those_that_the_run_put_in_it(case: WindowCase, count: int) -> None:
+    @settings(max_examples=count)
+    @given(log=logs(), has_key=st.booleans())
+    def check(log: Log, has_key: bool) -> None:
+        check_against_run(case, log, has_key)
+
+    check()
 
 
-def check_against_run(case: WindowCase, log: tuple[pa.Table, int], has_key: bool) -> None:
+def check_against_run(case: WindowCase, log: Log, has_key: bool) -> None:
     spec, order, options = case
     is_keyed = "partitioned" in spec or (has_key and options.get("empty") != "mark")
     words = ["--window", spec, "--order-by", order if isinstance(order, str) else ",".join(order)]
