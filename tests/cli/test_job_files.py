@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import MASTER, Ran, manifest, rows, table, tree, wincli, write
-from wincli.cli.commands import schema_text
+from support.processes import MASTER, Ran, manifest, rows, table, wincli, write
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]
@@ -77,17 +76,3 @@ def test_all_mistakes_are_listed_and_nothing_is_written(fails: Fails, tmp_path: 
         "  job.yaml:4: unknown key 'kye'; did you mean 'key'?"
     )
     fails(2, text, "job.yaml")
-
-
-def test_one_mistake_is_one_line(fails: Fails, tmp_path: Path) -> None:
-    write(tmp_path, job__yaml=JOB + "\nkeep: ten\n")
-    fails(2, "job.yaml:10: keep must be a whole number, not the text ten", "job.yaml")
-    fails(2, "neither IN nor OUT is named; write IN.. OUT, or name a job file", "-w", "count(2)")
-
-
-def test_schema_in_a_process_of_its_own(tmp_path: Path) -> None:
-    before = tree(tmp_path)
-    ran = wincli("schema", cwd=tmp_path)
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out == schema_text() + "\n"
-    assert tree(tmp_path) == before
