@@ -162,18 +162,6 @@ def _evenly(count: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, min(MOST_FILES, count)).astype(np.int64))]
 
 
-def type_word(kind: pa.DataType) -> str:
-    """Return the type that ``--schema`` has for values of a type; for one that it lacks, ``string``."""
-    if pa.types.is_timestamp(kind):
-        return "timestamptz" if kind.tz is not None else "timestamp_ns" if kind.unit == "ns" else "timestamp"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    if pa.types.is_integer(kind):
-        return "int32" if kind.bit_width < 64 and not pa.types.is_uint32(kind) else "int64"
-    named = ((pa.types.is_floating, "float64"), (pa.types.is_date, "date"), (pa.types.is_boolean, "bool"))
-    return next((word for fits, word in named if fits(kind)), "string")
-
-
 Mask = npt.NDArray[np.bool_]
 
 _NAMED = re.compile(r"time|date|stamp|^ts$|^at$|_at$|_ts$|when|^t$", re.IGNORECASE)
@@ -215,8 +203,10 @@ def find_times(sample: Sample, named: str | None) -> list[RowTimes]:
     for name in names:  # columns that are times already
         kind = sample.rows.schema.field(name).type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            types = {name: type_word(kind)} if sample.is_text else {}
-            found.append(RowTimes(name, types, None, (name,), *_micros(sample.rows[name]), pa.types.is_date(kind)))
+            is_date = pa.types.is_date(kind)
+            word = "date" if is_date else "timestamptz" if kind.tz else "timestamp" + "_ns" * (kind.unit == "ns")
+            types = {name: word} if sample.is_text else {}
+            found.append(RowTimes(name, types, None, (name,), *_micros(sample.rows[name]), is_date))
     found += [*_guessed(sample, names), *(_joined_times(sample) if named is None else ())]
     return sorted((each for each in found if each.known.mean() >= _ENOUGH), key=lambda one: _rank(one, sample))
 

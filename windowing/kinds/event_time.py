@@ -19,6 +19,7 @@ from ..columns.arrays import Ints, Mask, Measures, combined, measures
 from ..columns.radix_sort import pair_order
 from ..errors import DataError
 from ..language.spec import TimeInterval
+from ..language.tokens import rows as row_count
 from ..rows.marks import Marks, epochs
 from ..rows.membership import Memberships, memberships_of
 from ..rows.panes import AT_END, BY_TICK, TIMING, Outputs, Panes, reason
@@ -26,7 +27,7 @@ from ..rows.sequence import Sequences
 from ..support.jit import kernel
 from .context import NEVER, RowSteps, Signals, WindowContext, steps_of_rows
 from .contract import WindowKind
-from .facts import Amount, Fact, KeyPane, amount_text, exact_text, row_count
+from .facts import Amount, Fact, KeyPane, amount_text, exact_text
 from .key_lifetimes import Lifetimes
 from .needs import Needs, PaneTimes
 

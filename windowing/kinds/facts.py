@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..columns.arrays import Ints, combined, measures, scale_of
 from ..language.options import Options
 from ..language.tokens import decimal_text
+from ..language.tokens import rows as row_count
 from ..rows.marks import Marks
 from ..rows.membership import gathered
 from ..rows.panes import CLOSED_BY, Panes
@@ -214,8 +215,3 @@ def amount_text(kind: pa.DataType, amount: Amount) -> str:
 def exact_text(amount: Amount) -> str:
     """Return a distance as a number that reads back exactly."""
     return decimal_text(amount) if isinstance(amount, Fraction) else repr(amount)
-
-
-def row_count(count: int) -> str:
-    """Return a count of rows with its noun."""
-    return f"{count:,} row" + ("" if count == 1 else "s")

@@ -63,7 +63,15 @@ def text_of_expected(value: Value) -> str:
         return "null"
     if isinstance(value, Scalar):
         return value.text if value.text else ("null" if value.kind == "csv" else "''")
-    return json.dumps(_plain(value), ensure_ascii=False)
+
+    def plain(value: Value) -> Any:
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        if isinstance(value, dict):
+            return {name: plain(each) for name, each in value.items()}
+        return None if value is None else value.text
+
+    return json.dumps(plain(value), ensure_ascii=False)
 
 
 def text_of_found(value: pa.Scalar) -> str:
@@ -141,27 +149,17 @@ def _as_value(found: Any) -> Value:
     return None if found is None else Scalar("csv", str(found).lower() if isinstance(found, bool) else str(found))
 
 
-def _plain(value: Value) -> Any:
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return None if value is None else value.text
-
-
 @dataclass(frozen=True, slots=True)
 class RowPair:
     """A row that is expected and the one that is most like it, of which one may be missing.
 
     ``expected``, ``found``: the texts of its cells, in the order of the columns; None: there is no such row.
     ``differs``: for each column whether the two differ.
-    ``at``: the number of the row that was found; None: there is none.
     """
 
     expected: tuple[str, ...] | None
     found: tuple[str, ...] | None
     differs: tuple[bool, ...]
-    at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ def compare(what: str, expected: Sequence[Row], found: pa.Table, is_ordered: boo
             row is not None and cell is not None and name in row and not is_same(row[name], cell[name], tolerance)
             for name in columns
         )
-        return RowPair(texts, None if cell is None else tuple(map(text_of_found, cell.values())), differs, at)
+        return RowPair(texts, None if cell is None else tuple(map(text_of_found, cell.values())), differs)
 
     free, pairs = [at for at in range(len(cells)) if at not in match.values()], []
     for number, row in enumerate(expected):

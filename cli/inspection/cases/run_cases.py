@@ -278,6 +278,10 @@ def run_case(file: JobFile, case: Case) -> CaseOutcome:
 
 def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
     """Yield what is not as expected of a run: the part, the stage, empty for rejects, and the rows."""
+
+    def listed(rows: Rows) -> Sequence[Row]:
+        return csv_rows(rows, run.job.delimiter) if isinstance(rows, str) else rows
+
     for part, outputs in zip(run.parts, run.outputs, strict=True):
         unit = f" of {part.label}" if part.label else ""
         last = list(outputs)[-1]
@@ -286,26 +290,15 @@ def _mismatches(run: Run, case: Case) -> Iterator[tuple[Part, str, Mismatch]]:
             if stage not in outputs:
                 raise ConfigError(f"expect: the job has no stage {stage!r}", did_you_mean(stage, outputs))
             what = f"windows{f' of stage {stage}' if len(outputs) > 1 else ''}{unit}"
-            wanted = _rows_of(rows, run)
-            found = compare(what, wanted, _windows(outputs[stage]), case.is_ordered, case.tolerance)
+            windows = pa.table({})  # nothing was written
+            if Path(outputs[stage]).exists():
+                windows = without_marks(_table(open_result_folder(outputs[stage]).rows))
+            found = compare(what, listed(rows), windows, case.is_ordered, case.tolerance)
             if found is not None:
                 yield part, stage, found
-        rejected = compare(
-            f"rejects{unit}", _rows_of(part.rejects, run), _rejects(outputs), is_ordered=False, tolerance=case.tolerance
-        )
+        rejected = compare(f"rejects{unit}", listed(part.rejects), _rejects(outputs), False, case.tolerance)
         if rejected is not None:
             yield part, "", rejected
-
-
-def _rows_of(rows: Rows, run: Run) -> Sequence[Row]:
-    return csv_rows(rows, run.job.delimiter) if isinstance(rows, str) else rows
-
-
-def _windows(folder: str) -> pa.Table:
-    """Return the rows of a result in their order, without those that are only marks; none where nothing was written."""
-    if not Path(folder).exists():
-        return pa.table({})
-    return without_marks(_table(open_result_folder(folder).rows))
 
 
 def _rejects(outputs: Mapping[str, str]) -> pa.Table:

@@ -400,25 +400,20 @@ def _from_few_rows(
 
 def _from_oldest_row(plan: Plan, found: FoundWindow) -> Span | None:
     """Return the order values from the oldest row of a pane and of the one before it on; None: all rows matter."""
-    before, row = found.before, found.row
-    if before is None or not _forgets(plan) or _AT not in row or str(row["closed_by"]) == "end":
+    before, row, forgets = found.before, found.row, False
+    match plan.spec:
+        case Sliding(trigger=trigger, eviction=None):
+            forgets = trigger == Count(1) or isinstance(trigger, Time | When)
+        case Batched(every=None, retain_all=False, partition_by=()):
+            forgets = True
+    if len(plan.sort) != 1 or not plan.order.columns or plan.lag_columns or plan.options.emit != "aggregates":
+        forgets = False
+    if before is None or not forgets or _AT not in row or str(row["closed_by"]) == "end":
         return None
     starts = [each["window_start"] for each in (before, row)]
     if not all(each.is_valid for each in (*starts, row[_AT], before[_AT])):
         return None
     return Span(pc.min(_array(starts)), row[_AT])
-
-
-def _forgets(plan: Plan) -> bool:
-    if len(plan.sort) != 1 or not plan.order.columns or plan.lag_columns or plan.options.emit != "aggregates":
-        return False
-    match plan.spec:
-        case Sliding(trigger=trigger, eviction=None):
-            return trigger == Count(1) or isinstance(trigger, Time | When)
-        case Batched(every=None, retain_all=False):
-            return not plan.spec.partition_by
-        case _:
-            return False
 
 
 def _behind_window_before(plan: Plan, found: FoundWindow) -> Span | None:

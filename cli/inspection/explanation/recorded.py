@@ -240,8 +240,9 @@ def recorded_stage(result: ResultFolder) -> Iterator[RecordedStage]:
                     files = (input_files(each["inputs"]) for each in (kept, manifest))
                     is_kept = kept["job"] == manifest["job"] and same_inputs(*files)
             if not is_kept:
-                earlier = job.with_stages(job.stages[:at])
-                folder = stack.enter_context(computed(earlier, open_input(job, manifest)))
+                alone = _alone(job.with_stages(job.stages[:at]), open_input(job, manifest), stack)
+                run_request(alone, local_context(Messages(-1)))
+                folder = alone.output
             source = open_source([folder], ReadOptions(), LocalExecutor())
             note = f"its rows are windows of stage {before['name']}"
             yield RecordedStage(source, plan_stages(own, source)[0], note)
@@ -264,40 +265,20 @@ def _first_stage(job: Job, manifest: Mapping[str, Any], stack: ExitStack) -> Rec
     found = open_input(job, manifest)
     if not own.enrichments:
         return RecordedStage(found.source, plan_stages(own, found.source)[0])
-    return RecordedStage(*stack.enter_context(enriched(own, found)))
-
-
-# Stages before the one that wrote a result, and enrich tables, computed again in a temporary folder.
+    alone = _alone(own, found, stack)
+    outputs = stack.enter_context(open_outputs(alone, owner()))
+    plan = plan_job(alone, enriched_input(alone, found.source, LocalExecutor()), outputs)
+    loaded = stack.enter_context(loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()))
+    return RecordedStage(loaded.source, loaded.stages[0])
 
 
 _ALONE = {"mode": "error", "state": None, "start": None, "end": None, "expect": (), "max_rejects": None}
 """What a job has that is run for the rows of its stages alone."""
 
 
-@contextmanager
-def enriched(job: Job, found: RecordedInput) -> Iterator[tuple[Source, StagePlan]]:
-    """Yield the input with the columns of its enrich tables, and the first stage planned over it.
-
-    Raises what `loaded_tables` raises.
-    """
-    with _alone(job, found) as alone, open_outputs(alone, owner()) as outputs:
-        source = enriched_input(alone, found.source, LocalExecutor())
-        plan = plan_job(alone, source, outputs)
-        with loaded_tables(plan, PlainRun(time.perf_counter()), LocalExecutor()) as loaded:
-            yield loaded.source, loaded.stages[0]
-
-
-@contextmanager
-def computed(job: Job, found: RecordedInput) -> Iterator[str]:
-    """Run the stages of a job in this process; yield the folder of the result. Raises what a run raises."""
-    with _alone(job, found) as alone:
-        run_request(alone, local_context(Messages(-1)))
-        yield alone.output
-
-
-@contextmanager
-def _alone(job: Job, found: RecordedInput) -> Iterator[Job]:
+def _alone(job: Job, found: RecordedInput, stack: ExitStack) -> Job:
+    """Return a job over its input that writes to a temporary folder, which is there until the end."""
     stages = [each.model_copy(update={"output": None, "plain": False}) for each in job.stages]
-    with tempfile.TemporaryDirectory(prefix="wincli-") as folder:
-        changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
-        yield with_table_outputs(job.model_copy(update=changed)).at(bases=found.bases)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="wincli-"))
+    changed = {**_ALONE, "input": found.paths, "output": f"{folder}/out", "stages": tuple(stages)}
+    return with_table_outputs(job.model_copy(update=changed)).at(bases=found.bases)
