@@ -13,6 +13,11 @@ TESTS = ROOT / "tests"
 """What is on the module path of the tests."""
 
 
+def table_of(name: str) -> Any:
+    """Return a table of ``tests/cases``."""
+    return yaml.safe_load((CASES / f"{name}.yaml").read_text())
+
+
 def mistakes(name: str) -> Any:
     """Return a table of ``tests/cases/mistakes``: texts, and what is said of each."""
-    return yaml.safe_load((CASES / "mistakes" / f"{name}.yaml").read_text())
+    return table_of(f"mistakes/{name}")
