@@ -21,9 +21,18 @@ from typing import Literal
 
 import pyarrow as pa
 
-from references.tumbling import Pane, Row, Value, as_value, in_order, seconds_per_unit, type_of_ticks
-
-Sortable = tuple[tuple[int, Value], ...]
+from references.tumbling import (
+    Pane,
+    Ranked,
+    Row,
+    Value,
+    as_value,
+    in_order,
+    ranked,
+    seconds_per_unit,
+    type_of_ticks,
+    values_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +55,6 @@ class Moment:
     pos: int | None
     now: Fraction
     entering: tuple[int, ...] = ()
-
-
-# --- values -------------------------------------------------------------------------------------------------------
-
-
-def sortable(values: Iterable[Value]) -> Sortable:
-    """Values that sort and compare as keys do: all NaN are one, behind the numbers; nulls are one, and last."""
-    return tuple(
-        (2, 0) if value is None else (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
-        for value in values
-    )
-
-
-def values_of(key: Sortable) -> tuple[Value, ...]:
-    """The values again, one NaN for all and one zero."""
-    plain = (None if rank == 2 else math.nan if rank == 1 else value for rank, value in key)
-    return tuple(value + 0.0 if isinstance(value, float) else value for value in plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +161,12 @@ class Window:
         newer = inside[inside.index(pos) + 1 :]
         return self.retain is None or sum(self.part(other) == self.part(pos) for other in newer) < self.retain
 
-    def part(self, pos: int) -> Sortable:
-        return sortable(self.rows[pos][name] for name in self.partition_by)
+    def part(self, pos: int) -> Ranked:
+        return ranked(self.rows[pos][name] for name in self.partition_by)
 
-    def k(self, pos: int) -> Sortable | int:
+    def k(self, pos: int) -> Ranked | int:
         """What no newer row may share: without `unique`, the row itself."""
-        return pos if self.unique is None else self.part(pos) + sortable([self.rows[pos][self.unique]])
+        return pos if self.unique is None else self.part(pos) + ranked([self.rows[pos][self.unique]])
 
     def time(self, pos: int) -> Value:
         return self.rows[pos][self.order[0]]
@@ -214,7 +206,7 @@ class Window:
 
     def full_lots(self, sequence: Sequence[int]) -> Iterator[Moment]:
         """A moment with each m-th row of a part; at the end what is short of m enters, of all parts at once."""
-        stored: dict[Sortable, list[int]] = defaultdict(list)
+        stored: dict[Ranked, list[int]] = defaultdict(list)
         for pos in sequence:
             stored[self.part(pos)].append(pos)
             if len(stored[self.part(pos)]) == self.every:
@@ -276,9 +268,9 @@ def batched(
         stands = max(map(clock_column.seconds, values), default=stands)
     ranks = {pos: rank for rank, pos in enumerate(in_order(rows, order))}
     window = Window(rows, ranks, order, clock_column, stands, every, retain, unique, partition_by, at_end == "flush")
-    sequences: dict[Sortable, list[int]] = defaultdict(list)
+    sequences: dict[Ranked, list[int]] = defaultdict(list)
     for pos in ranks:
-        sequences[sortable(rows[pos][name] for name in key)].append(pos)
+        sequences[ranked(rows[pos][name] for name in key)].append(pos)
     out = [pair for one in sorted(sequences) for pair in window.lots(values_of(one), sequences[one])]
     out.sort(key=lambda pair: (*window.came_out(pair[0]), pair[1].number))  # a stable sort: then by key
     return [lot for _, lot in out]
@@ -287,10 +279,10 @@ def batched(
 def batched_groups(lots: Iterable[Lot], rows: Mapping[int, Row], group_by: Sequence[str]) -> list[Lot]:
     """Cut lots by group, groups ascending: of each only the groups in which something came or went."""
 
-    def group_of(pos: int) -> Sortable:
-        return sortable(rows[pos][name] for name in group_by)
+    def group_of(pos: int) -> Ranked:
+        return ranked(rows[pos][name] for name in group_by)
 
-    def cut(lot: Lot, group: Sortable, last: bool) -> Lot:
+    def cut(lot: Lot, group: Ranked, last: bool) -> Lot:
         shown, came, went = (
             tuple(pos for pos in some if group_of(pos) == group) for some in (lot.rows, lot.entered, lot.left)
         )

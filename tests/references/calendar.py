@@ -12,21 +12,21 @@ from __future__ import annotations
 import datetime as dt
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from typing import Literal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from references import tumbling as reference
-from references.tumbling import Pane, Row, Value, as_value, type_of_ticks
+from references.tumbling import Time, Value, seconds_per_unit, ticks_of, type_of_ticks
 
 EPOCH = dt.datetime(1970, 1, 1)
 SECOND, HOUR, DAY = Fraction(1), 3_600, 86_400
+LONGEST = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
@@ -86,18 +86,15 @@ def first_day(unit: str, date: dt.date, start: str) -> dt.date:
 
 def units_from(unit: str, date: dt.date, start: str) -> Iterator[dt.date]:
     """The first dates of units, from the one that holds a date on."""
-    longest = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[unit]
     first = first_day(unit, date, start)
     while True:
         yield first
-        first = first_day(unit, first + dt.timedelta(days=longest), start)
+        first = first_day(unit, first + dt.timedelta(days=LONGEST[unit]), start)
 
 
 def starts(unit: str, tz: str, at: dt.time, start: str, low: Fraction, high: Fraction) -> list[int]:
     """Where units begin, from the last beginning at or before ``low`` to the first after ``high``, each once."""
-    early = {"day": 3, "week": 9, "month": 33, "quarter": 94, "year": 368}[
-        unit
-    ]  # a unit and two days: `at` and a date left out
+    early = 2 + LONGEST[unit]  # a unit and two days: `at` and a date left out
     found: list[int] = []
     for date in units_from(unit, local_date(tz, math.floor(low)) - dt.timedelta(days=early), start):
         instant = begins(tz, date, at)
@@ -114,7 +111,7 @@ def starts(unit: str, tz: str, at: dt.time, start: str, low: Fraction, high: Fra
 
 
 @dataclass(frozen=True)
-class Calendar(reference.Time):
+class Calendar(Time):
     """Ticks where units begin: window k is ``[beginnings[k - 1], beginnings[k])``. ``length`` is their precision."""
 
     beginnings: tuple[int, ...] = ()
@@ -122,37 +119,17 @@ class Calendar(reference.Time):
     def tick(self, k: int) -> Fraction:
         return Fraction(self.beginnings[k])
 
-    def result_value(self, k: int) -> Value:
-        kind = pa.timestamp("s") if pa.types.is_date(self.kind) else type_of_ticks(self.kind, self.length)
-        return as_value(self.tick(k), kind)
+    @property
+    def result_type(self) -> pa.DataType:
+        return pa.timestamp("s") if pa.types.is_date(self.kind) else type_of_ticks(self.kind, self.length)
 
     def window_of(self, value: Value) -> int:
         return bisect_right(self.beginnings, self.clock(value))
 
 
-def calendar(
-    rows: Mapping[int, Row],
-    unit: str,
-    tz: str = "UTC",
-    at: dt.time = dt.time(0),
-    start: str = "mon",
-    *,
-    key: Sequence[str] = (),
-    order: Sequence[str],
-    kind: pa.DataType,
-    clock: Value | None = None,
-    empty: Literal["skip", "mark", "row"] = "skip",
-    at_end: Literal["flush", "drop"] = "flush",
-) -> list[Pane]:
-    """Return the panes of ``rows`` (by arrival position) in the order in which they come out.
-
-    ``unit`` .. ``start`` as in `windowing.language.spec.Calendar`. ``order``: the order columns; the first is the clock
-    and ``kind`` its type. ``clock``: where the clock stands at the end, in its own terms; default its largest value.
-    """
-    policy = Calendar(SECOND, kind, empty=empty)
-    if rows:
-        values = [*(row[order[0]] for row in rows.values()), *([] if clock is None else [clock])]
-        instants = [policy.clock(value) for value in values]
-        found = starts(unit, tz, at, start, min(instants), max(instants))
-        policy = replace(policy, beginnings=tuple(found))
-    return reference.tumbling(rows, policy, key=key, order=order, clock=clock, at_end=at_end)
+def calendar_of(clock: pa.ChunkedArray, unit: str, tz: str, at: dt.time, start: str = "mon", **more: Any) -> Calendar:
+    """The ticks of a calendar over the values of a clock column. ``more``: the others of `Calendar`."""
+    seconds = [Fraction(value) * seconds_per_unit(clock.type) for value in ticks_of(clock)] or [Fraction(0)]
+    return Calendar(
+        SECOND, clock.type, beginnings=tuple(starts(unit, tz, at, start, min(seconds), max(seconds))), **more
+    )

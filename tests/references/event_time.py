@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -61,7 +61,7 @@ class Content:
     outputs: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True)
 class Intervals:
     """The event-time panes of all keys. ``panes`` holds what has come out, in the order it did."""
 
@@ -69,10 +69,10 @@ class Intervals:
     grid: Grid
     age: Fraction
     event_time: str
-    key: Sequence[str]
-    order: Sequence[str]
-    lag: Fraction
-    min_gap: Fraction
+    key: Sequence[str] = ()
+    order: Sequence[str] = ()
+    lag: Fraction = Fraction(0)
+    min_gap: Fraction = Fraction(0)
     contents: dict[tuple[int, Key], Content] = field(default_factory=dict)
     highest: Fraction | None = None
     watermark: Fraction | None = None
@@ -143,26 +143,32 @@ def intervals(
     age: Fraction,
     offset: Fraction,
     *,
-    event_time: str,
     kind: pa.DataType,
-    key: Sequence[str] = (),
-    order: Sequence[str] = (),
-    lag: Fraction = Fraction(0),
-    min_gap: Fraction = Fraction(0),
     watermarks: Iterable[tuple[int, Fraction]] | None = None,
     at_end: Literal["flush", "drop"] = "flush",
+    **window: Any,
 ) -> tuple[list[Pane], list[int], list[int]]:
     """Return the panes of ``rows`` in the order in which they come out, then the late and the filtered rows.
 
     ``rows`` by arrival position: those that hold an event time; one whose key holds null only raises the watermark.
-    ``kind``: the type of the event time. ``order``: none for arrival, or the event time. ``watermarks``: instead of
-    those that the rows raise, a watermark (p, seconds) stands behind the row before row p.
+    ``kind``: the type of the event time. ``watermarks``: instead of those that the rows raise, a watermark
+    (p, seconds) stands behind the row before row p. ``window``: the others of `Intervals`; ``order``: none for
+    arrival, or the event time.
     """
-    window = Intervals(rows, Grid(duration, period, offset, kind), age, event_time, key, order, lag, min_gap)
+    own = play(Intervals(rows=rows, grid=Grid(duration, period, offset, kind), age=age, **window), watermarks, at_end)
+    return own.panes, own.late, own.filtered
+
+
+def play(
+    window: Intervals,
+    watermarks: Iterable[tuple[int, Fraction]] | None = None,
+    at_end: Literal["flush", "drop"] = "flush",
+) -> Intervals:
+    """Let a window see all its rows and watermarks."""
     explicit: dict[int, list[Fraction]] = {}
     for place, seconds in watermarks or ():
-        explicit.setdefault(max((pos for pos in rows if pos < place), default=-1), []).append(seconds)
-    for pos in [-1, *in_order(rows, order)]:
+        explicit.setdefault(max((pos for pos in window.rows if pos < place), default=-1), []).append(seconds)
+    for pos in [-1, *in_order(window.rows, window.order)]:
         if pos >= 0:
             window.on_row(pos)
             if watermarks is None:
@@ -171,4 +177,4 @@ def intervals(
             window.on_watermark(seconds, window.stamp(pos))
     if at_end == "flush":
         window.on_end()
-    return window.panes, window.late, window.filtered
+    return window

@@ -1,181 +1,213 @@
 """All events of the window of an operator, one at a time: the table in docs/operators.md, told by hand.
 
-For each key a list of (event, rows): insert, evict, trigger, full (sections 3), gone (the key is evicted, section 4, or
-its operator asked for it) and finish (section 7). ``asks`` says after which event an operator asks; the eviction comes
-once the calls of that row or pane are done. Windows that begin anew are new in all but their numbers.
+For each key: insert, evict, trigger, full (section 3), gone (the key is evicted, section 4, or its operator asked for
+it) and finish (section 7). ``asks`` says after which event an operator asks; the eviction comes once the calls of that
+row or pane are done. Windows that begin anew are new in all but their numbers.
+
+count(2)                 insert 1   insert 2   trigger [1 2]   evict [1 2]   insert 3 ...
+sliding, count(2)        insert 1   trigger [1]   insert 2   trigger [1 2]   evict [1]   insert 3   trigger [2 3]
+sliding, delta, delta    trigger (before the row that trips)   evict   insert
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
-from references.eviction import EvictingAnyOf, EvictingTumbling
+import pyarrow as pa
+
+from references.batched import Lot
+from references.event_time import Intervals, Stamp
 from references.sliding import Sliding, Window
-from references.tumbling import Count, Delta, Key, Row, Time, Value
+from references.tumbling import Count, Delta, Key, Pane, Row, Time, Tumbling, Value
 
-Event = tuple[str, tuple[int, ...]]
 Asks = Callable[[str, Sequence[int]], bool]
+
+
+class Event(NamedTuple):
+    """What an operator is told, by row ids. ``pane``: number and close reason of a trigger; ``pos``: of the cause."""
+
+    what: str
+    rows: tuple[int, ...]
+    pane: tuple[int | None, str | None] | None = None
+    pos: int | None = None
 
 
 @dataclass
 class Told:
     """What the operators of all keys are told, and the rows that each holds."""
 
-    asks: Asks
+    asks: Asks = lambda *_: False
     events: dict[Key, list[Event]] = field(default_factory=lambda: defaultdict(list))
     held: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     alive: set[Key] = field(default_factory=set)
     asked: set[Key] = field(default_factory=set)
 
-    def tell(self, key: Key, event: str, rows: Sequence[int] = ()) -> None:
+    def tell(self, key: Key, event: Event) -> None:
         self.alive.add(key)
-        self.events[key].append((event, tuple(rows)))
-        if self.asks(event, rows):
+        self.events[key].append(event)
+        if self.asks(event.what, event.rows):
             self.asked.add(key)
 
-    def insert(self, key: Key, row: int) -> None:
+    def insert(self, key: Key, row: int, pos: int | None) -> None:
         self.held[key].append(row)
-        self.tell(key, "insert", [row])
+        self.tell(key, Event("insert", (row,), None, pos))
 
-    def evict(self, key: Key, rows: Sequence[int]) -> None:
+    def evict(self, key: Key, rows: Sequence[int], pos: int | None) -> None:
         if rows:
             self.held[key] = [row for row in self.held[key] if row not in rows]
-            self.tell(key, "evict", rows)
+            self.tell(key, Event("evict", tuple(rows), None, pos))
+
+    def keep(self, key: Key, rows: Sequence[int], pos: int | None) -> None:
+        self.evict(key, [row for row in self.held[key] if row not in rows], pos)
+
+    def trigger(self, pane: Pane) -> None:
+        if pane.key is not None:
+            self.tell(pane.key, Event("trigger", pane.rows, (pane.number, pane.closed_by), pane.pos))
 
     def go(self, key: Key) -> None:
         """The key is evicted; an operator that was never made is not told."""
         rows = self.held.pop(key, [])
         if key in self.alive:
-            self.tell(key, "gone", rows)
+            self.tell(key, Event("gone", tuple(rows)))
         self.alive.discard(key)
         self.asked.discard(key)
 
     def finish(self) -> None:
         for key in sorted(self.alive):
-            self.tell(key, "finish")
+            self.tell(key, Event("finish", ()))
 
 
 @dataclass(kw_only=True)
-class TumblingEvents(EvictingTumbling):
+class TumblingEvents(Tumbling):
     told: Told
 
-    def on_row(self, pos: int) -> None:
-        row, at = self.rows[pos], self.stamp(pos)
-        key = tuple(row[name] for name in self.key)
-        self.evict(self.partitions.aged(self.now(pos)), at, pos)
-        if self.policy.before(self.rows_of(key), row):
-            self.flush(key, self.policy.reason, at, pos)
-        self.open_rows.setdefault(key, []).append(pos)
-        self.told.insert(key, pos)
-        self.partitions.insert(key, self.now(pos))
+    def put_in(self, key: Key, pos: int) -> None:
+        super().put_in(key, pos)
+        self.told.insert(key, pos, pos)
         self.heed(key)
-        self.evict(self.partitions.excess(self.open_rows), at, pos)
-        if key in self.open_rows and self.policy.after(self.rows_of(key)):
-            self.flush(key, self.policy.reason, at, pos)
 
     def heed(self, key: Key) -> None:
         if key in self.told.asked:
             self.told.go(key)
-            if self.open_rows.pop(key, None) is not None:
-                self.partitions.leave(key)
+            self.open_rows.pop(key, None)
 
     def evict(self, keys: Sequence[Key], at: tuple[Value, ...] | None, pos: int) -> None:
         super().evict(keys, at, pos)
         for key in keys:
             self.told.go(key)
 
-    def flush(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
-        super().flush(key, reason, at, pos)
-        self.told.tell(key, "trigger", self.panes[-1].rows)
-        if reason not in {"end", "evicted"}:
-            self.told.evict(key, self.panes[-1].rows)
+    def show(self, key: Key, rows: tuple[int, ...], *told: Any) -> None:
+        super().show(key, rows, *told)
+        pane = self.panes[-1]
+        self.told.trigger(pane)
+        if pane.closed_by not in {"end", "evicted"}:
+            self.told.evict(key, rows, pane.pos)
         self.heed(key)
 
 
 @dataclass(kw_only=True)
-class AnyOfEvents(EvictingAnyOf):
-    told: Told
-
-    def put_in(self, key: Key, at: Any, pos: int) -> None:
-        self.told.insert(key, pos)
-        super().put_in(key, at, pos)
-
-    def evict(self, keys: Sequence[Key], at: Any, pos: int) -> None:
-        super().evict(keys, at, pos)
-        for key in keys:
-            self.told.go(key)
-
-    def flush(self, key: Key, reason: str, at: Any, pos: int | None) -> None:
-        super().flush(key, reason, at, pos)
-        self.told.tell(key, "trigger", self.panes[-1].rows)
-        if reason not in {"end", "evicted"}:
-            self.told.evict(key, self.panes[-1].rows)
-
-
-@dataclass(slots=True, kw_only=True)
 class SlidingEvents(Sliding):
     told: Told
 
-    def on_row(self, pos: int) -> None:
-        row = self.rows[pos]
-        key = tuple(row[name] for name in self.key)
-        at = tuple(row[name] for name in self.order) or None
-        now = self.partitions.now(self.clock(pos))
-        self.grow_old(now)
-        self.forget(self.partitions.aged(now))
-        self.windows.setdefault(key, Window())
-        if isinstance(self.trigger, Delta):
-            self.rise(key, row, at, pos)
-            if key not in self.windows:  # its operator asked: the row is the first of a new window
-                self.windows[key] = Window()
-                self.rise(key, row, at, pos)
-        window = self.windows[key]
-        self.step(key, window, row, pos)
-        if key in self.told.asked:
-            self.heed(key)
-            return
-        self.partitions.insert(key, now)
-        self.forget(self.partitions.excess({key: window.open_rows for key, window in self.windows.items()}))
-        if isinstance(self.trigger, Count) and key in self.windows and window.inserted == self.trigger.n:
-            self.fire(key, "trigger", at, pos)
+    def rise(self, key: Key, row: Row, at: tuple[Value, ...] | None, pos: int) -> None:
+        super().rise(key, row, at, pos)
+        if key not in self.windows:  # its operator asked: the row is the first of a new window
+            self.windows[key] = Window()
+            super().rise(key, row, at, pos)
 
-    def step(self, key: Key, window: Window, row: Row, pos: int) -> None:
+    def step(self, key: Key, row: Row, pos: int) -> None:
+        window = self.windows[key]
         was_full = window.full
         self.make_room(window, row)
         staying = window.open_rows
         if isinstance(self.evict, Time):
             now = self.partitions.now(row[self.order[0]])
             staying = [held for held in staying if not self.outlived(held, now)]
-        self.told.evict(key, [held for held in self.told.held[key] if held not in staying])
+        self.told.keep(key, staying, pos)
         if isinstance(self.evict, Delta) and window.full and not was_full:
-            self.told.tell(key, "full")
+            self.told.tell(key, Event("full", ()))
         self.insert(window, pos)
         if isinstance(self.evict, Time) and not was_full:
-            self.told.tell(key, "full")
+            self.told.tell(key, Event("full", ()))
         if pos in window.open_rows:
-            self.told.insert(key, pos)
+            self.told.insert(key, pos, pos)
         if isinstance(self.evict, Count) and window.full and not was_full and window.open_rows:
-            self.told.tell(key, "full")
+            self.told.tell(key, Event("full", ()))
+        self.heed(key)
 
     def heed(self, key: Key) -> None:
         if key in self.told.asked:
             self.told.go(key)
             del self.windows[key]
-            self.partitions.inserted.pop(key, None)
+            self.partitions.leave(key)
 
     def fire(self, key: Any, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
         before = len(self.panes)
-        Sliding.fire(self, key, reason, at, pos)
+        super().fire(key, reason, at, pos)
         for pane in self.panes[before:]:
             if pane.mark != "only":
-                self.told.evict(key, [held for held in self.told.held[key] if held not in pane.rows])
-                self.told.tell(key, "trigger", pane.rows)
+                self.told.keep(key, pane.rows, pos)
+                self.told.trigger(pane)
                 self.heed(key)
 
     def forget(self, keys: Sequence[Key]) -> None:
-        Sliding.forget(self, keys)
+        super().forget(keys)
         for key in keys:
             self.told.go(key)
+
+
+def batched_events(told: Told, lots: Sequence[Lot]) -> None:
+    for lot in lots:
+        assert lot.key is not None
+        told.evict(lot.key, lot.left, lot.pos)
+        for row in lot.entered:
+            told.insert(lot.key, row, lot.pos)
+        told.trigger(lot)
+
+
+@dataclass(kw_only=True)
+class IntervalEvents(Intervals):
+    """A row goes when no row can come any more into the last interval that holds it: the discard age, rounded up to
+    whole periods, behind its end. It goes after the pane that this watermark triggers, or with the key's next step."""
+
+    told: Told
+    gone: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def on_row(self, pos: int) -> None:
+        turned_away = len(self.late) + len(self.filtered)
+        super().on_row(pos)
+        if len(self.late) + len(self.filtered) == turned_away:
+            key = tuple(self.rows[pos][name] for name in self.key)
+            self.told.evict(key, self.gone.pop(key, []), pos)
+            self.told.insert(key, pos, pos)
+
+    def on_watermark(self, seconds: Fraction, stamp: Stamp) -> None:
+        before = len(self.panes)
+        super().on_watermark(seconds, stamp)
+        come_out = self.panes[before:]
+        closed = {row for rows in self.told.held.values() for row in rows if self.end_of(row) <= seconds}
+        for number, pane in enumerate(come_out):
+            assert pane.key is not None
+            self.told.evict(pane.key, self.gone.pop(pane.key, []), pane.pos)
+            self.told.trigger(pane)
+            later = {row for other in come_out[number + 1 :] if other.key == pane.key for row in other.rows}
+            self.told.evict(pane.key, [row for row in pane.rows if row in closed and row not in later], pane.pos)
+        for key, rows in self.told.held.items():
+            self.gone[key] = [row for row in rows if row in closed]
+
+    def on_end(self) -> None:
+        before = len(self.panes)
+        super().on_end()
+        for pane in self.panes[before:]:
+            self.told.trigger(pane)
+
+    def end_of(self, pos: int) -> Fraction:
+        last = max(self.grid.panes_of(self.clock(self.rows[pos])))
+        rounded = math.ceil(self.age / self.grid.period)
+        more = 0 if self.order else rounded + (rounded and pa.types.is_floating(self.grid.kind))
+        return self.grid.end(last + more)

@@ -15,15 +15,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import takewhile
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from references.eviction import Eviction, Partitions
-from references.tumbling import Count, Delta, Key, Pane, PunctColumn, Row, Time, Value, in_order, rises_by_more
+from references.tumbling import (
+    Count,
+    Delta,
+    Eviction,
+    Key,
+    Pane,
+    Partitions,
+    Punct,
+    Row,
+    Time,
+    Value,
+    in_order,
+    rises_by_more,
+)
 
 SlidingPolicy: TypeAlias = Count | Delta | Time
-TriggerPolicy: TypeAlias = SlidingPolicy | PunctColumn
+TriggerPolicy: TypeAlias = SlidingPolicy | Punct
 
 
 @dataclass(slots=True)
@@ -38,17 +50,17 @@ class Window:
     fell: bool = False  # whether a row was ever below the one before it
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True)
 class Sliding:
     """The sliding windows of all keys. ``panes`` holds what has come out, in the order it did."""
 
     rows: Mapping[int, Row]
     evict: SlidingPolicy
     trigger: TriggerPolicy
-    key: Sequence[str]
-    order: Sequence[str]
-    partial: bool
-    partitions: Partitions
+    key: Sequence[str] = ()
+    order: Sequence[str] = ()
+    partial: bool = False
+    partitions: Partitions = field(default_factory=Partitions)
     next_tick: int | None = None
     windows: dict[Key, Window] = field(default_factory=dict)
     numbers: Counter[Key] = field(default_factory=Counter)
@@ -61,17 +73,29 @@ class Sliding:
         now = self.partitions.now(self.clock(pos))
         self.grow_old(now)
         self.forget(self.partitions.aged(now))
-        window = self.windows.setdefault(key, Window())
+        self.windows.setdefault(key, Window())
         if isinstance(self.trigger, Delta):
             self.rise(key, row, at, pos)
-        self.make_room(window, row)
-        self.insert(window, pos)
+        self.step(key, row, pos)
+        if key not in self.windows:  # its operator asked for its eviction
+            return
+        window = self.windows[key]
         self.partitions.insert(key, now)
         self.forget(self.partitions.excess({key: window.open_rows for key, window in self.windows.items()}))
-        if isinstance(self.trigger, Count) and key in self.windows and window.inserted == self.trigger.n:
+        if key in self.windows and self.is_due(window, row):
             self.fire(key, "trigger", at, pos)
-        if isinstance(self.trigger, PunctColumn) and key in self.windows and row[self.trigger.column]:
-            self.fire(key, "trigger", at, pos)
+
+    def step(self, key: Key, row: Row, pos: int) -> None:
+        self.make_room(self.windows[key], row)
+        self.insert(self.windows[key], pos)
+
+    def is_due(self, window: Window, row: Row) -> bool:
+        match self.trigger:
+            case Count(n):
+                return window.inserted == n
+            case Punct(condition):
+                return condition is not None and condition(row)
+        return False
 
     def grow_old(self, now: Fraction) -> None:
         """Drop the rows of all keys that are too old; a key without rows leaves the list, and keeps all else."""
@@ -188,32 +212,42 @@ def sliding(
     evict: SlidingPolicy,
     trigger: TriggerPolicy,
     *,
-    key: Sequence[str] = (),
-    order: Sequence[str] = (),
-    clock: Value | None = None,
-    since: Value | None = None,
-    partial: bool = False,
     eviction: Eviction | None = None,
     kind: pa.DataType | None = None,
+    clock: Value | None = None,
+    since: Value | None = None,
     at_end: Literal["flush", "drop"] = "flush",
+    **window: Any,
 ) -> list[Pane]:
     """Return the panes of ``rows`` (by arrival position) in the order in which they come out.
 
     ``order``: the order columns, none for arrival; the clock is the first, and ``kind`` its type where only the ages
     of ``eviction`` need it. ``clock``: where the clock stands at the end if later than the last row; ``since``: after
-    which instant it ticks if earlier than the first row; both in the clock column's own terms.
+    which instant it ticks if earlier than the first row; both in the clock column's own terms. ``window``: the others
+    of `Sliding`.
     """
     kind = next((policy.kind for policy in (evict, trigger) if isinstance(policy, Time)), kind)
-    window = Sliding(rows, evict, trigger, key, order, partial, Partitions(eviction, kind))
-    instants = [] if kind is None else [row[order[0]] for row in rows.values()]
+    own = Sliding(rows=rows, evict=evict, trigger=trigger, partitions=Partitions(eviction, kind), **window)
+    return play(own, clock, since, at_end).panes
+
+
+def play(
+    window: Sliding,
+    clock: Value | None = None,
+    since: Value | None = None,
+    at_end: Literal["flush", "drop"] = "flush",
+) -> Sliding:
+    """Let a window see all its rows and the ticks."""
+    timed = window.partitions.clock is not None
+    instants = [row[window.order[0]] for row in window.rows.values()] if timed else []
     begins = [*instants, *([] if since is None else [since])]
     end = max([*instants, *([] if clock is None else [clock])], default=None)
-    if isinstance(trigger, Time) and begins:
-        window.next_tick = trigger.window_of(min(begins))
-    for pos in in_order(rows, order):
+    if isinstance(window.trigger, Time) and begins:
+        window.next_tick = window.trigger.window_of(min(begins))
+    for pos in in_order(window.rows, window.order):
         window.ticks_until(window.clock(pos))
         window.on_row(pos)
     window.ticks_until(end)
-    if at_end == "flush" and rows:
+    if at_end == "flush" and window.rows:
         window.on_end(window.partitions.now(end))
-    return window.panes
+    return window

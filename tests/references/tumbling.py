@@ -3,28 +3,40 @@
 Written from the semantics and not from the kernels, in Python numbers that never round: timestamps and dates
 are their integer ticks, decimals are `Decimal`, seconds are `Fraction`. Nothing here is fast.
 
-A stream is rows, marks and ticks in one total order. `Tumbling` takes them one by one and asks its policy two
-questions about every row: does the window end *before* it, does it end *with* it? Every other kind of window is a
-class like `Tumbling` with `on_` methods, in a module of its own: `references.sliding`, `references.batched`,
-`references.event_time`; `references.eviction` lets keys go. `grouped` cuts the panes of any of these by group.
+A stream is rows, marks and ticks in one total order. `Tumbling` takes them one by one, under one policy or several of
+which the first that fires ends the window (sections 2, 12 and 13):
+
+    if a window is open and a policy ends it before the row: close it    (the first policy of the spec that does)
+    if no window is open and an opener does not hold for the row: it is in no window
+    if an amount that is taken from the row is NaN or negative: it is rejected
+    if no window is open: open one
+    put the row in; if a policy ends the window with it: close it
+
+Ticks and marks are events of their own, each before the rows that follow it. `Partitions` says which keys are evicted
+(section 4). Every other kind of window is a class like `Tumbling` with `on_` methods, in a module of its own:
+`references.sliding`, `references.batched`, `references.event_time`. `grouped` cuts the panes of any of these by group.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 Value = Any  # int, float, Decimal, bool or str: whatever a column holds, temporal values as their ticks
 Row = Mapping[str, Value]
+Rows = Sequence[Row]
 Key = tuple[Value, ...]
+Condition = Callable[[Row], bool]
+Amount = Callable[[Rows, Row], Any]
+"""An amount of the rows of the window before, none for the first one, and of a row."""
 
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -123,56 +135,90 @@ def rises_by_more(new: Value, old: Value, amount: Fraction, kind: pa.DataType) -
     return (Fraction(new) - Fraction(old)) * seconds_per_unit(kind) > amount
 
 
+def is_nan(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def is_distinct(new: Value, old: Value) -> bool:
+    """SQL's ``is distinct from``, where NaN equals NaN and the two zeros are one."""
+    if new is None or old is None:
+        return (new is None) != (old is None)
+    return not (is_nan(new) and is_nan(old)) and bool(new != old)
+
+
 # --- policies -----------------------------------------------------------------------------------------------------
 
 
-class Policy(Protocol):
-    """When a tumbling window ends. ``open_rows`` are the rows of the window so far, oldest first."""
+class Policy:
+    """When a tumbling window ends, and at which rows one may begin.
+
+    ``rows`` are those of the window so far, oldest first, ``old`` those of the key's window before.
+    """
 
     reason: str
 
-    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
+    def opens(self, row: Row) -> bool:
+        """Whether a window may begin at a row."""
+        return True
+
+    def asked(self, row: Row, opens: bool, old: Rows) -> Any:
+        """The amount that is taken from a row which goes into a window, perhaps as its first."""
+        return 0
+
+    def before(self, rows: Rows, row: Row, old: Rows) -> bool:
         """Whether the window ends before ``row`` goes in."""
         return False
 
-    def after(self, open_rows: Sequence[Row]) -> bool:
+    def after(self, rows: Rows, old: Rows) -> bool:
         """Whether the window ends with the row that just went in."""
         return False
 
-    def on_mark(self) -> bool:
-        """Whether the window ends at a window mark."""
-        return False
+
+def amount_of(amount: Any, row: Row, old: Rows) -> Any:
+    """An amount, which a row may say."""
+    return amount(old, row) if callable(amount) else amount
 
 
 @dataclass(frozen=True)
 class Count(Policy):
-    n: int
+    amount: int | Amount
     reason: str = "count"
 
-    def after(self, open_rows: Sequence[Row]) -> bool:
-        return len(open_rows) == self.n
+    def asked(self, row: Row, opens: bool, old: Rows) -> Any:
+        return amount_of(self.amount, row, old) if opens else 0
+
+    def after(self, rows: Rows, old: Rows) -> bool:
+        most = amount_of(self.amount, rows[0], old)
+        return len(rows) >= (most if most == math.inf else math.floor(most))
 
 
 @dataclass(frozen=True)
 class Delta(Policy):
     column: str
-    amount: Fraction
+    amount: Fraction | Amount
     kind: pa.DataType
     reason: str = "delta"
 
-    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
-        return bool(open_rows) and rises_by_more(row[self.column], open_rows[0][self.column], self.amount, self.kind)
+    def asked(self, row: Row, opens: bool, old: Rows) -> Any:
+        return amount_of(self.amount, row, old) if opens else 0
+
+    def before(self, rows: Rows, row: Row, old: Rows) -> bool:
+        return self.is_beyond(row, rows[0], old)
+
+    def is_beyond(self, row: Row, other: Row, old: Rows) -> bool:
+        most = amount_of(self.amount, other, old)
+        return most != math.inf and rises_by_more(row[self.column], other[self.column], Fraction(most), self.kind)
 
 
 @dataclass(frozen=True)
-class Gap(Policy):
-    column: str
-    amount: Fraction
-    kind: pa.DataType
+class Gap(Delta):
     reason: str = "gap"
 
-    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
-        return bool(open_rows) and rises_by_more(row[self.column], open_rows[-1][self.column], self.amount, self.kind)
+    def asked(self, row: Row, opens: bool, old: Rows) -> Any:
+        return amount_of(self.amount, row, old)
+
+    def before(self, rows: Rows, row: Row, old: Rows) -> bool:
+        return self.is_beyond(row, rows[-1], old)
 
 
 @dataclass(frozen=True)
@@ -182,33 +228,93 @@ class Change(Policy):
     columns: tuple[str, ...]
     reason: str = "change"
 
-    def before(self, open_rows: Sequence[Row], row: Row) -> bool:
-        return bool(open_rows) and any(is_distinct(row[name], open_rows[-1][name]) for name in self.columns)
-
-
-def is_distinct(new: Value, old: Value) -> bool:
-    """SQL's ``is distinct from``, where NaN equals NaN and the two zeros are one."""
-    if new is None or old is None:
-        return (new is None) != (old is None)
-    both_nan = new != new and old != old  # noqa: PLR0124 - only NaN is not itself
-    return not both_nan and bool(new != old)
+    def before(self, rows: Rows, row: Row, old: Rows) -> bool:
+        return any(is_distinct(row[name], rows[-1][name]) for name in self.columns)
 
 
 @dataclass(frozen=True)
 class Punct(Policy):
+    """Ends at window marks, or with a row for which a condition is true."""
+
+    condition: Condition | None = None
     reason: str = "punct"
 
-    def on_mark(self) -> bool:
-        return True
+    def after(self, rows: Rows, old: Rows) -> bool:
+        return self.condition is not None and self.condition(rows[-1])
 
 
 @dataclass(frozen=True)
-class PunctColumn(Policy):
-    column: str
-    reason: str = "punct"
+class When(Policy):
+    condition: Condition
+    reason: str = "when"
 
-    def after(self, open_rows: Sequence[Row]) -> bool:
-        return bool(open_rows[-1][self.column])
+    def opens(self, row: Row) -> bool:
+        return self.condition(row)
+
+    def before(self, rows: Rows, row: Row, old: Rows) -> bool:
+        return self.condition(row)
+
+
+@dataclass(frozen=True)
+class While(When):
+    reason: str = "while"
+
+    def before(self, rows: Rows, row: Row, old: Rows) -> bool:
+        return not self.condition(row)
+
+
+@dataclass(frozen=True)
+class From(Policy):
+    condition: Condition
+    until: Condition
+    reason: str = "until"
+
+    def opens(self, row: Row) -> bool:
+        return self.condition(row)
+
+    def after(self, rows: Rows, old: Rows) -> bool:
+        return self.until(rows[-1])
+
+
+@dataclass(frozen=True)
+class Reaches(Policy):
+    """``least``: in seconds where the column is a time, of which only the range is asked."""
+
+    function: str
+    column: str
+    least: Fraction
+    kind: pa.DataType
+    reason: str = "reaches"
+
+    def after(self, rows: Rows, old: Rows) -> bool:
+        found = aggregate(self.function, [row[self.column] for row in rows], None)
+        if found is None:
+            return False
+        if isinstance(found, float):
+            return found >= float(self.least)
+        is_time = self.function == "range" and pa.types.is_temporal(self.kind)
+        return Fraction(found) * (seconds_per_unit(self.kind) if is_time else 1) >= self.least
+
+
+def aggregate(function: str, values: Sequence[Value], default: Any) -> Any:
+    """What `reaches` and `previous` compute of a window, or the default where it is null; ``values`` may be null.
+
+    A sum of floats is the float nearest to the true one; extremes skip NaN, and a sum does not.
+    """
+    there = [value for value in values if value is not None]
+    if function == "count":
+        return len(there)
+    if function in {"min", "max", "range"}:
+        there = [value for value in there if not is_nan(value)]
+    if not there:
+        return default
+    if function in {"sum", "mean"}:
+        if any(map(is_nan, there)):
+            return math.nan
+        exact = sum(map(Fraction, there))
+        return float(exact / len(there)) if function == "mean" else type(there[0])(exact)
+    low, high = min(there), max(there)
+    return {"min": low, "max": high, "range": high - low, "first": there[0], "last": there[-1]}[function]
 
 
 @dataclass(frozen=True)
@@ -228,7 +334,11 @@ class Time(Policy):
 
     def result_value(self, k: int) -> Value:
         """The k-th tick as the result tells it."""
-        return as_value(self.tick(k), type_of_ticks(self.kind, self.length, self.origin))
+        return as_value(self.tick(k), self.result_type)
+
+    @property
+    def result_type(self) -> pa.DataType:
+        return type_of_ticks(self.kind, self.length, self.origin)
 
     def clock(self, value: Value) -> Fraction:
         return Fraction(value) * seconds_per_unit(self.kind)
@@ -243,20 +353,79 @@ class Time(Policy):
             k -= 1
         return k
 
+    def has_come(self, k: int, now: Value) -> bool:
+        """Whether a tick is before the rows of an instant."""
+        return self.tick(k) <= self.clock(now)
+
     def ticks(self, values: Sequence[Value], now: Value) -> Iterator[int]:
         """The ticks up to ``now`` at which something may come out, after rows at ``values`` (ascending)."""
         ends = sorted({self.window_of(value) for value in values})
         every = ends if self.empty == "skip" or not ends else range(ends[0], self.window_of(now))
-        return (k for k in every if self.tick(k) <= self.clock(now))
+        return (k for k in every if self.has_come(k, now))
+
+
+class RightClosed(Time):
+    """Windows ``(tick(k - 1), tick(k)]``: a tick comes behind the rows of its instant."""
+
+    def window_of(self, value: Value) -> int:
+        k = super().window_of(value)
+        return k - 1 if self.tick(k - 1) == self.clock(value) else k
+
+    def has_come(self, k: int, now: Value) -> bool:
+        return self.tick(k) < self.clock(now)
+
+
+# --- which keys go ------------------------------------------------------------------------------------------------
+
+Eviction: TypeAlias = tuple[Literal["partitionAge", "partitionCount", "tupleCount"], Fraction]
+"""Which keys go, and the seconds, keys or rows beyond which they do."""
+
+
+@dataclass(slots=True)
+class Partitions:
+    """The keys that hold state, the one inserted into longest ago first. Without an eviction none ever goes.
+
+    partitionCount(2), tumbling count(3)    a b a c: the third key makes one too many, and b came in longest ago
+    """
+
+    eviction: Eviction | None = None
+    clock: pa.DataType | None = None
+    inserted: dict[Key, int] = field(default_factory=dict)  # when, in whole seconds
+
+    def now(self, value: Value) -> Fraction:
+        """The instant of a clock value. Only ages ask for it; where there is no clock, time stands still."""
+        return Fraction(0) if self.clock is None else Fraction(value) * seconds_per_unit(self.clock)
+
+    def insert(self, key: Key, now: Fraction) -> None:
+        self.inserted.pop(key, None)
+        self.inserted[key] = math.floor(now)
+
+    def leave(self, key: Key) -> None:
+        self.inserted.pop(key, None)
+
+    def aged(self, now: Fraction) -> list[Key]:
+        """The keys that go before anything happens at ``now``: none, or all that are old enough."""
+        match self.eviction:
+            case "partitionAge", seconds:
+                ages = {key: math.floor(now) - then for key, then in self.inserted.items()}
+                too_old = any(age > math.floor(seconds) for age in ages.values())
+                return [key for key, age in ages.items() if too_old and age >= math.floor(seconds)]
+        return []
+
+    def excess(self, open_rows: Mapping[Key, Sized]) -> list[Key]:
+        """The keys that go after an insertion, where there are too many keys, or too many rows in ``open_rows``."""
+        staying = list(self.inserted)
+        while self.eviction and too_many(self.eviction, [len(open_rows[key]) for key in staying]):
+            staying.pop(0)
+        return [key for key in self.inserted if key not in staying]
+
+
+def too_many(eviction: Eviction, sizes: Sequence[int]) -> bool:
+    kind, amount = eviction
+    return (kind == "partitionCount" and len(sizes) > amount) or (kind == "tupleCount" and sum(sizes) > amount)
 
 
 # --- the stream ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    what: Literal["row", "mark", "tick"]
-    pos: int  # of the row; of the row that a mark follows (-1: of none); the k of a tick
 
 
 def in_order(rows: Mapping[int, Row], order: Sequence[str]) -> list[int]:
@@ -264,139 +433,200 @@ def in_order(rows: Mapping[int, Row], order: Sequence[str]) -> list[int]:
     return sorted(rows, key=lambda pos: (*(rows[pos][name] for name in order), pos))
 
 
-def stream(rows: Mapping[int, Row], order: Sequence[str], marks: Iterable[int]) -> Iterator[Event]:
-    """The rows in their total order, each with the marks that follow it. A mark at p stands behind the row before p."""
+def stream(rows: Mapping[int, Row], order: Sequence[str], marks: Iterable[int]) -> Iterator[tuple[str, int]]:
+    """The rows in their total order, each with the marks that follow it: what it is, and the row's position.
+
+    A mark at p stands behind the row before p, that of -1 behind none.
+    """
     behind = Counter(max((pos for pos in rows if pos < mark), default=-1) for mark in marks)
-    yield from [Event("mark", -1)] * behind[-1]
+    yield from [("mark", -1)] * behind[-1]
     for pos in in_order(rows, order):
-        yield Event("row", pos)
-        yield from [Event("mark", pos)] * behind[pos]
-
-
-def with_ticks(events: Iterable[Event], rows: Mapping[int, Row], column: str, policy: Time, now: Value) -> list[Event]:
-    """Put the ticks in: each before all rows of its own instant."""
-    waiting = list(policy.ticks(sorted(row[column] for row in rows.values()), now))
-    out: list[Event] = []
-    for event in events:
-        while event.what == "row" and waiting and policy.tick(waiting[0]) <= policy.clock(rows[event.pos][column]):
-            out.append(Event("tick", waiting.pop(0)))
-        out.append(event)
-    return out + [Event("tick", k) for k in waiting]
+        yield "row", pos
+        yield from [("mark", pos)] * behind[pos]
 
 
 # --- tumbling -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass(kw_only=True)
 class Tumbling:
-    """The tumbling windows of all keys. ``panes`` holds what has come out, in the order it did."""
+    """The tumbling windows of all keys.
+
+    ``partitions``, ``emit``: which keys go, and whether their windows come out.
+    ``panes``: what has come out, in the order it did; ``skipped`` and ``evicted``: rows in no window, and those that
+    went without a pane; ``rejected``: why others are in none.
+    """
 
     rows: Mapping[int, Row]
-    policy: Policy
-    key: Sequence[str]
-    order: Sequence[str]
+    policies: Sequence[Policy]
+    key: Sequence[str] = ()
+    order: Sequence[str] = ()
+    partitions: Partitions = field(default_factory=Partitions)
+    emit: bool = False
     open_rows: dict[Key, list[int]] = field(default_factory=dict)
+    window_before: dict[Key, Rows] = field(default_factory=dict)
     numbers: Counter[Key] = field(default_factory=Counter)
     panes: list[Pane] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    evicted: list[int] = field(default_factory=list)
+    rejected: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def grid(self) -> Time | None:
+        """What the bounds of windows are on, where nothing else ends them."""
+        return self.policies[0] if len(self.policies) == 1 and isinstance(self.policies[0], Time) else None
 
     def on_row(self, pos: int) -> None:
-        row = self.rows[pos]
-        key = tuple(row[name] for name in self.key)
-        if self.policy.before(self.rows_of(key), row):
-            self.flush(key, self.policy.reason, self.order_values(pos), pos)
+        row, at = self.rows[pos], self.stamp(pos)
+        key, now = self.key_of(row), self.partitions.now(row[self.order[0]] if self.order else None)
+        self.evict(self.partitions.aged(now), at, pos)
+        if key in self.open_rows:
+            self.flush_if([p for p in self.policies if p.before(self.rows_of(key), row, self.old(key))], key, at, pos)
+        if key not in self.open_rows and not all(policy.opens(row) for policy in self.policies):
+            self.skipped.append(pos)
+            return
+        reason = self.reject_reason(key, row)
+        if reason is not None:
+            self.rejected[pos] = reason
+            return
+        self.put_in(key, pos)
+        self.partitions.insert(key, now)
+        self.evict(self.partitions.excess(self.open_rows), at, pos)
+        if key in self.open_rows:
+            self.flush_if([p for p in self.policies if p.after(self.rows_of(key), self.old(key))], key, at, pos)
+
+    def put_in(self, key: Key, pos: int) -> None:
         self.open_rows.setdefault(key, []).append(pos)
-        if self.policy.after(self.rows_of(key)):
-            self.flush(key, self.policy.reason, self.order_values(pos), pos)
+
+    def reject_reason(self, key: Key, row: Row) -> str | None:
+        """Why an amount that is taken from a row cannot be; None: all can."""
+        for policy in self.policies:
+            amount = policy.asked(row, key not in self.open_rows, self.old(key))
+            if amount != amount:  # noqa: PLR0124 - only NaN is not itself
+                return "nan_attribute"
+            if amount < 0:
+                return "negative_amount"
+        return None
 
     def on_mark(self, pos: int) -> None:
-        if not self.policy.on_mark():
+        """No key is too old here: a mark stands at the instant of the row before it, which has looked already."""
+        marked = [policy for policy in self.policies if isinstance(policy, Punct) and policy.condition is None]
+        if not marked:
             return
-        at = self.order_values(pos) if pos >= 0 else None
+        at = self.stamp(pos) if pos >= 0 else None
         if not self.open_rows:
             self.panes.append(Pane(None, None, (), None, at, pos, None, None, "only"))
         for key in sorted(self.open_rows):
-            self.flush(key, self.policy.reason, at, pos)
+            self.flush_if(marked, key, at, pos)
 
-    def on_tick(self, k: int) -> None:
-        assert isinstance(self.policy, Time)
-        at = (self.policy.result_value(k), *(None for _ in self.order[1:]))
+    def on_tick(self, policy: Time, k: int) -> None:
+        at = (policy.result_value(k), *(None for _ in self.order[1:]))
+        self.evict(self.partitions.aged(policy.tick(k)), at, -1)
         nothing = not self.open_rows
         for key in sorted(self.open_rows):
-            self.flush(key, self.policy.reason, at, -1)
-        if self.policy.empty == "mark" and nothing:
+            self.flush(key, policy.reason, at, -1)
+        if policy.empty == "mark" and nothing:
             self.panes.append(Pane(None, None, (), None, at, -1, None, None, "only"))
-        if self.policy.empty == "row":
-            self.fill(k, at)
+        if policy.empty == "row":
+            self.fill(policy, k, at)
 
-    def fill(self, k: int, at: tuple[Value, ...]) -> None:
+    def fill(self, policy: Time, k: int, at: tuple[Value, ...]) -> None:
         """An empty pane for every key that has rows before window ``k`` and after it, but none in it."""
-        assert isinstance(self.policy, Time)
         windows: dict[Key, set[int]] = {}
         for row in self.rows.values():
-            key = tuple(row[name] for name in self.key)
-            windows.setdefault(key, set()).add(self.policy.window_of(row[self.order[0]]))
+            windows.setdefault(self.key_of(row), set()).add(policy.window_of(row[self.order[0]]))
         for key in sorted(windows):
             if min(windows[key]) < k < max(windows[key]) and k not in windows[key]:
-                start, end = self.policy.result_value(k - 1), self.policy.result_value(k)
-                self.panes.append(Pane(key, self.numbers[key], (), self.policy.reason, at, -1, start, end))
-                self.numbers[key] += 1
+                self.show(key, (), policy.reason, at, -1, policy.result_value(k - 1), policy.result_value(k))
 
     def on_end(self) -> None:
         for key in sorted(self.open_rows):
             self.flush(key, "end", None, None)
 
+    def evict(self, keys: Sequence[Key], at: tuple[Value, ...] | None, pos: int) -> None:
+        for key in keys:
+            if self.emit:
+                self.flush(key, "evicted", at, pos)
+            else:
+                self.evicted += self.open_rows.pop(key)
+                self.partitions.leave(key)
+            self.window_before.pop(key, None)
+
+    def flush_if(self, fired: Sequence[Policy], key: Key, at: tuple[Value, ...] | None, pos: int) -> None:
+        if fired:
+            self.flush(key, fired[0].reason, at, pos)
+
     def flush(self, key: Key, reason: str, at: tuple[Value, ...] | None, pos: int | None) -> None:
-        open_rows = tuple(self.open_rows.pop(key))
-        start, end = self.bounds(open_rows)
-        self.panes.append(Pane(key, self.numbers[key], open_rows, reason, at, pos, start, end))
+        self.window_before[key] = self.rows_of(key)
+        rows = tuple(self.open_rows.pop(key))
+        self.partitions.leave(key)
+        start, end = (self.rows[row][self.order[0]] if self.order else None for row in (rows[0], rows[-1]))
+        if self.grid:
+            k = self.grid.window_of(start)
+            start, end = self.grid.result_value(k - 1), self.grid.result_value(k)
+        self.show(key, rows, reason, at, pos, start, end)
+
+    def show(self, key: Key, rows: tuple[int, ...], *told: Any) -> None:
+        self.panes.append(Pane(key, self.numbers[key], rows, *told))
         self.numbers[key] += 1
 
-    def bounds(self, open_rows: Sequence[int]) -> tuple[Value, Value]:
-        if not self.order:
-            return None, None
-        first, last = (self.rows[pos][self.order[0]] for pos in (open_rows[0], open_rows[-1]))
-        if isinstance(self.policy, Time):
-            k = self.policy.window_of(first)
-            return self.policy.result_value(k - 1), self.policy.result_value(k)
-        return first, last
+    def key_of(self, row: Row) -> Key:
+        return tuple(row[name] for name in self.key)
 
-    def rows_of(self, key: Key) -> list[Row]:
-        return [self.rows[pos] for pos in self.open_rows.get(key, [])]
+    def rows_of(self, key: Key) -> Rows:
+        return [self.rows[pos] for pos in self.open_rows[key]]
 
-    def order_values(self, pos: int) -> tuple[Value, ...] | None:
-        return tuple(self.rows[pos][name] for name in self.order) or None
+    def old(self, key: Key) -> Rows:
+        return self.window_before.get(key, [])
+
+    def stamp(self, pos: int) -> tuple[Value, ...] | None:
+        """The order values of a row, the clock as the ticks of the window are told."""
+        values = tuple(self.rows[pos][name] for name in self.order)
+        if self.grid:
+            values = as_value(self.grid.clock(values[0]), self.grid.result_type), *values[1:]
+        return values or None
 
 
 def tumbling(
     rows: Mapping[int, Row],
-    policy: Policy,
-    *,
-    key: Sequence[str] = (),
-    order: Sequence[str] = (),
+    *policies: Policy,
     marks: Iterable[int] = (),
     clock: Value | None = None,
     at_end: Literal["flush", "drop"] = "flush",
-) -> list[Pane]:
-    """Return the panes of ``rows`` (by arrival position) in the order in which they come out.
+    eviction: Eviction | None = None,
+    kind: pa.DataType | None = None,
+    **window: Any,
+) -> Tumbling:
+    """Let the windows of ``rows`` (by arrival position) see all that happens, and return them.
 
-    ``order``: the order columns, none for arrival; the clock is the first. ``marks``: a mark at p stands before
-    row p. ``clock``: where the clock stands at the end, in the clock column's own terms; default its largest value.
+    ``order``: the order columns, none for arrival; the clock is the first, and ``kind`` its type, where ages are asked
+    for. ``marks``: a mark at p stands before row p. ``clock``: where the clock stands at the end, in the clock column's
+    own terms; default its largest value. ``window``: the others of `Tumbling`.
     """
-    return play(Tumbling(rows, policy, key, order), marks, clock, at_end)
+    own = Tumbling(rows=rows, policies=policies, partitions=Partitions(eviction, kind), **window)
+    return play(own, marks, clock, at_end)
 
 
-def play(window: Tumbling, marks: Iterable[int], clock: Value | None, at_end: Literal["flush", "drop"]) -> list[Pane]:
-    """Let a window see all its rows, the marks and the ticks; return what came out."""
-    events = list(stream(window.rows, window.order, marks))
-    if isinstance(window.policy, Time) and window.rows:
-        column = window.order[0]
-        now = max([*(row[column] for row in window.rows.values()), *([] if clock is None else [clock])])
-        events = with_ticks(events, window.rows, column, window.policy, now)
-    for event in events:
-        {"row": window.on_row, "mark": window.on_mark, "tick": window.on_tick}[event.what](event.pos)
+def play(
+    window: Tumbling, marks: Iterable[int] = (), clock: Value | None = None, at_end: Literal["flush", "drop"] = "flush"
+) -> Tumbling:
+    """Let a window see all its rows, the marks and the ticks; equal ticks come in the order of the policies."""
+    ticks: list[tuple[Fraction, int, Time, int]] = []
+    for place, policy in enumerate(window.policies):
+        if isinstance(policy, Time) and window.rows:
+            values = sorted(row[window.order[0]] for row in window.rows.values())
+            now = values[-1] if clock is None else max(values[-1], clock)
+            ticks += [(policy.tick(k), place, policy, k) for k in policy.ticks(values, now)]
+    ticks.sort(key=lambda tick: tick[:2])
+    for what, pos in stream(window.rows, window.order, marks):
+        while what == "row" and ticks and ticks[0][2].has_come(ticks[0][3], window.rows[pos][window.order[0]]):
+            window.on_tick(*ticks.pop(0)[2:])
+        window.on_row(pos) if what == "row" else window.on_mark(pos)
+    for _, _, policy, k in ticks:
+        window.on_tick(policy, k)
     if at_end == "flush":
         window.on_end()
-    return window.panes
+    return window
 
 
 # --- groups -------------------------------------------------------------------------------------------------------
@@ -411,10 +641,9 @@ def grouped(panes: Iterable[Pane], rows: Mapping[int, Row], group_by: Sequence[s
     for pane in panes:
         parts: dict[tuple[tuple[int, Value], ...], list[int]] = {}
         for pos in pane.rows:
-            parts.setdefault(tuple(ranked(rows[pos][name]) for name in group_by), []).append(pos)
+            parts.setdefault(ranked(rows[pos][name] for name in group_by), []).append(pos)
         for ranks in sorted(parts):
-            group = tuple(value for _, value in ranks)
-            out.append(replace(pane, rows=tuple(parts[ranks]), group=group, mark=None))
+            out.append(replace(pane, rows=tuple(parts[ranks]), group=values_of(ranks), mark=None))
         if parts:
             out[-1] = replace(out[-1], mark=pane.mark)
         elif pane.mark == "only":
@@ -422,10 +651,15 @@ def grouped(panes: Iterable[Pane], rows: Mapping[int, Row], group_by: Sequence[s
     return out
 
 
-def ranked(value: Value) -> tuple[int, Value]:
-    """A value that a group is made of, behind its rank: what is equal or NaN is one group."""
-    if value is None:
-        return 2, None
-    if value != value:  # noqa: PLR0124 - only NaN is not itself
-        return 1, math.nan
-    return 0, value + 0.0 if isinstance(value, float) else value
+Ranked: TypeAlias = tuple[tuple[int, Value], ...]
+
+
+def ranked(values: Iterable[Value]) -> Ranked:
+    """Values that sort and compare as keys do: all NaN are one, behind the numbers; nulls are one, and last."""
+    return tuple((2, 0) if value is None else (1, 0) if is_nan(value) else (0, value) for value in values)
+
+
+def values_of(ranks: Ranked) -> tuple[Value, ...]:
+    """The values again, one NaN for all and one zero."""
+    plain = (None if rank == 2 else math.nan if rank == 1 else value for rank, value in ranks)
+    return tuple(value + 0.0 if isinstance(value, float) else value for value in plain)

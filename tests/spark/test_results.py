@@ -114,7 +114,7 @@ def expected(log: pa.Table) -> list[tuple[Any, ...]]:
     rows = reference.read(log)
     kept = {pos: row for pos, row in rows.items() if row["ts"] is not None and row["user"] is not None}
     policy = reference.Delta("ts", Fraction(60), pa.timestamp("us"))
-    panes = reference.tumbling(kept, policy, key=["user"], order=["ts"])
+    panes = reference.tumbling(kept, policy, key=["user"], order=["ts"]).panes
     stamps = log["ts"].to_pylist()
     return [
         (

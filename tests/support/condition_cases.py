@@ -1,8 +1,8 @@
-"""Random windows that follow conditions: the text of a spec, and its rules as the reference has them."""
+"""Random windows that follow conditions: the text of a spec, and its policies as the reference has them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -11,9 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from references import conditions as reference
-from references.eviction import Eviction
-from references.tumbling import Time, in_order
+from references import tumbling as reference
 from support.event_logs import logs
 
 SECONDS, INTEGERS, FLOATS = pa.timestamp("s"), pa.int32(), pa.float64()
@@ -21,13 +19,13 @@ SECONDS, INTEGERS, FLOATS = pa.timestamp("s"), pa.int32(), pa.float64()
 
 @dataclass(frozen=True, slots=True)
 class ConditionCase:
-    """A spec, its rules, the columns that order its rows, and which keys are evicted."""
+    """A spec, its policies, the columns that order its rows, and which keys are evicted."""
 
     window: str
-    rules: tuple[reference.Rule, ...]
+    policies: tuple[reference.Policy, ...]
     order: tuple[str, ...]
     closed: Literal["left", "right"] = "left"
-    eviction: Eviction | None = None
+    eviction: reference.Eviction | None = None
     emit_evicted: bool = False
 
 
@@ -47,78 +45,87 @@ def is_true(name: str) -> Callable[[reference.Row], bool]:
     return lambda row: row[name] is True
 
 
+def said(old: Sequence[reference.Row], row: reference.Row) -> Any:
+    """The amount that a row says."""
+    return row["n"]
+
+
 def _amount(draw: st.DrawFn) -> int:
     return draw(st.integers(0, 5))
 
 
-def _delta(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _delta(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
     amount = _amount(draw)
-    return f"delta({name}, {amount})", reference.delta(name, Fraction(amount), kind)
+    return f"delta({name}, {amount})", reference.Delta(name, Fraction(amount), kind)
 
 
-def _changing(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _changing(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
     return draw(
         st.sampled_from([
-            ("count(n)", reference.count_of("n")),
-            (f"delta({name}, n)", reference.delta_of(name, "n", kind)),
-            (f"gap({name}, n)", reference.gap_of(name, "n", kind)),
+            ("count(n)", reference.Count(said)),
+            (f"delta({name}, n)", reference.Delta(name, said, kind)),
+            (f"gap({name}, n)", reference.Gap(name, said, kind)),
         ])
     )  # fmt: skip
 
 
-def _gap(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _gap(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
     amount = _amount(draw)
-    return f"gap({name}, {amount})", reference.gap(name, Fraction(amount), kind)
+    return f"gap({name}, {amount})", reference.Gap(name, Fraction(amount), kind)
 
 
-def _count(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _count(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     n = draw(st.integers(1, 6))
-    return f"count({n})", reference.count(n)
+    return f"count({n})", reference.Count(n)
 
 
-def _change(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _change(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     names = draw(st.sampled_from([("u",), ("x",), ("f", "u"), ("flag",)]))
-    return f"change({', '.join(names)})", reference.change(*names)
+    return f"change({', '.join(names)})", reference.Change(names)
 
 
-def _punct(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _punct(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     name = draw(st.sampled_from("fgh"))
-    return f"punct({name})", reference.punct(is_true(name))
+    return f"punct({name})", reference.Punct(is_true(name))
 
 
-def _reaches(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _reaches(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     function = draw(st.sampled_from(["count", "sum", "min", "max", "range"]))
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("x", FLOATS)]))
     if function == "count":
         amount = draw(st.sampled_from(["0", "1", "2.5", "4"]))
     else:
         amount = draw(st.sampled_from(["-3", "0", "0.7", "0.8", "3", "100", "205", "300", "1e16", "2e16"]))
-    return f"reaches({function}({name}), {amount})", reference.reaches(function, name, Fraction(amount), kind)
+    return f"reaches({function}({name}), {amount})", reference.Reaches(function, name, Fraction(amount), kind)
 
 
-def _time(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _time(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     length = draw(st.sampled_from(["3", "4", "7"]))
-    return f"time({length})", reference.time(Time(Fraction(length), SECONDS))
+    return f"time({length})", reference.Time(Fraction(length), SECONDS)
 
 
-def _right(rule: reference.Rule) -> reference.Rule:
-    return rule if rule.grid is None else replace(rule, grid=reference.RightClosed(rule.grid.length, rule.grid.kind))
+def _has_time(policies: Iterable[reference.Policy]) -> bool:
+    return any(isinstance(policy, reference.Time) for policy in policies)
 
 
-def _opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _right(policy: reference.Policy) -> reference.Policy:
+    return reference.RightClosed(policy.length, policy.kind) if isinstance(policy, reference.Time) else policy
+
+
+def _opener(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     name, other, word = draw(st.sampled_from("fgh")), draw(st.sampled_from("fgh")), draw(st.sampled_from("123"))
     if word == "1":
-        return f"when({name})", reference.when(is_true(name))
+        return f"when({name})", reference.When(is_true(name))
     if word == "2":
-        return f"while({name})", reference.while_(is_true(name))
-    return f"from({name}, until={other})", reference.from_(is_true(name), is_true(other))
+        return f"while({name})", reference.While(is_true(name))
+    return f"from({name}, until={other})", reference.From(is_true(name), is_true(other))
 
 
-def _marks(_: st.DrawFn) -> tuple[str, reference.Rule]:
-    return "punct()", reference.marks()
+def _marks(_: st.DrawFn) -> tuple[str, reference.Policy]:
+    return "punct()", reference.Punct()
 
 
 Term = tuple[str, Callable[[reference.Row], bool]]
@@ -137,25 +144,25 @@ def look_back(rows: Mapping[int, reference.Row], key: Sequence[str], order: Sequ
     """Rows with the value of ``a`` in the row before of their key, and in the one before that."""
     before: dict[tuple[Any, ...], list[Any]] = {}
     out = {}
-    for pos in in_order(rows, order):
+    for pos in reference.in_order(rows, order):
         seen = before.setdefault(tuple(rows[pos][name] for name in key), [None, None])
         out[pos] = {**rows[pos], "a before": seen[-1], "a 2 before": seen[-2]}
         seen.append(rows[pos]["a"])
     return out
 
 
-def _expression(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _expression(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     text, holds = draw(st.sampled_from(TERMS))
-    return f"punct({text})", reference.punct(holds)
+    return f"punct({text})", reference.Punct(holds)
 
 
-def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Rule]:
+def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Policy]:
     (text, holds), (other, until) = draw(st.sampled_from(TERMS)), draw(st.sampled_from(TERMS))
     return draw(
         st.sampled_from([
-            (f"when({text})", reference.when(holds)),
-            (f"while({text})", reference.while_(holds)),
-            (f"from({text}, until={other})", reference.from_(holds, until)),
+            (f"when({text})", reference.When(holds)),
+            (f"while({text})", reference.While(holds)),
+            (f"from({text}, until={other})", reference.From(holds, until)),
         ])
     )  # fmt: skip
 
@@ -168,7 +175,7 @@ def _small(row: reference.Row) -> Any:
 def _old(function: str, of: Callable[[reference.Row], Any], default: Any) -> reference.Amount:
     def amount(old: Sequence[reference.Row], row: reference.Row) -> Any:
         other = default(row) if callable(default) else default
-        return reference.previous(function, [of(each) for each in old], other) if old else other
+        return reference.aggregate(function, [of(each) for each in old], other) if old else other
 
     return amount
 
@@ -207,14 +214,16 @@ REJECTING: list[tuple[str, reference.Amount]] = [
 """Amounts that may be NaN or negative."""
 
 
-def _previous(draw: st.DrawFn, amounts: Sequence[tuple[str, reference.Amount]] = AMOUNTS) -> tuple[str, reference.Rule]:
+def _previous(
+    draw: st.DrawFn, amounts: Sequence[tuple[str, reference.Amount]] = AMOUNTS
+) -> tuple[str, reference.Policy]:
     name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
     text, amount = draw(st.sampled_from(amounts))
     return draw(
         st.sampled_from([
-            (f"count({text})", reference.count_by(amount)),
-            (f"delta({name}, {text})", reference.delta_by(name, amount, kind)),
-            (f"gap({name}, {text})", reference.gap_by(name, amount, kind)),
+            (f"count({text})", reference.Count(amount)),
+            (f"delta({name}, {text})", reference.Delta(name, amount, kind)),
+            (f"gap({name}, {text})", reference.Gap(name, amount, kind)),
         ])
     )  # fmt: skip
 
@@ -243,7 +252,7 @@ def previous_cases(draw: st.DrawFn, with_marks: bool = False, rejects: bool = Fa
     kinds = draw(st.permutations([*kinds, *[own] * draw(st.integers(1, 2))]))
     found = dict(kind(draw) for kind in kinds)
     order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
-    if any(rule.grid is not None for rule in found.values()):
+    if _has_time(found.values()):
         order = ("t",)
     return ConditionCase(" or ".join(found), tuple(found.values()), order)
 
@@ -260,12 +269,12 @@ def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
         kinds.insert(draw(st.integers(0, len(kinds))), opener)
     found = dict(kind(draw) for kind in kinds)
     order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
-    if any(rule.grid is not None for rule in found.values()):
+    if _has_time(found.values()):
         order = ("t",)
-    rules, closed = tuple(found.values()), "left"
-    if any(rule.grid is not None for rule in rules) and draw(st.booleans()):
-        rules, closed = tuple(map(_right, rules)), "right"
-    return ConditionCase(" or ".join(found), rules, order, closed)  # type: ignore[arg-type]
+    policies, closed = tuple(found.values()), "left"
+    if _has_time(policies) and draw(st.booleans()):
+        policies, closed = tuple(map(_right, policies)), "right"
+    return ConditionCase(" or ".join(found), policies, order, closed)  # type: ignore[arg-type]
 
 
 @st.composite

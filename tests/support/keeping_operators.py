@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from references.operator_events import Event
 from wincli.windowing.operator import Operator, PaneInfo
 
 Told = list[dict[str, Any]]
@@ -59,6 +60,23 @@ class Asking(Keeper):
         if sum(row["id"] for row in rows) % 4 == 1:
             self.evict_partition()
         return super().trigger(rows, pane)
+
+
+def events_in(result: pa.Table, key: Sequence[str]) -> dict[tuple[Any, ...], list[Event]]:
+    """The calls of each key as they stand in a result; those of a new operator are counted anew."""
+    events: dict[tuple[Any, ...], list[Event]] = {}
+    turns: dict[tuple[Any, ...], int] = {}
+    for row in result.to_pylist():
+        if row["what"] is None:
+            continue
+        own = tuple(row[name] for name in key)
+        assert row["turn"] == turns.get(own, 0) + 1
+        turns[own] = 0 if row["what"] == "gone" else row["turn"]
+        is_pane = row["what"] == "trigger"
+        assert (row["window"] is not None) == is_pane
+        pane, at = (row["window"], row["closed_by"]) if is_pane else None, row["_pos"]
+        events.setdefault(own, []).append(Event(row["what"], tuple(row["ids"]), pane, at))
+    return events
 
 
 KEEPER, ASKING = f"{__name__}:Keeper", f"{__name__}:Asking"

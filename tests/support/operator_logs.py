@@ -11,6 +11,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from support import strategies as my
+from support.keeping_operators import KEEPER
+from wincli.windowing.in_memory import aggregate
 
 KINDS = [pa.int64(), pa.float64(), pa.decimal128(18, 3), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.date32()]
 ENDS = st.sampled_from(["flush", "drop"])
@@ -59,3 +61,9 @@ def log_of(
     columns["a"] = pa.array(list(range(size)) if a is None else list(a), pa.int64())
     columns["clock"] = pa.array(list(range(10, 10 + size)) if clock is None else list(clock), pa.int64())
     return Log(pa.table(columns), key, ("clock",))
+
+
+def given_by(log: Log, window: str, operator: str = KEEPER, **options: Any) -> pa.Table:
+    """What an operator gives for a window over a log."""
+    order: Any = list(log.order) or "arrival"
+    return aggregate(log.table, window, key=log.key, order_by=order, operator=operator, **options)

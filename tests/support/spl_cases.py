@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from references import eviction as reference_eviction
 from references import tumbling as reference
 from support.places import CASES
 from wincli.windowing.kinds.registry import kind_of
@@ -157,7 +156,7 @@ def order_of(case: Case) -> list[str]:
     return ["at"] if kind_of(case.spec).needs.clock and not isinstance(case.spec, spec.TimeInterval) else []
 
 
-def pair_of(eviction: spec.PartitionEviction | None) -> reference_eviction.Eviction | None:
+def pair_of(eviction: spec.PartitionEviction | None) -> reference.Eviction | None:
     return None if eviction is None else (eviction.kind, eviction.amount)
 
 

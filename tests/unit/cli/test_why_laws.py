@@ -20,10 +20,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from references import batched, conditions, event_time, sliding
-from references.conditions import Rule
-from references.sliding import Count, Delta
-from references.tumbling import Pane, Row, Time, read
+from references import batched, event_time, sliding
+from references import tumbling as reference
+from references.tumbling import Count, Delta, Pane, Row, read
 from support.in_process import Here, wincli_here
 from support.window_cases import MORE, WINDOWS, WindowCase
 from wincli.cli.inspection.explanation.why import (
@@ -43,8 +42,8 @@ Log = tuple[pa.Table, int]
 Panes = Callable[[Mapping[int, Row], Sequence[str], Sequence[str]], Sequence[Pane]]
 
 
-def ruled(*rules: Rule) -> Panes:
-    return lambda rows, key, order: conditions.any_of(rows, rules, key=key, order=order).panes
+def ruled(*policies: reference.Policy) -> Panes:
+    return lambda rows, key, order: reference.tumbling(rows, *policies, key=key, order=order).panes
 
 
 def slid(evict: Any, trigger: Any) -> Panes:
@@ -66,21 +65,21 @@ def intervals(rows: Mapping[int, Row], key: Sequence[str], order: Sequence[str])
 
 INT = pa.int64()
 CASES: dict[str, tuple[str, Panes]] = {
-    "count(3)": ("arrival", ruled(conditions.count(3))),
-    "delta(t, 4)": ("t", ruled(conditions.delta("t", Fraction(4), CLOCK))),
-    "delta(a, 2)": ("arrival", ruled(conditions.delta("a", Fraction(2), INT))),
-    "gap(t, 2)": ("t", ruled(conditions.gap("t", Fraction(2), CLOCK))),
-    "gap(t, a)": ("t", ruled(conditions.gap_of("t", "a", CLOCK))),
-    "change(u)": ("t", ruled(conditions.change("u"))),
-    "when(flag)": ("t", ruled(conditions.when(flag))),
-    "while(flag)": ("arrival", ruled(conditions.while_(flag))),
-    "from(flag, until=a > 5)": ("t", ruled(conditions.from_(flag, lambda row: row["a"] > 5))),
-    "punct(flag)": ("t", ruled(conditions.punct(flag))),
-    "reaches(sum(a), 9)": ("t", ruled(conditions.reaches("sum", "a", Fraction(9)))),
-    "time(3)": ("t", ruled(conditions.time(Time(Fraction(3), CLOCK)))),
+    "count(3)": ("arrival", ruled(Count(3))),
+    "delta(t, 4)": ("t", ruled(Delta("t", Fraction(4), CLOCK))),
+    "delta(a, 2)": ("arrival", ruled(Delta("a", Fraction(2), INT))),
+    "gap(t, 2)": ("t", ruled(reference.Gap("t", Fraction(2), CLOCK))),
+    "gap(t, a)": ("t", ruled(reference.Gap("t", lambda _, row: row["a"], CLOCK))),
+    "change(u)": ("t", ruled(reference.Change(("u",)))),
+    "when(flag)": ("t", ruled(reference.When(flag))),
+    "while(flag)": ("arrival", ruled(reference.While(flag))),
+    "from(flag, until=a > 5)": ("t", ruled(reference.From(flag, lambda row: row["a"] > 5))),
+    "punct(flag)": ("t", ruled(reference.Punct(flag))),
+    "reaches(sum(a), 9)": ("t", ruled(reference.Reaches("sum", "a", Fraction(9), INT))),
+    "time(3)": ("t", ruled(reference.Time(Fraction(3), CLOCK))),
     "gap(t, 2) or delta(a, 3) or count(4)": (
         "t",
-        ruled(conditions.gap("t", Fraction(2), CLOCK), conditions.delta("a", Fraction(3), INT), conditions.count(4)),
+        ruled(reference.Gap("t", Fraction(2), CLOCK), Delta("a", Fraction(3), INT), Count(4)),
     ),
     "sliding, count(3), count(2)": ("t", slid(Count(3), Count(2))),
     "sliding, delta(a, 2), delta(a, 1)": ("t", slid(Delta("a", Fraction(2), INT), Delta("a", Fraction(1), INT))),

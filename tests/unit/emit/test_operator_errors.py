@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.operator_calls import given_by
-from support.operator_logs import log_of
+from support.operator_logs import given_by, log_of
 from wincli.windowing.errors import ConfigError, DataError
 from wincli.windowing.in_memory import aggregate
 from wincli.windowing.operator import Operator, PaneInfo, load, output_fields

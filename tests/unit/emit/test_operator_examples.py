@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import wincli
-from support.operator_calls import given_by
-from support.operator_logs import Log
+from support.operator_logs import Log, given_by
 from support.places import ROOT
 from wincli.windowing.operator import Operator, PaneInfo
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from support.operator_logs import ENDS, Log, logs
+from support.operator_logs import ENDS, Log, given_by, logs
 from support.strategies import examples
 from wincli.windowing.in_memory import aggregate
 from wincli.windowing.operator import Operator, PaneInfo
@@ -57,15 +57,6 @@ class OnClass(Panes):
         return [{"ids": f"in {row['id']}"}]
 
 
-def result(log: Log, window: str, operator: type[Operator], at_end: Any) -> Any:
-    order: Any = list(log.order) or "arrival"
-    name = f"{NAME}:{operator.__name__}"
-    return aggregate(log.table, window, key=log.key, order_by=order, operator=name, at_end=at_end)
-
-
-WINDOWS = ["count(3)", "delta(a, 2)", "sliding, count(3), count(2)", "sliding, count(2), delta(a, 1)"]
-
-
 @pytest.mark.parametrize(("one", "other"), [(Panes, AllSilent), (OnInstance, OnClass)])
 @pytest.mark.parametrize(
     "window", ["count(3)", "delta(a, 2)", "sliding, count(3), count(2)", "sliding, count(2), delta(a, 1)"]
@@ -75,7 +66,8 @@ WINDOWS = ["count(3)", "delta(a, 2)", "sliding, count(3), count(2)", "sliding, c
 def test_an_inherited_method_is_one_that_returns_nothing(
     one: type[Operator], other: type[Operator], window: str, log: Log, at_end: Any
 ) -> None:
-    assert result(log, window, one, at_end).equals(result(log, window, other, at_end))
+    found, wanted = (given_by(log, window, f"{NAME}:{each.__name__}", at_end=at_end) for each in (one, other))
+    assert found.equals(wanted)
 
 
 class Later(Operator):

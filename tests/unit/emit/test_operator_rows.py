@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -12,53 +13,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
+from references.tumbling import seconds_per_unit, ticks_of
 from support import strategies as my
-from support.operator_calls import given_by
-from support.operator_logs import Log, log_of, logs
-from wincli.windowing.clock.interval_grid import clock_values
-from wincli.windowing.kinds.context import WindowContext
+from support.operator_logs import Log, given_by, log_of, logs
 from wincli.windowing.operator import Operator, PaneInfo
-from wincli.windowing.rows.sequence import one_batch
 
-
-@given(
-    st.data(),
-    logs(clocked=True),
-    st.sampled_from(
-        [
-            *("delta(a, 2)", "gap(a, 2)", "time", "sliding, count(3), delta(a, 2)", "sliding, delta(a, 2), time"),
-            *("count(2)", "sliding, count(3), count(2)", "sliding, time, count(1)", "within 3", "retain 2"),
-        ]
-    ),
-)
-def test_stamps_and_steps_put_calls_in_order(data: st.DataObject, log: Log, window: str) -> None:
-    log = replace(log, order=("clock",), key=())
-    length, _ = data.draw(my.grids(log.kind("clock")))
-    table = given_by(log, window.replace("time", f"time({my.text(length)})"))
-    rows = table.to_pylist()
-    assert rows == sorted(rows, key=lambda row: [(row[name] is None, row[name]) for name in SORTED])
-
-
+WINDOWS = [
+    *("count(2)", "delta(a, 2)", "gap(a, 2)", "time", "within 3", "within 3 every 2", "retain 2"),
+    *("sliding, count(3), count(2)", "sliding, count(3), delta(a, 2)", "sliding, delta(a, 2), time"),
+    "sliding, time, count(1)",
+]
 SORTED = ["_at", "_pos", "_step", "window", "_row"]
 
 
-@given(
-    logs(clocked=True), st.sampled_from(["count(2)", "sliding, count(2), count(2)", "within 3 every 2", "delta(a, 1)"])
-)
-def test_keys_do_not_see_each_other(log: Log, window: str) -> None:
+@given(st.data(), logs(clocked=True), st.sampled_from(WINDOWS))
+def test_stamps_and_steps_put_calls_in_order_and_keys_do_not_see_each_other(
+    data: st.DataObject, log: Log, window: str
+) -> None:
     """What a key gives does not depend on what other keys there are; the one clock stands where it stands."""
-    log = replace(log, key=("k",))
-    clock = clock_values(one_batch(log.table).column("clock"), "clock")
-    setting = WindowContext(clock=clock.max().item() if len(clock) else None)
-    whole = given_by(log, window, setting=setting).to_pylist()
+    log = replace(log, order=("clock",), key=("k",))
+    length, _ = data.draw(my.grids(log.kind("clock")))
+    window = window.replace("time", f"time({my.text(length)})")
+    clock = [Fraction(each) * seconds_per_unit(log.kind("clock")) for each in ticks_of(log.table["clock"])]
+    options: dict[str, Any] = {"clock": max(clock, default=None)}
+    whole = given_by(log, window, **options).to_pylist()
     for key in "xyz":
         one = replace(log, table=log.table.filter(pc.field("k") == key))
         pos = one.table["id"].to_pylist()
         alone = [
             {**row, "_pos": pos[row["_pos"]] if row["_pos"] is not None and row["_pos"] >= 0 else row["_pos"]}
-            for row in given_by(one, window, setting=setting).to_pylist()
+            for row in given_by(one, window, **options).to_pylist()
         ]
         assert alone == [row for row in whole if row["k"] == key]
+        assert alone == sorted(alone, key=lambda row: [(row[name] is None, row[name]) for name in SORTED])
 
 
 class Quiet(Operator):
@@ -93,8 +80,7 @@ class Many(Operator):
         return ({"n": n} for n in range(120_000))
 
 
-def test_tables_are_bounded() -> None:
-    """`replayed` looks at each table."""
+def test_many_rows_of_one_pane() -> None:
     got = given_by(log_of(a=[1, 2]), "count(1)", operator=f"{__name__}:Many")
     assert len(got) == 240_000
     assert got["n"][-1].as_py() == 119_999

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 import wincli
-from references import event_time as reference_intervals
-from references import eviction as reference_eviction
-from references import sliding as reference_sliding
 from references import tumbling as reference
+from references.event_time import intervals
+from references.sliding import sliding
 from support.spl_cases import (
     ALL,
     TYPES,
@@ -38,17 +38,14 @@ from wincli.windowing.kinds.context import Signals, WindowContext
 from wincli.windowing.kinds.registry import kind_of
 from wincli.windowing.language import spec
 from wincli.windowing.rows.marks import no_marks
-from wincli.windowing.rows.membership import Ranges
+from wincli.windowing.rows.membership import gathered
 from wincli.windowing.rows.panes import AT_END
 from wincli.windowing.rows.sequence import build, one_batch
-
-TUMBLING_NAN = [case for case in ALL if has_nan(case) and isinstance(case.spec, spec.Tumbling)]
-
 
 # --- the reference ------------------------------------------------------------------------------------------------
 
 
-def policy_of(policy: spec.Policy) -> Any:
+def policy_of(policy: spec.Policy) -> reference.Policy:
     """A policy as the reference writes it."""
     match policy:
         case spec.Count(n):
@@ -75,26 +72,20 @@ def by_reference(case: Case) -> Counter[Output]:
 
 
 def panes_of(case: Case, rows: dict[int, reference.Row]) -> list[reference.Pane]:
-    key, order = [case.key] if case.key else [], order_of(case)
+    both: dict[str, Any] = {"key": [case.key] if case.key else [], "order": order_of(case), "at_end": "drop"}
+    kind = TYPES["at"] if both["order"] else None
     match case.spec:
         case spec.TimeInterval(duration, period, age, offset):
             where: dict[str, Any] = {"event_time": "et", "kind": TYPES["et"], "watermarks": watermarks_of(case)}
-            return reference_intervals.intervals(rows, duration, period, age, offset, key=key, at_end="drop", **where)[
-                0
-            ]
+            return intervals(rows, duration, period, age, offset, **where, **both)[0]
         case spec.Sliding(evict, trigger, _, eviction):
-            policies = policy_of(evict), policy_of(trigger)
-            clocks = {"clock": case.clock, "since": 0.0, "kind": TYPES["at"] if order else None}
-            more: dict[str, Any] = {**clocks, "partial": case.partial, "eviction": pair_of(eviction), "at_end": "drop"}
-            return reference_sliding.sliding(rows, *policies, key=key, order=order, **more)
+            more: dict[str, Any] = {"clock": case.clock, "since": 0.0, "kind": kind, "eviction": pair_of(eviction)}
+            policies: Any = policy_of(evict), policy_of(trigger)
+            return sliding(rows, *policies, partial=case.partial, **more, **both)
         case spec.Tumbling(policy, _, eviction):
             marks = [case.rows_before(index) for index in case.marks]
-            both: dict[str, Any] = {"key": key, "order": order, "marks": marks, "clock": case.clock, "at_end": "drop"}
-            if eviction is None:
-                return reference.tumbling(rows, policy_of(policy), **both)
-            own: dict[str, Any] = {"eviction": pair_of(eviction), "emit_evicted": case.emit_evicted}
-            kind = TYPES["at"] if order else None
-            return reference_eviction.tumbling(rows, policy_of(policy), kind=kind, **own, **both)
+            more = {"eviction": pair_of(eviction), "emit": case.emit_evicted, "kind": kind, "clock": case.clock}
+            return reference.tumbling(rows, policy_of(policy), marks=marks, **more, **both).panes
     raise AssertionError(case.window)
 
 
@@ -159,26 +150,24 @@ def test_library_conforms(case: Case) -> None:
     check(case, got)
 
 
-@pytest.mark.parametrize("case", TUMBLING_NAN, ids=lambda case: case.name)
-def test_kernel_conforms_where_nan_compares_false(case: Case) -> None:
-    # The library rejects NaN rows before the kernel sees them, so these run the kernel itself.
-    assert isinstance(case.spec, spec.Tumbling)
+@pytest.mark.parametrize("case", [case for case in ALL if has_nan(case)], ids=lambda case: case.name)
+def test_kernels_conform_where_nan_compares_false(case: Case) -> None:
+    """The library rejects rows with NaN before kernels see them."""
     rows = one_batch(table_of(case))
     key = [case.key] if case.key else []
     sequences = build(rows, np.arange(rows.num_rows), key, order_of(case), rows.schema.names)
     signals = Signals(no_marks(rows, order_of(case)))
-    panes, _ = kind_of(case.spec).panes(sequences, signals, WindowContext())
+    panes, _ = kind_of(case.spec).panes(sequences, signals, WindowContext(partial=case.partial))
     panes = panes.take(np.flatnonzero(panes.cause != AT_END))
-    assert isinstance(panes.membership, Ranges)
-    ids = sequences.rows.column("id").to_pylist()
-    lo, hi = panes.membership.lo.tolist(), panes.membership.hi.tolist()
+    shown, bounds = gathered(panes.membership, 0, len(panes))
+    ids = sequences.rows.column("id").to_numpy()[shown].tolist()
     got = Counter(
-        Output(case.rows[stop], None, None, tuple(ids[start:stop]), mark=True)
-        for start, stop in zip(lo, hi, strict=True)
+        Output(case.rows[cause], None, None, tuple(ids[start:stop]), mark=True)
+        for cause, (start, stop) in zip(panes.cause.tolist(), pairwise(bounds.tolist()), strict=True)
     )
     check(case, got)
 
 
 def test_no_case_is_left_out() -> None:
     assert len(ALL) == 53
-    assert sum(map(has_nan, ALL)) == len(TUMBLING_NAN) + 1  # the other one is run by unit.kinds.test_sliding
+    assert sum(map(has_nan, ALL)) == 3

@@ -67,7 +67,7 @@ def test_cron_agrees_with_a_look_at_every_minute(
     policy = reference_calendar.Calendar(
         Fraction(1), pa.timestamp("s"), empty=empty, reason="cron", beginnings=tuple(begun)
     )
-    wanted = reference.tumbling(reference.read(table), policy, key=["k"], order=["t"], at_end=at_end)
+    wanted = reference.tumbling(reference.read(table), policy, key=["k"], order=["t"], at_end=at_end).panes
     found = wincli.aggregate(
         table,
         f'cron("{expression}", "{tz}")',

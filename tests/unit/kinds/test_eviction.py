@@ -1,4 +1,4 @@
-"""Keys that go: the evictions, the pieces they cut keys into, and the panes of these, against the reference.
+"""Keys that are evicted, from any window (section 4): the library agrees with the reference, and by hand.
 
 partitionCount(2), tumbling count(3)    a b a c: the third key makes one too many, and b came in longest ago
 """
@@ -6,93 +6,38 @@ partitionCount(2), tumbling count(3)    a b a c: the third key makes one too man
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from references import calendar as reference_calendar
-from references import eviction as reference_eviction
-from references import sliding as reference_sliding
+import wincli
 from references import tumbling as reference
+from references.calendar import calendar_of
+from references.sliding import sliding
 from support import strategies as my
-from support.eviction_jobs import Job, Out, by_library, order_of, panes_of, unit_of
-from wincli.windowing.kinds.evictions import Evictions
-from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.language import spec
-from wincli.windowing.language.clock_policies import Cron
-from wincli.windowing.language.row_policies import Change
-from wincli.windowing.rows.sequence import Sequences, build
+from support.pane_laws import check, library_table, panes_in, seconds_of
+from support.strategies import examples
+from wincli.windowing.errors import DataError
 
 CLOCKS = [
     *(pa.timestamp("s"), pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.timestamp("ns")),
     *(pa.int64(), pa.uint32(), pa.float64(), pa.float32(), pa.decimal128(18, 3), pa.date32()),
 ]
-MANY = max(200, settings.default.max_examples)  # there are many pairs of windows and evictions
-
-
-# --- both sides ---------------------------------------------------------------------------------------------------
-
-
-def by_reference(job: Job) -> list[Out]:
-    rows, eviction = reference.read(job.table), job.window.eviction
-    assert eviction is not None
-    kind = job.table[job.order[0]].type if job.order else None
-    both: dict[str, Any] = {"key": job.key, "order": job.order, "clock": job.clock}
-    both["eviction"] = (eviction.kind, eviction.amount)
-    if isinstance(job.window, spec.Sliding):
-        policies = policy_of(job, job.window.evict), policy_of(job, job.window.trigger)
-        panes = reference_sliding.sliding(rows, *policies, kind=kind, partial=job.partial, **both)
-    else:
-        own: dict[str, Any] = {"kind": kind, "emit_evicted": job.emit_evicted, "marks": job.marks}
-        panes = reference_eviction.tumbling(rows, policy_of(job, job.window.policy), **own, **both)
-    out = [
-        Out(p.key, p.number, p.rows, p.closed_by, p.at[0] if p.pos == -1 and p.at else None, p.pos)
-        for p in panes
-        if p.key is not None and p.number is not None and p.closed_by is not None
-    ]
-    return sorted(out, key=lambda p: (p.key, p.number))
-
-
-def policy_of(job: Job, policy: spec.Policy) -> Any:  # noqa: PLR0911 - one for each
-    match policy:
-        case spec.Count(n):
-            return reference.Count(n)
-        case spec.Delta(name, amount):
-            return reference.Delta(name, amount, job.table[name].type)
-        case spec.Gap(name, amount):
-            return reference.Gap(name, amount, job.table[name].type)
-        case Change(names):
-            return reference.Change(names)
-        case spec.Time(seconds):
-            return reference.Time(seconds, job.table[job.order[0]].type, job.origin)
-        case spec.Calendar(unit, tz, at, start):
-            return calendar_of(job.table[job.order[0]], unit, tz, at, start)
-        case Cron(_, tz):  # at half past two: the same instants as the days of a calendar that begin then
-            days = calendar_of(job.table[job.order[0]], "day", tz, dt.time(2, 30), "mon")
-            return replace(days, reason="cron")
-        case spec.Punct(None):
-            return reference.Punct()
-        case spec.Punct(name):
-            return reference.PunctColumn(str(name))
-
-
-def calendar_of(clock: pa.ChunkedArray, unit: str, tz: str, at: dt.time, start: str) -> reference_calendar.Calendar:
-    seconds = [Fraction(value) * reference.seconds_per_unit(clock.type) for value in reference.ticks_of(clock)] or [0]
-    begun = reference_calendar.starts(unit, tz, at, start, min(seconds), max(seconds))
-    return reference_calendar.Calendar(Fraction(1), clock.type, beginnings=tuple(begun))
+MANY = examples(1500)  # there are many pairs of windows and evictions
+Policy = tuple[str, Any]
 
 
 # --- any window, any eviction -------------------------------------------------------------------------------------
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> pa.Table:
+def streams(draw: st.DrawFn) -> my.Stream:
     """Rows of a few keys whose clock goes on by quarters of a second, or its own unit, and now and then by minutes."""
     size = draw(st.integers(0, 30))
     kind = draw(st.sampled_from(CLOCKS))
@@ -101,12 +46,13 @@ def tables(draw: st.DrawFn) -> pa.Table:
     places = list(accumulate(steps, initial=begin))[1:]
     keys = draw(st.integers(1, 6))
     columns = {
+        "id": pa.array(range(size), pa.int64()),
         "key": pa.array(draw(st.lists(st.integers(0, keys - 1), min_size=size, max_size=size)), pa.int64()),
         "at": clock_of(draw(st.permutations(places)) if draw(st.booleans()) else places, kind),
         "a": draw(my.column(draw(st.sampled_from([pa.int64(), pa.int8(), pa.float64(), pa.uint64()])), size)),
         "flag": pa.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)), pa.bool_()),
     }
-    return pa.table(columns)
+    return my.Stream(pa.table(columns), ("key",), draw(st.sampled_from([(), ("at",), ("at", "a")])))
 
 
 def clock_of(quarters: list[int], kind: pa.DataType) -> pa.Array:
@@ -122,114 +68,216 @@ def clock_of(quarters: list[int], kind: pa.DataType) -> pa.Array:
     return (whole if kind == pa.date32() else whole.cast(pa.int64())).cast(kind)
 
 
-@st.composite
-def whens(draw: st.DrawFn, kind: pa.DataType) -> spec.Time:
-    return spec.Time(draw(st.sampled_from([1, 2, 3, 4, 10, 50])) * unit_of(kind))
+def unit_of(kind: pa.DataType) -> Fraction:
+    """How many seconds the smallest step of `clock_of` is."""
+    if kind == pa.date32():
+        return Fraction(86_400)
+    return Fraction(1) if pa.types.is_integer(kind) or kind == pa.timestamp("s") else Fraction(1, 4)
 
 
-@st.composite
-def rises(draw: st.DrawFn, table: pa.Table) -> spec.Delta:
-    return spec.Delta("a", draw(my.amounts(table["a"].type)))
+def policies(draw: st.DrawFn, stream: my.Stream, words: list[str], origin: Fraction = Fraction(0)) -> Policy:
+    """One of the policies that these words name, as a spec has it and as the reference does."""
+    kind, clock = stream.kind("a"), stream.kind("at")
+    amount, n = draw(my.amounts(kind)), draw(st.integers(1, 5))
+    seconds = draw(st.sampled_from([1, 2, 3, 4, 10, 12, 30, 50])) * unit_of(clock)
+    unit = draw(st.sampled_from(["day", "month"]))
+    half_past_two = ("Europe/Paris", dt.time(2, 30))
+    known = {
+        "count": lambda: (f"count({n})", reference.Count(n)),
+        "nothing": lambda: ("count(0)", reference.Count(0)),
+        "delta": lambda: (f"delta(a, {my.text(amount)})", reference.Delta("a", amount, kind)),
+        "gap": lambda: (f"gap(a, {my.text(amount)})", reference.Gap("a", amount, kind)),
+        "change": lambda: ("change(flag)", reference.Change(("flag",))),
+        "time": lambda: (f"time({my.text(seconds)})", reference.Time(seconds, clock, origin)),
+        "punct": lambda: ("punct()", reference.Punct()),
+        "flag": lambda: ("punct(flag)", reference.Punct(lambda row: bool(row["flag"]))),
+        "calendar": lambda: (
+            f'calendar({unit}, "Europe/Paris", 02:30)',
+            calendar_of(stream.table["at"], unit, *half_past_two),
+        ),
+        "cron": lambda: (  # the same instants as the days of a calendar that begin then
+            'cron("30 2 * * *", "Europe/Paris")',
+            calendar_of(stream.table["at"], "day", *half_past_two, reason="cron"),
+        ),
+    }
+    return known[draw(st.sampled_from(words))]()
 
 
-@st.composite
-def policies(draw: st.DrawFn, table: pa.Table) -> spec.Policy:  # noqa: PLR0911 - one for each
-    kind = draw(st.sampled_from(["count", "delta", "gap", "change", "time", "calendar", "cron", "punct", "flag"]))
-    match kind:
-        case "count":
-            return spec.Count(draw(st.integers(1, 5)))
-        case "time":
-            return draw(whens(table["at"].type))
-        case "calendar":
-            return spec.Calendar(draw(st.sampled_from(["day", "month"])), "Europe/Paris", dt.time(2, 30))
-        case "cron":
-            return Cron("30 2 * * *", "Europe/Paris")
-        case "change":
-            return Change(("flag",))
-        case "punct" | "flag":
-            return spec.Punct("flag" if kind == "flag" else None)
-    rise = draw(rises(table))
-    return rise if kind == "delta" else spec.Gap("a", rise.amount)
+def goings(draw: st.DrawFn, stream: my.Stream) -> tuple[str, reference.Eviction]:
+    kind: Any = draw(st.sampled_from(["partitionAge", "partitionAge", "partitionCount", "tupleCount"]))
+    amount = Fraction(draw(st.integers(1, 9 if kind == "tupleCount" else 4)))
+    if kind == "partitionAge":
+        amount = draw(st.sampled_from([1, 2, 3, 4, 5, 8, 11, 13])) * unit_of(stream.kind("at"))
+        amount += draw(st.sampled_from([Fraction(0), Fraction(9, 10)]))
+    return f"partitioned, {kind}({my.text(amount)})", (kind, amount)
 
 
-@st.composite
-def slides(draw: st.DrawFn, table: pa.Table, least: int) -> spec.SlidingPolicy:
-    counts = st.integers(least, 5).map(spec.Count)
-    return draw(st.one_of(counts, rises(table), whens(table["at"].type)))
+def ordered(stream: my.Stream, is_timed: bool) -> my.Stream:
+    order = stream.order or (("at",) if is_timed else ())
+    return my.Stream(stream.table, stream.key, order)
 
 
-@st.composite
-def goings(draw: st.DrawFn, table: pa.Table) -> spec.PartitionEviction:
-    kind = draw(st.sampled_from(["partitionAge", "partitionCount", "tupleCount"]))
-    if kind != "partitionAge":
-        return spec.PartitionEviction(kind, Fraction(draw(st.integers(1, 9 if kind == "tupleCount" else 4))))
-    age = draw(st.sampled_from([1, 2, 3, 5, 8, 11])) * unit_of(table["at"].type)
-    return spec.PartitionEviction(kind, age if draw(st.booleans()) else age + Fraction(9, 10))
+def drawn_clock(data: st.DataObject, stream: my.Stream) -> Any:
+    """Where the clock stands, in its column's own terms."""
+    kind, values = stream.kind("at"), reference.ticks_of(stream.table["at"])
+    if not values or not stream.order:
+        return None
+    steps = data.draw(st.sampled_from([0, 0, 3, 7, 20, 100])) * unit_of(kind) / reference.seconds_per_unit(kind)
+    return (
+        max(values) + type(values[0])(steps.numerator) / steps.denominator
+        if steps.denominator > 1
+        else (max(values) + int(steps))
+    )
 
 
-@st.composite
-def tumbling_jobs(draw: st.DrawFn) -> Job:
-    table = draw(tables())
-    window = spec.Tumbling(draw(policies(table)), True, draw(goings(table)))
-    marks = draw(my.marks(len(table))) if window.policy == spec.Punct() else []
-    order = draw(st.sampled_from([order_of(window), ("at",), ("at", "a")]))
-    return Job(table, window, order=order, marks=tuple(marks), emit_evicted=draw(st.booleans()))
+TUMBLING = ["count", "delta", "gap", "change", "time", "time", "time", "calendar", "cron", "punct", "flag"]
 
 
-@st.composite
-def sliding_jobs(draw: st.DrawFn) -> Job:
-    table = draw(tables())
-    window = spec.Sliding(draw(slides(table, 0)), draw(slides(table, 1)), True, draw(goings(table)))
-    order = draw(st.sampled_from([order_of(window), ("at",), ("at", "a")]))
-    return Job(table, window, order=order, partial=draw(st.booleans()))
+@MANY
+@given(st.data(), streams(), st.booleans(), st.integers(-9, 9))
+def test_tumbling_windows_agree_with_the_reference(
+    data: st.DataObject, stream: my.Stream, emit: bool, origin: int
+) -> None:
+    begin = origin * unit_of(stream.kind("at"))
+    window, policy = data.draw(st.composite(policies)(stream, TUMBLING, begin))
+    text, eviction = data.draw(st.composite(goings)(stream))
+    stream = ordered(stream, isinstance(policy, reference.Time) or eviction[0] == "partitionAge")
+    marks = data.draw(my.marks(len(stream.table))) if window == "punct()" else []
+    kind, clock = stream.kind("at"), drawn_clock(data, stream)
+    options: dict[str, Any] = {"emit_evicted": emit, "clock": seconds_of(clock, kind)}
+    options |= {"marks": marks} if marks else {}
+    options |= {"origin": begin} if window.startswith("time") else {}
+    more: dict[str, Any] = {"kind": kind if stream.order else None, "key": stream.key, "order": stream.order}
+    rows = reference.read(stream.table)
+    found = reference.tumbling(rows, policy, marks=marks, clock=clock, eviction=eviction, emit=emit, **more)
+    check(stream, f"{window}, {text}", found.panes, **options)
 
 
-@st.composite
-def aged_jobs(draw: st.DrawFn) -> Job:
-    """Windows that ticks end or look at, and keys that grow old between the ticks."""
-    table = draw(tables())
-    unit = unit_of(table["at"].type)
-    time = spec.Time(draw(st.sampled_from([2, 5, 12, 30])) * unit)
-    age = spec.PartitionEviction("partitionAge", draw(st.sampled_from([3, 4, 8, 13])) * unit)
-    tumbling = spec.Tumbling(time, True, age)
-    window = draw(st.sampled_from([tumbling, tumbling, spec.Sliding(draw(slides(table, 0)), time, True, age)]))
-    options: dict[str, Any] = {"emit_evicted": draw(st.booleans()), "partial": draw(st.booleans())}
-    ahead, origin = draw(st.sampled_from([0, 0, 3, 7, 20, 100])), draw(st.integers(-9, 9)) * unit
-    return Job(table, window, order=("at",), origin=origin, ahead=ahead, **options)
+SLIDING = ["count", "delta", "time", "time"]
 
 
-@settings(max_examples=MANY)
-@given(aged_jobs())
-def test_keys_that_age_at_ticks_agree_with_the_reference(job: Job) -> None:
-    assert by_library(job) == by_reference(job)
+@MANY
+@given(st.data(), streams(), st.booleans())
+def test_sliding_windows_agree_with_the_reference(data: st.DataObject, stream: my.Stream, partial: bool) -> None:
+    out, evict = data.draw(st.composite(policies)(stream, [*SLIDING, "nothing"]))
+    look, trigger = data.draw(st.composite(policies)(stream, SLIDING))
+    text, eviction = data.draw(st.composite(goings)(stream))
+    stream = ordered(stream, "time" in out + look or eviction[0] == "partitionAge")
+    kind, clock = stream.kind("at"), drawn_clock(data, stream)
+    more: dict[str, Any] = {"kind": kind if stream.order else None, "key": stream.key, "order": stream.order}
+    rows = reference.read(stream.table)
+    panes = sliding(rows, evict, trigger, clock=clock, eviction=eviction, partial=partial, **more)
+    options = {"partial": partial, "clock": seconds_of(clock, kind)}
+    check(stream, f"sliding, {out}, {look}, {text}", panes, **options)
 
 
-@settings(max_examples=MANY)
-@given(tumbling_jobs())
-def test_tumbling_windows_with_eviction_agree_with_the_reference(job: Job) -> None:
-    assert by_library(job) == by_reference(job)
+# --- by hand ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=MANY)
-@given(sliding_jobs())
-def test_sliding_windows_with_eviction_agree_with_the_reference(job: Job) -> None:
-    assert by_library(job) == by_reference(job)
+def panes(window: str, keys: str, at: list[float] | None = None, **more: Any) -> list[str]:
+    """The panes of rows 1, 2, .. of keys of one letter, as ``key: rows why @ the row or instant that caused it``."""
+    columns = {"id": range(len(keys)), "key": list(keys), "at": at or list(range(len(keys)))}
+    stream = my.Stream(pa.table(columns), ("key",), ("at",) if at else ())
+    if "sliding" not in window:
+        more |= {"emit_evicted": True}
+    return [
+        f"{out.key[0]}{out.number}: {','.join(str(row + 1) for row in out.rows)} {out.closed_by} "
+        + ("-" if out.pos is None else f"at {out.at[0]}" if out.pos < 0 and out.at else f"by {out.pos + 1}")
+        for out in panes_in(library_table(stream, f"{window}, partitioned, {more.pop('go')}", **more), ("key",))
+        if out.key is not None
+    ]
 
 
-# --- each key is on its own again ---------------------------------------------------------------------------------
+BY_HAND: list[tuple[str, str, str, list[float] | None, list[str]]] = [
+    # c makes one too many: b is a third key, and b came in longest ago
+    ("count(3)", "partitionCount(2)", "abacbb", None,
+     ["a0: 1,3 evicted by 5", "b0: 2 evicted by 4", "b1: 5,6 end -", "c0: 4 end -"]),
+    # more than 2 rows are open before count(3) can close them; sliding, the window is never full
+    ("count(3)", "tupleCount(2)", "aaaa", None, ["a0: 1,2,3 evicted by 3", "a1: 4 end -"]),
+    ("sliding, count(3), count(3)", "tupleCount(2)", "aaaa", None, []),
+    # a has no open row when b begins
+    ("count(2)", "partitionCount(1)", "aabba", None, ["a0: 1,2 count by 2", "a1: 5 end -", "b0: 3,4 count by 4"]),
+    # 2.1 s old at 3.0, and 1.6 s at 2.5; the tick finds a row that is 10 s old
+    ("count(9)", "partitionAge(2)", "abc", [0.9, 2.5, 3.0], ["a0: 1 evicted by 3", "b0: 2 end -", "c0: 3 end -"]),
+    ("time(10)", "partitionAge(2)", "aab", [0.0, 11.0, 14.5],
+     ["a0: 1 evicted at 10.0", "a1: 2 evicted by 3", "b0: 3 end -"]),
+    # row 1 is older than 1 s at 5, but it counts: row 3 is the second of x
+    ("sliding, time(1), count(2)", "partitionCount(1)", "xyx", [0.0, 5.0, 9.0], ["x0: 3 trigger by 3"]),
+    ("sliding, time(1), count(2)", "tupleCount(1)", "xyx", [0.0, 5.0, 9.0], ["x0: 3 trigger by 3"]),
+    ("sliding, time(1), count(2)", "partitionAge(1)", "xyx", [0.0, 5.0, 9.0], ["x0: 3 trigger by 3"]),
+]  # fmt: skip
 
 
-@given(tumbling_jobs() | sliding_jobs() | aged_jobs(), st.data())
-def test_slices_of_keys_give_their_part_of_the_whole(job: Job, data: st.DataObject) -> None:
-    found = kind_of(job.window).evictions(job.sequences, job.placed, job.setting)
-    cut = data.draw(st.integers(0, 6))
-    whole = panes_of(job, job.sequences, job.placed, found)
-    keys = job.table["key"].to_numpy()
-    parts = [panes_of_slice(job, job.sequences, mine, found) for mine in (keys < cut, keys >= cut)]
-    assert parts[0] + parts[1] == whole
+@pytest.mark.parametrize(("window", "go", "keys", "at", "wanted"), BY_HAND)
+def test_examples(window: str, go: str, keys: str, at: list[float] | None, wanted: list[str]) -> None:
+    assert panes(window, keys, at, go=go) == wanted
 
 
-def panes_of_slice(job: Job, sequences: Sequences, mine: Any, found: Evictions) -> list[Out]:
-    rows = sequences.rows.append_column("pos", pa.array(sequences.pos)).filter(pa.array(mine[sequences.pos]))
-    own = build(rows, rows["pos"].to_numpy(), job.key, job.order, sequences.rows.schema.names)
-    return panes_of(job, own, job.placed, found)
+def test_a_mark_closes_what_it_finds_and_looks_at_no_age() -> None:
+    assert panes("punct()", "ab", [0.0, 9.0], go="partitionAge(2)", marks=[1]) == ["a0: 1 punct by 1", "b0: 2 end -"]
+
+
+def test_tick_evicts_all_old_keys_if_one_is_too_old() -> None:
+    #   at      0.0   1.0   2.0   4.0   6.0   6.5
+    #   a       [1]         [1]
+    #   b             [2]   [2]                        at 4.0 a is older than 2 s, and so is b: both go, no pane
+    #   c                                     [3]      at the end
+    assert panes("sliding, count(9), time(2)", "abc", [0.0, 1.0, 6.5], go="partitionAge(2)", partial=True) == [
+        *("a0: 1 trigger at 2.0", "b0: 2 trigger at 2.0", "c0: 3 end -"),
+    ]
+
+
+def test_empty_key_at_a_tick_does_not_evict_others() -> None:
+    #   at     0.9   1.1   ...   4.5
+    #   x      1                 -        3.6 s old: gone with time(3.5), else evicted together with y
+    #   y            2           [2]      3.4 s old
+    window, rows = "sliding, time(3.5), time(4.5)", ("xy", [0.9, 1.1])
+    assert panes(window, *rows, clock=4.6, go="partitionAge(3)") == ["y0: 2 trigger at 4.5"]
+    assert panes(window.replace("3.5", "3.6"), *rows, clock=4.6, go="partitionAge(3)") == []
+
+
+# --- far from zero ------------------------------------------------------------------------------------------------
+
+
+def counted(at: pa.Array, window: str) -> int:
+    table = pa.table({"key": range(len(at)), "at": at})
+    return len(wincli.aggregate(table, window, key="key", order_by="at", emit_evicted=True))
+
+
+def test_gap_of_years_takes_no_time() -> None:
+    #   at     0   1   2   3   4   5   6   ... years ...   10**15
+    #   row    0                       |                   1         row 0 is older than 5 s at tick 6
+    table = pa.table({"id": [0, 1], "key": [0, 0], "at": [0, 10**15]})
+    window = "sliding, count(9), time(1), partitioned, partitionAge(5)"
+    found = wincli.aggregate(table, window, key="key", order_by="at", partial=True, aggregates="ids=collect(id)")
+    assert found["ids"].to_pylist() == [[0]] * 5 + [[1]]
+
+
+@pytest.mark.parametrize(
+    "far",
+    [
+        pa.array([-(2**61), 0, 2**61], pa.int64()),
+        pa.array([-(2.0**61), 0.0, 2.0**61]),
+        pa.array([-(2**61), 0, 2**61], pa.int64()).cast(pa.timestamp("ns")),
+        pa.array([Decimal(-5).scaleb(-20), Decimal(0), Decimal(2**62).scaleb(-20)], pa.decimal128(38, 20)),
+    ],
+    ids=lambda far: str(far.type),
+)
+def test_ages_beyond_all_clocks_evict_nothing(far: pa.Array) -> None:
+    table = pa.table({"key": [0, 1, 2], "at": far})
+    window = f"count(9), partitioned, partitionAge({10**30})"
+    found = wincli.aggregate(table, window, key="key", order_by="at", emit_evicted=True)
+    assert found["closed_by"].to_pylist() == ["end"] * 3
+
+
+@pytest.mark.parametrize("far", [2**62, -(2**62), 1e300, float("inf")])
+def test_clock_too_far_from_zero_for_ages_is_an_error(far: float) -> None:
+    with pytest.raises(DataError, match="too far from 0 to count ages"):
+        counted(pa.array([far]), "count(9), partitioned, partitionAge(1)")
+
+
+def test_ticks_too_fine_for_ages_are_an_error() -> None:
+    table = pa.table({"key": [0], "at": pa.array([2**63 - 10**6], pa.timestamp("ns"))})
+    window = "sliding, count(9), time(0.000001), partitioned, partitionAge(1)"
+    with pytest.raises(DataError, match="64 bit"):
+        wincli.aggregate(table, window, key="key", order_by="at")

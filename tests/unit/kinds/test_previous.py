@@ -1,8 +1,6 @@
-"""Amounts that ask for the window before: the library agrees with the reference, whole, cut anywhere, run by run."""
+"""Amounts that ask for the window before: their numbers, and mistakes in them. Their laws are in `test_conditions`."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -11,86 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
-from references import conditions as reference
-from references.tumbling import read
-from support.condition_cases import ConditionCase, condition_logs, look_back, previous_cases
-from support.condition_laws import (
-    check_cuts,
-    check_incremental_runs,
-    check_library_is_reference,
-    draw_end,
-    plan_of,
-)
-from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import in_emission_order, run_parts_and_whole
-from support.keeping_operators import ASKING, KEEPER
 from support.strategies import examples
-from support.table_equality import difference, same
 from wincli.windowing.errors import ConfigError, DataError, SpecError
 from wincli.windowing.language.conditions import PREVIOUS
-from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_window
-from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.scan.segment_scan import can_be_cut
-
-
-@examples(300)
-@given(condition_logs(), previous_cases(with_marks=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
-def test_the_library_is_the_reference(
-    table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
-) -> None:
-    check_library_is_reference(data, table, case, keyed, at_end)
-
-
-@examples(300)
-@given(condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from(["flush", "drop"]), st.data())
-def test_rows_whose_amount_is_none_are_rejected(
-    table: pa.Table, case: ConditionCase, keyed: bool, at_end: str, data: st.DataObject
-) -> None:
-    check_library_is_reference(data, table, case, keyed, at_end, "drop")
-    key = ["k"] if keyed else []
-    plan = plan_of(table, case, key, at_end)
-    counts = run_in_memory(plan, MemorySource([table], [[]]), [], None, "column:h").counts
-    rejected = reference.any_of(look_back(read(table), key, case.order), case.rules, key=key, order=case.order).rejected
-    assert counts.rejected == Counter(rejected.values())
-    assert counts.balanced
-
-
-@examples(150)
-@given(st.data(), condition_logs(), previous_cases(with_marks=True, rejects=True), st.booleans())
-def test_cuts_anywhere_do_not_change_the_result(
-    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool
-) -> None:
-    plan = plan_of(table, case, ["k"] if keyed else [], draw_end(data))
-    assert not can_be_cut(plan)
-    check_cuts(data, plan, table, keyed)
-
-
-@examples(200)
-@given(
-    st.data(), condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from(["aggregates", "rows"])
-)
-def test_a_state_carries_the_window_before(
-    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, emit: str
-) -> None:
-    check_incremental_runs(data, table, case, keyed, emit)
-
-
-@examples(150)
-@given(st.data(), condition_logs(), previous_cases(rejects=True), st.booleans(), st.sampled_from([KEEPER, ASKING]))
-def test_operators_are_called_as_in_one_run(
-    data: st.DataObject, table: pa.Table, case: ConditionCase, keyed: bool, operator: str
-) -> None:
-    """The rows of the window before are in the state, but an operator has seen them."""
-    table, end = table.sort_by("t") if case.order else table, draw_end(data)
-    options = Options(operator=operator, at_end=end, closed=case.closed)
-    plan = make_plan(
-        parse_window(case.window), table.schema, ["k"] if keyed else [], list(case.order) or "arrival", None, options
-    )
-    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
-
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([5e-324, 1.5e-323, 1e308, 2.0**53, 0.1])
 WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9)
