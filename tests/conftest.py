@@ -18,7 +18,7 @@ LONG = (
     *("test_cli_output.py", "test_cli_expectations.py", "test_cli_java.py"),
     *("test_condition_cases.py", "test_fault_runs.py", "test_segments.py", "test_chained_results.py", "test_laws.py"),
     *("test_previous.py", "test_delta_table.py", "test_any_cut.py", "test_lags.py", "test_iceberg_table.py"),
-    *("test_journal_kill.py", "test_swap_kill.py", "test_late_data.py", "test_open_windows.py", "test_overlap.py"),
+    *("test_journal_kill.py", "test_swap_kill.py", "test_late_data.py", "test_open_windows.py"),
     *("test_browser.py", "test_conditions.py", "test_incremental_runs.py"),
     *("test_sliding.py", "test_tumbling_laws.py", "test_jit.py", "test_sketches.py", "test_lake_matrix.py"),
     *("test_why_laws.py", "test_jobs.py", "test_preaggregate.py"),

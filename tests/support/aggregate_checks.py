@@ -1,11 +1,12 @@
-"""What tests of aggregates share: columns of every type, and how an answer is held against the reference."""
+"""What tests of aggregates share: columns of every type, laws over them, and how an answer is held against its twin."""
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -37,7 +38,9 @@ MOMENT = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))
 SMALL = st.integers(-3, 3)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
-NUMBERS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+Kind = tuple[pa.DataType, st.SearchStrategy[Any]]
+
+NUMBERS: dict[str, Kind] = {
     "small ints": (pa.int8(), SMALL),
     "int32": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
     "int64": (pa.int64(), SMALL | INT64),
@@ -51,14 +54,14 @@ NUMBERS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "decimal64(12,2)": (pa.decimal64(12, 2), MONEY),
     "decimal256(60,5)": (pa.decimal256(60, 5), WIDE),
 }
-TIMES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+TIMES: dict[str, Kind] = {
     "date32": (pa.date32(), st.dates(dt.date(1900, 1, 1), dt.date(2200, 1, 1))),
     "date64": (pa.date64(), st.dates(dt.date(1900, 1, 1), dt.date(2200, 1, 1))),
     "timestamp": (pa.timestamp("us"), MOMENT),
     "timestamp with zone": (pa.timestamp("us", "Europe/Paris"), MOMENT.map(lambda m: m.replace(tzinfo=dt.UTC))),
     "duration": (pa.duration("us"), st.timedeltas(dt.timedelta(-1000), dt.timedelta(1000))),
 }
-SORTABLE: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+SORTABLE: dict[str, Kind] = {
     **NUMBERS,
     **TIMES,
     "time32": (pa.time32("s"), st.times().map(lambda t: t.replace(microsecond=0))),
@@ -71,7 +74,7 @@ SORTABLE: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), st.text("ab", max_size=2)),
     "null": (pa.null(), st.none()),
 }
-EVERYTHING: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+EVERYTHING: dict[str, Kind] = {
     **SORTABLE,
     "list": (pa.list_(pa.int64()), st.lists(SMALL, max_size=3)),
     "struct": (pa.struct({"a": pa.int64(), "b": pa.string()}), st.fixed_dictionaries({"a": SMALL, "b": st.text("ab")})),
@@ -82,7 +85,7 @@ def call(function: str, *arguments: Column | Fraction | str) -> AggregateCall:
     return AggregateCall("out", function, arguments)
 
 
-def batch(draw: st.DrawFn, size: int, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]]) -> pa.RecordBatch:
+def batch(draw: st.DrawFn, size: int, *kinds: Kind) -> pa.RecordBatch:
     """Columns c0, c1, .. with nulls in some."""
     arrays = []
     for dtype, values in kinds:
@@ -148,3 +151,64 @@ def near(have: Any, want: Any, slack: float) -> bool:
     if isinstance(want, float) and isinstance(have, float) and math.isfinite(want):
         return math.isclose(have, want, rel_tol=2e-15, abs_tol=slack)
     return repr(have) == repr(want) or (have == want and type(have) is type(want))
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Functions that give what their twins give; ``literals`` are what some of them take beside the columns."""
+
+    functions: tuple[str, ...]
+    columns: tuple[Kind, ...]
+    literals: Mapping[str, st.SearchStrategy[Any]]
+
+    def check(self, data: st.DataObject, samples: Callable[..., st.SearchStrategy[Any]]) -> None:
+        """Draw rows and panes from ``samples`` of the columns, and compare."""
+        rows, panes = data.draw(samples(*self.columns))
+        for function in self.functions:
+            literal = self.literals.get(function)
+            check(function, rows, panes, [] if literal is None else [data.draw(literal)])
+
+
+def laws(
+    kinds: Mapping[str, Kind],
+    *functions: str,
+    beside: Mapping[str, Kind] | None = None,
+    **literals: st.SearchStrategy[Any],
+) -> list[Any]:
+    """A parameter ``law`` for a column of each of the kinds, with one of each kind in ``beside`` for a second one."""
+    columns = {name: (kind,) for name, kind in kinds.items()}
+    if beside is not None:
+        columns = {f"{a} {b}": (kinds[a], beside[b]) for a in kinds for b in beside}
+    every = (*functions, *literals)
+    return [pytest.param(Law(every, some, literals), id=f"{every[0]} {name}") for name, some in columns.items()]
+
+
+def named(*names: str) -> dict[str, Kind]:
+    return {name: EVERYTHING[name] for name in names}
+
+
+WEIGHTS = {"weights": (pa.float64(), st.sampled_from([0.0, 0.25, 1.0, 2.5, 100.0, math.inf, math.nan]))}
+SEPARATORS = st.text("-, ", max_size=2)
+
+SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])
+"""Factors whose products of twenty stay far from both ends of the floats."""
+FACTORS = {**NUMBERS, **{f"float{w}": (NUMBERS[f"float{w}"][0], SAFE) for w in (16, 32, 64)}}
+
+LAWS = [
+    *laws(NUMBERS, "sum", "mean", "median", "range", quantile=st.integers(0, 1000).map(lambda n: Fraction(n, 1000))),
+    *laws(TIMES, "range"),
+    *laws(named("duration"), "sum"),
+    *laws({n: kind for n, kind in NUMBERS.items() if kind[1] is not WIDE}, "var", "stddev", "var_pop", "stddev_pop"),
+    *laws(SORTABLE, "min", "max", "mode", "count_distinct", "collect_distinct", "min_count", "max_count"),
+    *laws(EVERYTHING, "count", "first", "last", "collect", nth=st.integers(-4, 4).map(Fraction)),
+    *laws(named("small ints", "float64", "decimal(12,2)"), "wavg", beside=WEIGHTS),
+    *laws(named("bool"), "bool_and", "bool_or", "mean", "sum"),
+    *laws(named("string", "large string", "string view", "dictionary"), string_join=SEPARATORS),
+    *laws(FACTORS, "product"),
+    *laws(named("float32"), "wavg", beside=WEIGHTS),
+    *laws(
+        named("string", "list", "float64"),
+        *("arg_min", "arg_max"),
+        beside=named("small ints", "float64", "string", "timestamp", "decimal(38,5)", "int64"),
+    ),
+]

@@ -1,8 +1,14 @@
-"""Laws of the aggregates: each is what its row-at-a-time twin says, for any type, nulls, NaN and any panes."""
+"""Laws of the aggregates: each is what its row-at-a-time twin says, for any type, nulls, NaN and any panes.
+
+Panes share no row, or are ranges that slide, lives of rows, rows shown more than once. The twin computes every pane by
+itself: what a pane gives must not depend on what else there is, to the bit.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -14,12 +20,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
-from support.aggregate_checks import FEW, NUMBERS, SORTABLE, WILD, batch, call, check, run
-from support.aggregate_laws import ANY_PANES, SEPARATORS, WEIGHTS, Law, laws, named
+from support.aggregate_checks import FEW, LAWS, SORTABLE, WILD, Kind, Law, batch, call, check, near, run
+from support.strategies import examples
 from wincli.windowing.aggregates import arithmetic, folds, live_trees, loops, order_statistics, pane_deltas
+from wincli.windowing.aggregates.inputs import Ranked, entries_of, halves
 from wincli.windowing.aggregates.table import TABLE, Results, bind, compute, warm
 from wincli.windowing.language.spec import Column
-from wincli.windowing.rows.membership import Membership, Memberships, Ranges
+from wincli.windowing.rows.membership import Membership, Memberships, Ranges, memberships_of
+
+MANY = examples(50, deadline=None)
 
 
 def apart(*panes: tuple[int, int]) -> Ranges:
@@ -29,7 +38,47 @@ def apart(*panes: tuple[int, int]) -> Ranges:
 
 
 @st.composite
-def samples(draw: st.DrawFn, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]]) -> tuple[pa.RecordBatch, Ranges]:
+def sliding(draw: st.DrawFn, size: int) -> tuple[list[int], list[int]]:
+    """Ranges of one sequence of ``size`` rows whose bounds do not fall, some empty."""
+    count = draw(st.integers(0, 8))
+    cuts = st.lists(st.integers(0, size), min_size=count, max_size=count).map(sorted)
+    some, others = draw(cuts), draw(cuts)
+    return [min(pair) for pair in zip(some, others, strict=True)], [max(p) for p in zip(some, others, strict=True)]
+
+
+@st.composite
+def ranges(draw: st.DrawFn, size: int) -> Ranges:
+    """Ranges of up to three sequences that share out ``size`` entries and stand in any order."""
+    cuts = draw(st.lists(st.integers(1, size - 1), max_size=2, unique=True).map(sorted)) if size > 1 else []
+    lo, hi, base = [], [], []
+    for begin, end in draw(st.permutations(list(pairwise([0, *cuts, size])))):
+        low, high = draw(sliding(end - begin))
+        lo += [begin + place for place in low]
+        hi += [begin + place for place in high]
+        base += [begin] * len(low)
+    return Ranges(*(np.array(a, np.int64) for a in (lo, hi, base)), False)
+
+
+@st.composite
+def lives(draw: st.DrawFn, rows: int) -> Memberships:
+    """Lives in up to three sequences over ``rows`` rows; a row may live more than once."""
+    row, enter, leave, first_entry, first_pane = [], [], [], [0], [0]
+    for _ in range(draw(st.integers(1, 3))):
+        begin = first_pane[-1]
+        panes = draw(st.integers(0, 6))
+        bound = st.integers(0, panes)
+        runs = st.tuples(bound, bound).filter(lambda run: run[0] != run[1]).map(sorted)
+        for low, high in draw(st.lists(runs, max_size=8)) if panes and rows else []:
+            row.append(draw(st.integers(0, rows - 1)))
+            enter.append(begin + low)
+            leave.append(begin + high)
+        first_entry.append(len(row))
+        first_pane.append(begin + panes)
+    return Memberships(*(np.array(a, np.int64) for a in (row, enter, leave, first_entry, first_pane)))
+
+
+@st.composite
+def samples_apart(draw: st.DrawFn, *kinds: Kind) -> tuple[pa.RecordBatch, Ranges]:
     """Columns c0, c1, .. and panes that share no row, some of them empty; or one of all rows."""
     size = draw(st.integers(0, 12))
     some = st.lists(st.integers(0, size), max_size=10).map(sorted)
@@ -37,53 +86,51 @@ def samples(draw: st.DrawFn, *kinds: tuple[pa.DataType, st.SearchStrategy[Any]])
     return batch(draw, size, *kinds), apart(*zip(cuts[::2], cuts[1::2], strict=False))
 
 
+@st.composite
+def samples_shared(draw: st.DrawFn, *kinds: Kind) -> tuple[pa.RecordBatch, Membership]:
+    """Columns and panes: ranges of rows, ranges of other entries, lives, or ranges written as lives."""
+    size = draw(st.integers(0, 20))
+    rows = batch(draw, size, *kinds)
+    form = draw(st.sampled_from(["ranges", "mapped", "lives", "lives of ranges"]))
+    if form == "lives":
+        return rows, draw(lives(size))
+    if form == "mapped" and size:
+        row = draw(st.lists(st.integers(0, size - 1), max_size=20))
+        return rows, replace(draw(ranges(len(row))), row=np.array(row, np.int64))
+    drawn = draw(ranges(size))
+    return rows, memberships_of(drawn) if form == "lives of ranges" else drawn
+
+
+def samples(*kinds: Kind) -> st.SearchStrategy[tuple[pa.RecordBatch, Membership]]:
+    return samples_apart(*kinds) | samples_shared(*kinds) | samples_shared(*kinds)
+
+
+def sequences_of(contents: Membership) -> Iterator[tuple[slice, Membership]]:
+    """Each sequence alone, as if there were no other, and which panes are its own."""
+    if isinstance(contents, Ranges):
+        starts = np.flatnonzero(np.diff(contents.base, prepend=-1))
+        for first, stop in pairwise([*starts, len(contents)]):
+            base = contents.base[first]
+            row = np.arange(base, contents.hi[stop - 1]) if contents.row is None else contents.row[base:]
+            lo, hi, none = contents.lo[first:stop] - base, contents.hi[first:stop] - base, np.zeros(stop - first, int)
+            yield slice(first, stop), Ranges(lo, hi, none, False, row)
+        return
+    for s in range(len(contents.first_pane) - 1):
+        (first, stop), (begin, end) = contents.first_pane[s : s + 2], contents.first_entry[s : s + 2]
+        enter, leave = contents.enter[begin:end] - first, contents.leave[begin:end] - first
+        bounds = np.array([0, end - begin]), np.array([0, stop - first])
+        yield slice(first, stop), Memberships(contents.row[begin:end], enter, leave, *bounds)
+
+
+# --- laws ---------------------------------------------------------------------------------------------------------
+
+
 def test_every_aggregate_has_a_twin() -> None:
     assert list(REFERENCE) == list(TABLE)
 
 
-def test_an_example_drawn() -> None:
-    """Rows and panes, the second one empty, the last one of nothing but null.
-
-    row     0    1    2    3    4    5
-    x       3    -    1    1    2    -
-    panes   [---------)
-                      |
-                      [-------------)
-                                    [----)
-    """
-    rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, None])})
-    panes = apart((0, 2), (2, 2), (2, 5), (5, 6))
-    assert run("count", rows, [], panes) == [1, 0, 3, 0]
-    assert run("sum", rows, [], panes) == [3, None, 4, None]
-    assert run("min", rows, [], panes) == [3, None, 1, None]
-    assert run("min_count", rows, [], panes) == [1, 0, 2, 0]
-    assert run("last", rows, [], panes) == [3, None, 2, None]
-    assert run("median", rows, [], panes) == [3.0, None, 1.0, None]
-    assert run("collect", rows, [], panes) == [[3], None, [1, 1, 2], None]
-
-
-def test_count_of_rows_counts_nulls_too() -> None:
-    rows = pa.RecordBatch.from_pydict({"x": pa.array([None, 1, None])})
-    bound = bind(call("count"), rows.schema)
-    assert bound.columns == ()
-    assert compute(bound, rows, apart((0, 2), (2, 2), (2, 3))).to_pylist() == [2, 0, 1]
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        *ANY_PANES,
-        *laws(NUMBERS, "product"),
-        *laws(named("float32"), "wavg", beside=WEIGHTS),
-        *laws(named("large string", "string view", "dictionary"), string_join=SEPARATORS),
-        *laws(
-            named("string", "list", "float64"),
-            *("arg_min", "arg_max"),
-            beside=named("small ints", "float64", "string", "timestamp", "decimal(38,5)"),
-        ),
-    ],
-)
-@FEW
+@pytest.mark.parametrize("law", LAWS)
+@MANY
 @given(data=st.data())
 def test_each_gives_what_its_twin_gives(law: Law, data: st.DataObject) -> None:
     law.check(data, samples)
@@ -97,7 +144,7 @@ def test_each_gives_what_its_twin_gives(law: Law, data: st.DataObject) -> None:
 def test_a_pane_does_not_see_how_the_work_was_cut(function: str, data: st.DataObject) -> None:
     """The same bits from the whole batch, from a slice of it that just holds the pane, and from a copy of that."""
     kind = SORTABLE["string"] if function == "string_join" else (pa.float64(), WILD)
-    rows, panes = data.draw(samples(*[kind] * (2 if function == "wavg" else 1)))
+    rows, panes = data.draw(samples_apart(*[kind] * (2 if function == "wavg" else 1)))
     literals: list[Any] = {"quantile": [Fraction(9, 10)], "string_join": ["-"]}.get(function, [])
     whole = run(function, rows, literals, panes)
     for lo, hi, value in zip(panes.lo, panes.hi, whole, strict=True):
@@ -107,13 +154,24 @@ def test_a_pane_does_not_see_how_the_work_was_cut(function: str, data: st.DataOb
         assert repr(run(function, copy, literals, apart((0, hi - lo)))) == repr([value])
 
 
+@pytest.mark.parametrize("function", ["sum", "mean", "var", "wavg", "product", "median", "min", "mode"])
+@MANY
+@given(data=st.data())
+def test_a_sequence_does_not_see_the_others(function: str, data: st.DataObject) -> None:
+    """The same bits from all sequences together and from each one alone."""
+    rows, panes = data.draw(samples_shared(*[(pa.float64(), WILD)] * (2 if function == "wavg" else 1)))
+    whole = run(function, rows, [], panes)
+    for mine, alone in sequences_of(panes):
+        assert repr(run(function, rows, [], alone)) == repr(whole[mine])
+
+
 @pytest.mark.parametrize("function", ["mode", "count_distinct", "collect_distinct"])
 @pytest.mark.parametrize("kind", SORTABLE)
 @FEW
 @given(data=st.data())
 def test_equal_values_are_found_in_short_and_long_panes(function: str, kind: str, data: st.DataObject) -> None:
     """Panes on both sides of the length from which values are encoded, one kind or both, and rows in no pane."""
-    few = data.draw(samples(SORTABLE[kind]))[0].column(0)
+    few = data.draw(samples_apart(SORTABLE[kind]))[0].column(0)
     numbers = data.draw(st.randoms(use_true_random=False))
     sizes = data.draw(st.lists(st.sampled_from([0, 1, 2, 15, 16, 17, 40]), max_size=4))
     ends = np.cumsum([2, *sizes]).tolist()
@@ -135,6 +193,139 @@ def test_long_panes_select_the_right_quantile() -> None:
         for share in (Fraction(0), Fraction(333, 1000), Fraction(95, 100), Fraction(1)):
             for panes in (apart((0, 5000)), apart((10, 4000), (4000, 4999))):
                 check("quantile", rows, panes, [share])
+
+
+STEPS = {
+    "short": lambda n: (np.maximum(np.arange(n) - 6, 0), np.arange(n) + 1),
+    "long": lambda n: (np.maximum(np.arange(n) - 255, 0), np.arange(n) + 1),
+    "growing": lambda n: (np.zeros(n, np.int64), np.arange(n) + 1),
+    "shrinking": lambda n: (np.arange(n), np.full(n, n)),
+    "leaping": lambda n: (
+        np.arange(0, n - 60, 7),
+        np.arange(0, n - 60, 7) + np.arange(len(range(0, n - 60, 7))) % 3 * 17,
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", [folds.SUM, folds.PRODUCT])
+def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
+    """A sequence of ranges gives the same bits beside one whose panes are no ranges."""
+    values = np.random.default_rng(5).uniform(0.5, 2.0, 200)
+    lo, hi = STEPS["long"](200)
+    panes = Ranges(lo, hi, np.zeros(200, np.int64), False)
+    one, other = memberships_of(panes), scattered(panes)
+    enter, leave = (np.append(getattr(one, e), getattr(other, e) + 200) for e in ("enter", "leave"))
+    row, bounds = np.append(one.row, other.row), (np.array([0, 200, 401]), np.array([0, 200, 401]))
+    both = np.array(folds.fold(rule, *halves(values[row]), Ranked(entries_of(Memberships(row, enter, leave, *bounds)))))
+    assert both[:, :200].tobytes() == np.array(folds.fold(rule, *halves(values), Ranked(entries_of(panes)))).tobytes()
+    assert np.isclose(both.sum(axis=0)[200:400], both.sum(axis=0)[:200], rtol=1e-15).all()
+
+
+@pytest.mark.parametrize("values", ["noise", "walk", "integers"])
+@pytest.mark.parametrize("shape", list(STEPS))
+def test_long_sequences(shape: str, values: str) -> None:
+    """Many pivots of all heights, at numbers so far from zero that variance would cancel."""
+    numbers = random.Random(11)
+    lo, hi = STEPS[shape](700)
+    panes = Ranges(lo, np.maximum.accumulate(hi), np.zeros(len(lo), np.int64), False)
+    column: list[float] | list[int] = [1e9 + numbers.gauss(0, 1e-3) for _ in range(700)]
+    if values == "walk":
+        column = np.cumsum([numbers.gauss(0, 1) for _ in range(700)]).tolist()
+    if values == "integers":
+        column = [2**62 + numbers.randrange(-1000, 1000) for _ in range(700)]
+    picks = np.unique(np.append(np.arange(0, len(lo), 41), len(lo) - 1))
+    rows = pa.RecordBatch.from_pydict({"c0": column})
+    for form in (panes, scattered(panes)):
+        for function in ("mean", "var", "min", "median", "count_distinct", "mode"):
+            wanted = [
+                REFERENCE[function](column[lo:hi]) for lo, hi in zip(panes.lo[picks], panes.hi[picks], strict=True)
+            ]
+            got = run(function, rows, [], form)
+            for pick, want in zip(picks, wanted, strict=True):
+                assert near(got[pick], want, 0.0), (function, pick)
+
+
+def scattered(panes: Ranges) -> Memberships:
+    """The same panes of one sequence, and one more in which the first row lives again: so they are no ranges."""
+    lives, more = memberships_of(panes), len(panes)
+    row, enter, leave = (
+        [new, *old] for new, old in zip((0, more, more + 1), (lives.row, lives.enter, lives.leave), strict=True)
+    )
+    return Memberships(*map(np.array, (row, enter, leave, [0, len(row)], [0, more + 1])))
+
+
+# --- examples -----------------------------------------------------------------------------------------------------
+
+
+def test_panes_apart_drawn() -> None:
+    """Rows and panes, the second one empty, the last one of nothing but null.
+
+    row     0    1    2    3    4    5
+    x       3    -    1    1    2    -
+    panes   [---------)
+                      |
+                      [-------------)
+                                    [----)
+    """
+    rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, None])})
+    panes = apart((0, 2), (2, 2), (2, 5), (5, 6))
+    assert run("count", rows, [], panes) == [1, 0, 3, 0]
+    assert run("sum", rows, [], panes) == [3, None, 4, None]
+    assert run("min", rows, [], panes) == [3, None, 1, None]
+    assert run("min_count", rows, [], panes) == [1, 0, 2, 0]
+    assert run("last", rows, [], panes) == [3, None, 2, None]
+    assert run("median", rows, [], panes) == [3.0, None, 1.0, None]
+    assert run("collect", rows, [], panes) == [[3], None, [1, 1, 2], None]
+
+
+def test_ranges_that_slide_drawn() -> None:
+    """Ranges that slide over two sequences.
+
+    row     0    1    2    3    4    5    6
+    x       3    -    1    1    2    2    5
+    key     [-----------------------)[--------)
+    panes   [---------)              [----)
+                 [---------)              [---)
+                      [-------------)
+    """
+    rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, 2, 5])})
+    lo, hi, base = np.array([0, 1, 2, 5, 6]), np.array([2, 3, 5, 6, 7]), np.array([0, 0, 0, 5, 5])
+    for panes in (Ranges(lo, hi, base, False), memberships_of(Ranges(lo, hi, base, False))):
+        assert run("count", rows, [], panes) == [1, 1, 3, 1, 1]
+        assert run("sum", rows, [], panes) == [3, 1, 4, 2, 5]
+        assert run("max", rows, [], panes) == [3, 1, 2, 2, 5]
+        assert run("median", rows, [], panes) == [3.0, 1.0, 1.0, 2.0, 5.0]
+        assert run("collect", rows, [], panes) == [[3], [1], [1, 1, 2], [2], [5]]
+
+
+def test_lives_that_are_no_ranges_drawn() -> None:
+    """The second row leaves before the first one, and the third comes back.
+
+    pane    0    1    2    3
+    row 0   [--------------)
+    row 1        [----)
+    row 2   [----)         [----
+    """
+    rows = pa.RecordBatch.from_pydict({"x": [10.0, 20.0, 40.0]})
+    row, enter, leave = np.array([0, 1, 2, 2]), np.array([0, 1, 0, 3]), np.array([3, 2, 1, 4])
+    panes = Memberships(row, enter, leave, np.array([0, 4]), np.array([0, 4]))
+    assert run("sum", rows, [], panes) == [50.0, 30.0, 10.0, 40.0]
+    assert run("first", rows, [], panes) == [10.0, 10.0, 10.0, 40.0]
+    assert run("last", rows, [], panes) == [40.0, 20.0, 10.0, 40.0]
+    assert run("nth", rows, [Fraction(1)], panes) == [40.0, 20.0, None, None]
+    assert run("var_pop", rows, [], panes) == [225.0, 25.0, 0.0, 0.0]
+    assert run("median", rows, [], panes) == [25.0, 15.0, 10.0, 40.0]
+    assert run("collect", rows, [], panes) == [[10.0, 40.0], [10.0, 20.0], [10.0], [40.0]]
+
+
+def test_count_of_rows_counts_nulls_too() -> None:
+    rows = pa.RecordBatch.from_pydict({"x": pa.array([None, 1, None])})
+    bound = bind(call("count"), rows.schema)
+    assert bound.columns == ()
+    assert compute(bound, rows, apart((0, 2), (2, 2), (2, 3))).to_pylist() == [2, 0, 1]
+    panes = Ranges(np.array([0, 0, 1]), np.array([2, 3, 3]), np.zeros(3, np.int64), False)
+    for form in (panes, memberships_of(panes)):
+        assert compute(bound, rows, form).to_pylist() == [2, 3, 2]
 
 
 def test_nothing_to_compute_gives_nothing() -> None:

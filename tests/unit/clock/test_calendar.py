@@ -138,14 +138,6 @@ def left_out(spec: Calendar, cells: Any) -> list[tuple[int, int]]:
     return found
 
 
-@given(st.data(), specs())
-def test_a_cell_depends_on_its_value_alone(data: st.DataObject, spec: Calendar) -> None:
-    column = data.draw(clocks(spec))
-    cells = grid_of(spec, column).cells(clock_values(column, "clock")).tolist()
-    alone = [column.slice(i, 1) for i in range(len(column))]
-    assert cells == [grid_of(spec, one).cells(clock_values(one, "clock"))[0] for one in alone]
-
-
 # --- by hand ------------------------------------------------------------------------------------------------------
 
 
@@ -158,40 +150,38 @@ def bounds(spec: Calendar, *texts: str) -> list[str]:
     return [instant.isoformat(" ", "minutes") for instant in every]
 
 
-def test_days_of_23_and_25_hours() -> None:
-    spring = bounds(Calendar("day", "Europe/Paris"), "2024-03-30 12:00", "2024-03-31 12:00")
-    assert spring == ["2024-03-29 23:00", "2024-03-30 23:00", "2024-03-31 22:00"]
-    autumn = bounds(Calendar("day", "Europe/Paris"), "2024-10-27 12:00")
-    assert autumn == ["2024-10-26 22:00", "2024-10-27 23:00"]
+PARIS, APIA, SAO_PAULO = "Europe/Paris", "Pacific/Apia", "America/Sao_Paulo"
+HALF_PAST_TWO = Calendar("day", PARIS, dt.time(2, 30))
 
 
-def test_a_time_that_clocks_jump_over_and_one_they_show_twice() -> None:
-    half_past_two = Calendar("day", "Europe/Paris", dt.time(2, 30))
-    assert bounds(half_past_two, "2024-03-31 00:59") == ["2024-03-30 01:30", "2024-03-31 01:00"]
-    assert bounds(half_past_two, "2024-03-31 01:00") == ["2024-03-31 01:00", "2024-04-01 00:30"]
-    assert bounds(half_past_two, "2024-10-27 00:30") == ["2024-10-27 00:30", "2024-10-28 01:30"]
-
-
-def test_a_date_left_out_begins_with_the_next() -> None:
-    days = bounds(Calendar("day", "Pacific/Apia", dt.time(6)), "2011-12-29 20:00", "2011-12-30 20:00")
-    assert days == ["2011-12-29 16:00", "2011-12-30 16:00", "2011-12-30 16:00", "2011-12-31 16:00"][: len(days)]
-    week = bounds(Calendar("week", "Pacific/Apia", start="fri"), "2011-12-30 12:00")
-    assert week == ["2011-12-30 10:00", "2012-01-05 10:00"]
-
-
-def test_midnight_shifted_by_daylight_saving() -> None:
-    sao_paulo = Calendar("day", "America/Sao_Paulo")
-    assert bounds(sao_paulo, "2018-11-04 12:00") == ["2018-11-04 03:00", "2018-11-05 02:00"]
-    assert bounds(sao_paulo, "2018-02-18 02:30") == ["2018-02-17 02:00", "2018-02-18 03:00"]
-
-
-def test_weeks_months_and_years_begin_at_their_time_of_day() -> None:
-    assert bounds(Calendar("week", at=dt.time(6), start="sun"), "2026-11-01 05:59") == [
-        "2026-10-25 06:00",
-        "2026-11-01 06:00",
-    ]
-    assert bounds(Calendar("month", "Europe/Paris"), "2026-10-31 23:00") == ["2026-10-31 23:00", "2026-11-30 23:00"]
-    assert bounds(Calendar("year", at=dt.time(1)), "2024-01-01 00:59") == ["2023-01-01 01:00", "2024-01-01 01:00"]
+@pytest.mark.parametrize(
+    ("spec", "texts", "wanted"),
+    [
+        # days of 23 and 25 hours
+        (Calendar("day", PARIS), ["2024-03-30 12:00", "2024-03-31 12:00"],
+         ["2024-03-29 23:00", "2024-03-30 23:00", "2024-03-31 22:00"]),
+        (Calendar("day", PARIS), ["2024-10-27 12:00"], ["2024-10-26 22:00", "2024-10-27 23:00"]),
+        # a time that clocks jump over, and one that they show twice
+        (HALF_PAST_TWO, ["2024-03-31 00:59"], ["2024-03-30 01:30", "2024-03-31 01:00"]),
+        (HALF_PAST_TWO, ["2024-03-31 01:00"], ["2024-03-31 01:00", "2024-04-01 00:30"]),
+        (HALF_PAST_TWO, ["2024-10-27 00:30"], ["2024-10-27 00:30", "2024-10-28 01:30"]),
+        # a date left out begins with the next
+        (Calendar("day", APIA, dt.time(6)), ["2011-12-29 20:00"], ["2011-12-29 16:00", "2011-12-30 16:00"]),
+        (Calendar("week", APIA, start="fri"), ["2011-12-30 12:00"], ["2011-12-30 10:00", "2012-01-05 10:00"]),
+        # midnights that daylight saving shifts, forward and back
+        (Calendar("day", SAO_PAULO), ["2018-11-04 12:00"], ["2018-11-04 03:00", "2018-11-05 02:00"]),
+        (Calendar("day", SAO_PAULO), ["2018-02-18 02:30"], ["2018-02-17 02:00", "2018-02-18 03:00"]),
+        (Calendar("day", "America/Toronto", dt.time(23, 45)), ["1919-03-31 12:00"],
+         ["1919-03-31 04:30", "1919-04-01 03:45"]),  # from 23:30 to 00:30 of the next date
+        # weeks, months and years begin at their time of day
+        (Calendar("week", at=dt.time(6), start="sun"), ["2026-11-01 05:59"], ["2026-10-25 06:00", "2026-11-01 06:00"]),
+        (Calendar("month", PARIS), ["2026-10-31 23:00"], ["2026-10-31 23:00", "2026-11-30 23:00"]),
+        (Calendar("year", at=dt.time(1)), ["2024-01-01 00:59"], ["2023-01-01 01:00", "2024-01-01 01:00"]),
+        (Calendar("year", "Asia/Kathmandu"), ["2023-12-31 18:14"], ["2022-12-31 18:15", "2023-12-31 18:15"]),
+    ],
+)  # fmt: skip
+def test_bounds_by_hand(spec: Calendar, texts: list[str], wanted: list[str]) -> None:
+    assert bounds(spec, *texts) == wanted
 
 
 def test_all_days_of_a_century_follow_one_another() -> None:

@@ -33,7 +33,7 @@ class Kinds(Operator):
 def test_values_are_those_of_python_and_nanoseconds_are_numbers(kind: str, value: str) -> None:
     table = pa.table({"k": ["x"], "a": pa.array([None], pa.int8()), "clock": pa.array([5], pa.timestamp(kind))})
     got = given_by(Log(table, ("k",), ("clock",)), "count(1)", operator=f"{__name__}:Kinds")
-    row = f"('k', 'x'), ('a', None), ('clock', {value})"
+    row = f"('k', 'x'), ('clock', {value}), ('a', None)"
     assert got["seen"].to_pylist() == [f"[{row}, ('k', 'x'), {value}, {value}, None, None]"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -31,9 +32,10 @@ def values(text: str, times: list[datetime | None], kind: pa.DataType) -> list[A
     return list(found.values.to_pylist())
 
 
-def near_changes(zone: str, since: int = 1900) -> list[datetime]:
+@cache
+def near_changes(zone: str) -> list[datetime]:
     """Times around the changes of the clocks of a zone up to 2099, or of some days where there is none."""
-    days = [datetime(since, 1, 1) + timedelta(days=at) for at in range(365 * (2099 - since))]
+    days = [datetime(1900, 1, 1) + timedelta(days=at) for at in range(365 * (2099 - 1900))]
     offsets = [ZoneInfo(zone).utcoffset(day) for day in days]
     changes = [day for day, one, other in zip(days, offsets, offsets[1:], strict=False) if one != other][-120:]
     quarters = [timedelta(minutes=15 * at, microseconds=at) for at in range(-20, 100, 3)]
@@ -52,7 +54,7 @@ def test_local_times_around_each_change_equal_those_of_pythons_clocks(zone: str)
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_instants_of_readings_around_each_change_equal_those_of_duckdb(zone: str) -> None:
-    times = near_changes(zone, 1971)  # of the years before, libraries know different histories
+    times = [each for each in near_changes(zone) if each.year > 1971]  # libraries know different histories before
     ours = values(f"t AT TIME ZONE '{zone}'", times, pa.timestamp("us"))
     connection = duckdb.connect()
     connection.execute("SET timezone = 'UTC'")

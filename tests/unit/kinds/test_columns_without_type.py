@@ -56,7 +56,7 @@ def log(rows: int, kind: pa.DataType) -> pa.Table:
 
 def check(window: str, kind: pa.DataType, typed: pa.DataType, **options: Any) -> None:
     """Compare the result, and the rejected rows with their reasons."""
-    for rows in (5, 0):
+    for rows in (5, 0) if kind == WITHOUT_TYPE[0] else (5,):
         given: dict[str, Any] = {"rejected": "column", "aggregates": ["n=count()", "s=sum(v)"], **options}
         found, wanted = (wincli.aggregate(log(rows, each), window, **given) for each in (kind, typed))
         assert found.to_pylist() == wanted.to_pylist()
@@ -65,8 +65,7 @@ def check(window: str, kind: pa.DataType, typed: pa.DataType, **options: Any) ->
 @pytest.mark.parametrize("kind", WITHOUT_TYPE, ids=str)
 @pytest.mark.parametrize(("window", "typed"), [*ATTRIBUTES, *CONDITIONS])
 def test_attribute_without_type_is_an_attribute_of_nulls(window: str, typed: pa.DataType, kind: pa.DataType) -> None:
-    for key in ((), "k"):
-        check(window, kind, typed, key=key, order_by="ts")
+    check(window, kind, typed, key="k" if kind == WITHOUT_TYPE[0] else (), order_by="ts")
 
 
 @pytest.mark.parametrize("kind", WITHOUT_TYPE, ids=str)
@@ -74,9 +73,8 @@ def test_attribute_without_type_is_an_attribute_of_nulls(window: str, typed: pa.
 def test_rows_without_a_type_of_their_order_are_rejected_as_those_without_an_order(
     window: str, kind: pa.DataType
 ) -> None:
-    for order in ("x", ("ts", "x"), ("x", "v")):
-        check(window, kind, TIME, key="k", order_by=order)
-        check(window, kind, TIME, order_by=order)
+    for order, key in (("x", "k"), (("ts", "x"), ()), (("x", "v"), "k")):
+        check(window, kind, TIME, key=key, order_by=order)
 
 
 @pytest.mark.parametrize("options", [{}, {"order_by": "x"}, {"lag": 1}, {"min_gap": 1}], ids=str)

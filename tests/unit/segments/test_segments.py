@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +26,15 @@ from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 T, ARRIVAL = ["t"], "arrival"
 
 
-def planned(table: pa.Table, window: str, key: list[str], order_by: list[str] | str, options: dict[str, Any]) -> Plan:
-    """All aggregates, where panes do not give rows."""
-    calls = AGGREGATES if options.get("emit", "aggregates") == "aggregates" else None
-    parsed = None if calls is None else [parse_aggregate(text) for text in calls]
+def planned(
+    table: pa.Table,
+    window: str,
+    key: list[str],
+    order_by: Any,
+    options: dict[str, Any],
+    calls: Sequence[str] = AGGREGATES,
+) -> Plan:
+    parsed = [parse_aggregate(text) for text in calls]
     return make_plan(parse_window(window), table.schema, key, order_by, parsed, Options(**options))
 
 
@@ -149,3 +155,22 @@ def test_result_of_a_stage_is_cut_like_any_input(table: pa.Table, first: str, ke
         some, alone = (found.table.sort_by(by).combine_chunks() for found in (cut, whole))
         assert same(some, alone), difference(some, alone)
         assert cut.counts == whole.counts
+
+
+def test_retained_row_of_one_partition_stays_in_every_segment() -> None:
+    #   row       1   2   3   4  ...  699
+    #   part a   [1 ---------------------       retain 1: row 1 stays
+    #   part b       [2] [3] [4] ... [699]      each row drives out the one before
+    #   panes     1  1 2 1 3 1 4 ...  1 699
+    table = pa.table({
+        "id": range(1, 700), "t": pa.array([0] * 699, pa.timestamp("s")), "u": ["a", *"b" * 698],
+        "v": [0, 0, *(1 + n % 2 for n in range(3, 700))],
+    })  # fmt: skip
+    plan = planned(
+        table, "partition by u retain 1 with unique v", [], ARRIVAL, {"at_end": "flush"}, ["ids=collect(id)"]
+    )
+    cuts = sliced(plan, table, 70)
+    assert cuts is not None
+    assert cuts.inside.all()
+    cut = run_in_memory(plan, MemorySource([table], [[200]]), [1], cuts, "none")
+    assert cut.table["ids"].to_pylist() == [[1], *([1, n] for n in range(2, 700))]

@@ -1,4 +1,4 @@
-"""A stream of batches gives the windows of one table, whatever the batches."""
+"""A stream of batches in the order of buckets of keys gives the windows of one table, whatever the batches."""
 
 from __future__ import annotations
 
@@ -22,29 +22,9 @@ from wincli.windowing.arguments import clock_measure
 from wincli.windowing.language.options import Options
 from wincli.windowing.language.parser import parse_aggregate, parse_window
 from wincli.windowing.planning.plan import make_plan
-from wincli.windowing.streaming.aggregate_stream import aggregate_stream
 from wincli.windowing.streaming.batch_rows import GivenSignals
 from wincli.windowing.streaming.batch_scan import BatchScan, TieOrder
 from wincli.windowing.streaming.keyed_scan import COARSE_BITS, CODE, KeyedScan
-
-
-def stream_of(table: pa.Table, cuts: list[int]) -> pa.RecordBatchReader:
-    parts = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
-    return pa.RecordBatchReader.from_batches(table.schema, [batch for part in parts for batch in part.to_batches()])
-
-
-@examples(80)
-@given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans())
-def test_batches_give_the_windows_of_the_table(
-    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool
-) -> None:
-    options = data.draw(options_of(case, keyed or "partitioned" in case[0]))
-    table = table.sort_by("t") if case[1] == ["t"] else table
-    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
-    whole = in_order(wincli.aggregate(table, case[0], **options))
-    found = in_order(aggregate_in_batches(table, cuts, case[0], options))
-    assert same(found, whole), difference(found, whole)
-
 
 BY_KEY = [case for case in [*WINDOWS, *MORE] if is_by_key(case)]
 
@@ -95,8 +75,3 @@ def scan_by_key(table: pa.Table, cuts: list[int], window: str, options: dict[str
     scan = KeyedScan(BatchScan(schema, plan, GivenSignals(), "drop", clock, ties=order, is_sorted=True))
     found = [part for low, high in pairwise([0, *cuts, len(table)]) for part in scan.scan(table[low:high])]
     return pa.concat_tables([plan.schema.empty_table(), *(part.cast(plan.schema) for part in [*found, *scan.end()])])
-
-
-def aggregate_in_batches(table: pa.Table, cuts: list[int], window: str, options: dict[str, Any]) -> pa.Table:
-    with patch("wincli.windowing.streaming.batch_rows._MOST_ROWS", 1):
-        return aggregate_stream(stream_of(table, cuts), window, **options).read_all()

@@ -18,7 +18,7 @@ from support.event_logs import logs
 from support.strategies import examples
 from support.stream_cases import in_order, options_of
 from support.table_equality import difference, same
-from support.window_cases import MORE, WINDOWS, WindowCase
+from support.window_cases import MORE, WindowCase
 from wincli.windowing.errors import ConfigError
 
 LOG = pa.table({
@@ -29,50 +29,6 @@ DELTA: dict[str, Any] = {"window": "delta(t, 60)", "key": "user", "order_by": "t
 
 def parts_of(table: pa.Table, cuts: list[int]) -> list[pa.Table]:
     return [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
-
-
-def aggregate_in_parts(parts: list[pa.Table], window: str, options: dict[str, Any]) -> pa.Table:
-    """The panes of all calls; each but the last holds its windows."""
-    state, results = "new", []
-    for place, part in enumerate(parts):
-        at_end = {} if place == len(parts) - 1 else {"at_end": "hold"}
-        result, state = wincli.aggregate(part, window, state=moved(state), **options | at_end)
-        results.append(result)
-    return pa.concat_tables(results)
-
-
-def moved(state: Any) -> Any:
-    """A state as other libraries and Spark give it back: in another order, and in other types of the same values."""
-    if isinstance(state, str):
-        return state
-    written = pa.BufferOutputStream()
-    with pa.ipc.new_stream(written, state.schema) as file:
-        file.write_table(state.take(pa.array(range(len(state))[::-1])), max_chunksize=2)
-    state = pa.ipc.open_stream(written.getvalue()).read_all()
-    large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in state.schema]
-    return state.cast(pa.schema(large))
-
-
-@examples(70)
-@given(st.data(), logs(), st.sampled_from([*WINDOWS, *MORE]), st.booleans(), st.sampled_from([8, 200, 2**20]))
-def test_parts_give_the_windows_of_the_table(
-    data: st.DataObject, table: pa.Table, case: WindowCase, keyed: bool, nbytes: int
-) -> None:
-    options = data.draw(options_of(case, keyed or "partitioned" in case[0]))
-    options["rejected"] = data.draw(st.sampled_from(["drop", "column"]))
-    table = table.sort_by("t") if case[1] == ["t"] else table
-    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=4).map(sorted))
-    whole = wincli.aggregate(table, case[0], **options)
-    with patch("wincli.windowing.state.one_table._PART_BYTES", nbytes):
-        found = aggregate_in_parts(parts_of(table, cuts), case[0], options)
-    if options["rejected"] == "column":
-        assert rejected(found) == rejected(whole)
-        found, whole = (each.filter(each["_rejected"].is_null()) for each in (found, whole))
-    assert same(in_order(found), in_order(whole)), difference(in_order(found), in_order(whole))
-
-
-def rejected(table: pa.Table) -> list[str]:
-    return sorted(map(repr, table["_rejected"].drop_null().to_pylist()))
 
 
 @examples(30)
@@ -236,3 +192,9 @@ def test_stages_of_a_chain_go_on_from_a_state_each(chain: str) -> None:
         results.append(result)
     found, whole = in_order(pa.concat_tables(results)), in_order(whole)
     assert same(found, whole), difference(found, whole)
+
+
+def test_a_class_of_an_operator_that_is_not_there_is_named() -> None:
+    log = pa.table({"t": [1]})
+    with pytest.raises(ConfigError, match="cannot import module 'no_such_module': ModuleNotFoundError"):
+        wincli.aggregate_stream(log.to_reader(), "count(2)", operator="no_such_module:Op")
