@@ -270,7 +270,7 @@ def test_ages_beyond_all_clocks_evict_nothing(far: pa.Array) -> None:
     assert found["closed_by"].to_pylist() == ["end"] * 3
 
 
-@pytest.mark.parametrize("far", [2**62, -(2**62), 1e300, float("inf")])
+@pytest.mark.parametrize("far", [2**62, -(2**62), 1e300])
 def test_clock_too_far_from_zero_for_ages_is_an_error(far: float) -> None:
     with pytest.raises(DataError, match="too far from 0 to count ages"):
         counted(pa.array([far]), "count(9), partitioned, partitionAge(1)")

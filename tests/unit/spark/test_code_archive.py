@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -114,29 +114,38 @@ def test_kernels_go_along_and_are_loaded_and_not_compiled(tmp_path: Path, source
     assert {path: path.read_bytes() for path in folder.rglob("*.nb?")} == there
 
 
-def test_kernels_of_other_code_stay_at_home(tmp_path: Path, source: Path) -> None:
-    source.write_text(KERNEL.replace("found = 0", "found = 1"))
-    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi"]
-    assert called(unpacked(tmp_path), tmp_path) == [7, 0, 1]
+def change_code(folder: Path) -> None:
+    (folder / "sums.py").write_text(KERNEL.replace("found = 0", "found = 1"))
 
 
-def test_kernels_that_call_changed_code_are_not_shipped_whatever_its_file_time(tmp_path: Path, source: Path) -> None:
-    (source.parent / "steps.py").write_text(CALLED.replace("found + value", "found - value"))
-    os.utime(source.parent / "steps.py", (0, 0))
-    assert called(unpacked(tmp_path), tmp_path) == [-6, 0, 1]
+def change_called_code(folder: Path) -> None:
+    (folder / "steps.py").write_text(CALLED.replace("found + value", "found - value"))
+    os.utime(folder / "steps.py", (0, 0))  # whatever its time
 
 
-def test_an_index_that_cannot_be_read_stays_at_home(tmp_path: Path, source: Path) -> None:
-    (index,) = (source.parent / "__pycache__").glob("sums.*.nbi")
+def cut_index(folder: Path) -> None:
+    (index,) = (folder / "__pycache__").glob("sums.*.nbi")
     index.write_bytes(index.read_bytes()[:40])
-    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi"]
 
 
-def test_a_kernel_whose_file_is_gone_is_compiled_there(tmp_path: Path, source: Path) -> None:
-    for compiled in (source.parent / "__pycache__").glob("sums.*.nbc"):
+def remove_kernels(folder: Path) -> None:
+    for compiled in (folder / "__pycache__").glob("sums.*.nbc"):
         compiled.unlink()
-    assert shipped(tmp_path) == ["steps.step.nbc", "steps.step.nbi"]
-    assert called(unpacked(tmp_path), tmp_path) == [6, 0, 1]
+
+
+STEPS = ["steps.step.nbc", "steps.step.nbi"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "there", "result"),
+    [(change_code, STEPS, 7), (change_called_code, None, -6), (cut_index, STEPS, 6), (remove_kernels, STEPS, 6)],
+)
+def test_kernels_that_are_not_of_the_code_stay_at_home_and_are_compiled_there(
+    tmp_path: Path, source: Path, spoil: Callable[[Path], None], there: list[str] | None, result: int
+) -> None:
+    spoil(source.parent)
+    assert there is None or shipped(tmp_path) == there
+    assert called(unpacked(tmp_path), tmp_path) == [result, 0, 1]
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, source: Path) -> None:

@@ -25,7 +25,6 @@ from wincli.windowing.spark.java import (
     properties,
 )
 from wincli.windowing.spark.session import Background
-from wincli.windowing.spark.setup import is_local
 from wincli.windowing.spark.task_errors import (
     TaskError,
     decode_error,
@@ -59,21 +58,22 @@ def test_version_of_what_does_not_run_is_none(tmp_path: Path) -> None:
     assert java_version(str(tmp_path / "nothing")) is None
 
 
-def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    home, other = fake(tmp_path / "home", "17.0.1"), fake(tmp_path / "other", "21.0.1")
-    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-    assert found == Java(str(home / "bin" / "java"), 17, "JAVA_HOME")
-
-
-def test_an_old_java_home_is_passed_over(tmp_path: Path) -> None:
-    home, other = fake(tmp_path / "home", "11.0.2"), fake(tmp_path / "other", "21.0.1")
-    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-    assert (found.version, found.origin) == (21, "PATH")
-
-
-def test_a_newer_java_further_down_the_path_is_found(tmp_path: Path) -> None:
-    old, new = fake(tmp_path / "old", "1.8.0_1"), fake(tmp_path / "new", "17.0.1")
-    assert find_java({"PATH": f"{old / 'bin'}:{new / 'bin'}"}).path == str(new / "bin" / "java")
+@pytest.mark.parametrize(
+    ("home", "path", "found"),
+    [
+        ("17.0.1", ["21.0.1"], ("home", 17, "JAVA_HOME")),
+        ("11.0.2", ["21.0.1"], ("0", 21, "PATH")),  # an old one is passed over
+        (None, ["1.8.0_1", "17.0.1"], ("1", 17, "PATH")),  # a newer one further down the path is found
+    ],
+)
+def test_java_home_comes_before_path_and_what_is_too_old_is_passed_over(
+    tmp_path: Path, home: str | None, path: list[str], found: tuple[str, int, str]
+) -> None:
+    environ = {} if home is None else {"JAVA_HOME": str(fake(tmp_path / "home", home))}
+    folders = [fake(tmp_path / str(at), version) / "bin" for at, version in enumerate(path)]
+    folder, version, origin = found
+    wanted = Java(str(tmp_path / folder / "bin" / "java"), version, origin)
+    assert find_java({**environ, "PATH": ":".join(map(str, folders))}) == wanted
 
 
 def test_the_bundled_java_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,23 +118,14 @@ SETTINGS = {
 }
 
 
-def test_command_starts_spark_directly(tmp_path: Path) -> None:
+def test_command_starts_spark_directly_and_shows_no_settings(tmp_path: Path) -> None:
     line = command(BUNDLED, SETTINGS, {}, tmp_path)
-    assert line[0] == BUNDLED.path
-    assert line[-1] == "pyspark-shell"
-    assert "org.apache.spark.deploy.SparkSubmit" in line
-    assert "--add-opens=java.base/java.nio=ALL-UNNAMED" in line
-    assert "-Dwith=a space" in line
-    assert "-Xmx2g" in line
+    assert (line[0], line[-1]) == (BUNDLED.path, "pyspark-shell")
+    wanted = ["org.apache.spark.deploy.SparkSubmit", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-Dwith=a space"]
+    assert {*wanted, "-Xmx2g"} <= set(line)
     assert line.index("-XX:+UseSerialGC") < line.index(f"@{tmp_path / OPTIONS}")
-
-
-def test_command_needs_no_module_that_a_small_runtime_lacks(tmp_path: Path) -> None:
-    assert not any("jdk.incubator" in word for word in command(BUNDLED, SETTINGS, {}, tmp_path))
-
-
-def test_command_shows_no_settings(tmp_path: Path) -> None:
-    assert not any("hidden" in word for word in command(BUNDLED, SETTINGS, {}, tmp_path))
+    assert not any("hidden" in word for word in line)
+    assert not any("jdk.incubator" in word for word in line)  # a module that a small runtime lacks
 
 
 def test_class_path_holds_the_configuration_of_a_cluster() -> None:
@@ -267,10 +258,12 @@ def test_failures_of_spark_are_one_line(text: str, what: str) -> None:
     assert told.do
 
 
-def test_settings_of_the_user_override_those_of_wincli() -> None:
+def test_settings_of_the_user_go_over_those_of_wincli_and_java_is_silent() -> None:
     settings = spark_settings("local[2]", {"spark.ui.enabled": "true", "spark.mine": "1"})
     assert (settings["spark.ui.enabled"], settings["spark.mine"]) == ("true", "1")
     assert settings["spark.python.daemon.module"] == "wincli.windowing.spark.daemon"
+    assert "-Dwincli.log.level=off" in settings["spark.driver.defaultJavaOptions"]
+    assert "-Dwincli.log.level=warn" in spark_settings("local", {}, verbose=True)["spark.driver.defaultJavaOptions"]
 
 
 def test_a_cluster_keeps_its_own_java_and_network() -> None:
@@ -280,19 +273,6 @@ def test_a_cluster_keeps_its_own_java_and_network() -> None:
     assert not any("executor" in name and "Java" in name for name in settings)
 
 
-def test_java_is_silent_by_default() -> None:
-    assert "-Dwincli.log.level=off" in spark_settings("local", {})["spark.driver.defaultJavaOptions"]
-    assert "-Dwincli.log.level=warn" in spark_settings("local", {}, verbose=True)["spark.driver.defaultJavaOptions"]
-
-
 def test_the_heap_is_a_quarter_of_memory_from_1_to_8_gib() -> None:
     assert [heap_mb(gib << 30) for gib in (2, 16, 256)] == [1024, 4096, 8192]
     assert memory_bytes() > 0
-
-
-@pytest.mark.parametrize(
-    ("master", "local"),
-    [("local", True), ("local[*]", True), ("local[2,3]", True), ("local-cluster[1,1,1024]", False), ("yarn", False)],
-)
-def test_which_masters_are_local(master: str, local: bool) -> None:
-    assert is_local(master) is local

@@ -19,6 +19,7 @@ from wincli.windowing.spark.setup import (
     allow_open_files,
     closed_to_others,
     cluster_environment,
+    is_local,
     is_small_cluster,
     java_environment,
     make_setup,
@@ -29,16 +30,14 @@ from wincli.windowing.support.modules import FOLDER, MORE, pass_path_to_workers
 CLUSTER = "local-cluster[2, 1, 1024]"
 
 
-@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", CLUSTER])
-def test_a_spark_on_one_machine_asks_for_its_secret(master: str) -> None:
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", CLUSTER, "spark://host:7077", "yarn"])
+def test_a_spark_on_one_machine_asks_for_its_secret_and_a_cluster_is_as_it_was_set_up(master: str) -> None:
+    if master.startswith(("spark", "yarn")):
+        assert closed_to_others(master, {"spark.authenticate": "false"}) == closed_to_others(master, {}) == {}
+        return
     assert closed_to_others(master, {})["spark.authenticate"] == "true"
     with pytest.raises(ConfigError, match=r"spark\.authenticate cannot be switched off on one machine"):
         closed_to_others(master, {"spark.authenticate": " False"})
-
-
-def test_a_cluster_is_as_it_was_set_up() -> None:
-    assert closed_to_others("spark://host:7077", {}) == {}
-    assert closed_to_others("yarn", {"spark.authenticate": "false"}) == {}
 
 
 def test_a_cluster_in_miniature_has_a_secret_of_each_run_or_the_users() -> None:
@@ -71,11 +70,6 @@ def test_the_version_of_scala_is_that_of_the_jars(tmp_path: Path) -> None:
     assert (Path(environ["SPARK_HOME"]) / "jars" / "spark-core_2.14-9.0.0.jar").exists()
     with pytest.raises(SparkError, match=r"no Spark in .*/none/jars: there is no spark-core"):
         cluster_environment({}, tmp_path / "none", tmp_path)
-
-
-@pytest.mark.parametrize(("master", "small"), [(CLUSTER, True), ("local[2]", False), ("spark://h:1", False)])
-def test_which_masters_are_clusters_in_miniature(master: str, small: bool) -> None:
-    assert is_small_cluster(master) is small
 
 
 def test_workers_get_no_working_folder_by_way_of_their_environment(
@@ -136,3 +130,18 @@ def test_cluster_without_authentication_is_reported_once(tmp_path: Path, monkeyp
     assert told not in wincli_here(*args, "out", cwd=tmp_path).err
     monkeypatch.setattr(Session, "is_open", True)
     assert wincli_here(*args, "open", cwd=tmp_path).err.count(f"wincli: note: {told}\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("master", "local", "small"),
+    [
+        ("local", True, False),
+        ("local[*]", True, False),
+        ("local[2,3]", True, False),
+        (CLUSTER, False, True),
+        ("spark://h:1", False, False),
+        ("yarn", False, False),
+    ],
+)
+def test_which_masters_are_local_and_which_are_clusters_in_miniature(master: str, local: bool, small: bool) -> None:
+    assert (is_local(master), is_small_cluster(master)) == (local, small)
