@@ -20,8 +20,6 @@ import wincli
 from wincli.windowing.errors import ConfigError, SpecError
 from wincli.windowing.language.parser import parse_window
 
-NAN = float("nan")
-
 
 def runs(window: str, **columns: Any) -> list[list[int]]:
     size = len(next(iter(columns.values())))
@@ -31,18 +29,9 @@ def runs(window: str, **columns: Any) -> list[list[int]]:
     return result["ids"].to_pylist()
 
 
-def test_null_equals_null_nan_equals_nan_and_zeros_are_one() -> None:
-    values = pa.array([1.0, 1.0, NAN, NAN, None, None, 0.0, -0.0, 2.0])
-    assert runs("change(v)", v=values) == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
-
-
 def test_nan_of_other_bits_equals_nan() -> None:
     bits = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF8000000000002], np.uint64)
     assert runs("change(v)", v=pa.array(bits.view(np.float64))) == [[0, 1, 2]]
-
-
-def test_any_of_several_columns_ends_a_window() -> None:
-    assert runs("change(v, w)", v=[1, 1, 1, 2], w=["a", "b", "b", "b"]) == [[0], [1, 2], [3]]
 
 
 @pytest.mark.parametrize(
@@ -77,16 +66,6 @@ def test_a_column_without_values_never_changes() -> None:
 def test_values_that_cannot_be_compared_are_an_error() -> None:
     with pytest.raises(ConfigError, match="whose values cannot be compared"):
         runs("change(v)", v=pa.array([[1], [2]]))
-
-
-def test_the_row_before_is_that_of_the_same_key() -> None:
-    table = pa.table({"k": ["a", "b", "a", "b", "b"], "v": [1, 2, 1, 2, 1]})
-    result = wincli.aggregate(table, "change(v)", key="k", aggregates=["count()"])
-    assert list(zip(result["k"].to_pylist(), result["count"].to_pylist(), strict=True)) == [
-        ("a", 2),
-        ("b", 2),
-        ("b", 1),
-    ]
 
 
 def test_the_canonical_text_reads_back() -> None:

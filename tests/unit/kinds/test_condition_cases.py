@@ -49,33 +49,23 @@ def panes_of(table: pa.Table) -> list[str]:
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
-def test_whole(case: dict[str, Any]) -> None:
+def test_whole_cut_between_rows_and_run_by_run(case: dict[str, Any]) -> None:
+    """Run by run: a run for each row, each with the state of the one before."""
+    table, plan, wanted = table_of(case), plan_of(case), case["expect"]
     key = [case["key"]] if "key" in case else []
     options: dict[str, Any] = {"emit_evicted": case.get("emit_evicted", False), "at_end": end_of(case)}
-    result = wincli.aggregate(
-        table_of(case), case["window"], key=key, order_by=["t"], aggregates=["ids=collect(id)"], **options
-    )
-    assert panes_of(result) == case["expect"]
-
-
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
-def test_cut_between_rows(case: dict[str, Any]) -> None:
-    table, plan = table_of(case), plan_of(case)
-    for rows in (1, 2, 3):
+    result = wincli.aggregate(table, case["window"], key=key, order_by=["t"], aggregates="ids=collect(id)", **options)
+    assert panes_of(result) == wanted
+    for rows in (1, 3):
         found = run_in_memory(plan, MemorySource([table], [[]]), [], sliced(plan, table, rows), "none")
-        assert panes_of(found.table) == case["expect"]
-        assert found.counts.windowed == sum(len(pane.partition(":")[0]) for pane in case["expect"])
+        assert panes_of(found.table) == wanted
+        assert found.counts.windowed == sum(len(pane.partition(":")[0]) for pane in wanted)
         assert found.counts.filtered + found.counts.dropped_at_end == len(table) - found.counts.windowed
-
-
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case["name"])
-def test_run_by_run(case: dict[str, Any]) -> None:
-    """A run for each row, each with the state of the one before."""
-    table, runs = table_of(case), IncrementalRuns(plan_of(case), "none")
+    runs = IncrementalRuns(plan, "none")
     for low, high in pairwise(range(len(table) + 1)):
         end = end_of(case) if high == len(table) else "hold"
         runs.run([table.slice(low, high - low)], [[]], end, [], None)
-    assert sorted(panes_of(runs.table)) == sorted(case["expect"])
+    assert sorted(panes_of(runs.table)) == sorted(wanted)
 
 
 def test_there_are_as_many_cases_as_were_written() -> None:
