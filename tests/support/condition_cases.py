@@ -41,94 +41,15 @@ def condition_logs(draw: st.DrawFn) -> pa.Table:
     return table.append_column("n", pa.array(amounts, pa.int64()))
 
 
+Policy = tuple[str, reference.Policy]
+Term = tuple[str, Callable[[reference.Row], bool]]
+
+
 def is_true(name: str) -> Callable[[reference.Row], bool]:
     return lambda row: row[name] is True
 
 
-def said(old: Sequence[reference.Row], row: reference.Row) -> Any:
-    """The amount that a row says."""
-    return row["n"]
-
-
-def _amount(draw: st.DrawFn) -> int:
-    return draw(st.integers(0, 5))
-
-
-def _delta(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
-    amount = _amount(draw)
-    return f"delta({name}, {amount})", reference.Delta(name, Fraction(amount), kind)
-
-
-def _changing(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
-    return draw(
-        st.sampled_from([
-            ("count(n)", reference.Count(said)),
-            (f"delta({name}, n)", reference.Delta(name, said, kind)),
-            (f"gap({name}, n)", reference.Gap(name, said, kind)),
-        ])
-    )  # fmt: skip
-
-
-def _gap(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
-    amount = _amount(draw)
-    return f"gap({name}, {amount})", reference.Gap(name, Fraction(amount), kind)
-
-
-def _count(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    n = draw(st.integers(1, 6))
-    return f"count({n})", reference.Count(n)
-
-
-def _change(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    names = draw(st.sampled_from([("u",), ("x",), ("f", "u"), ("flag",)]))
-    return f"change({', '.join(names)})", reference.Change(names)
-
-
-def _punct(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    name = draw(st.sampled_from("fgh"))
-    return f"punct({name})", reference.Punct(is_true(name))
-
-
-def _reaches(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    function = draw(st.sampled_from(["count", "sum", "min", "max", "range"]))
-    name, kind = draw(st.sampled_from([("a", INTEGERS), ("x", FLOATS)]))
-    if function == "count":
-        amount = draw(st.sampled_from(["0", "1", "2.5", "4"]))
-    else:
-        amount = draw(st.sampled_from(["-3", "0", "0.7", "0.8", "3", "100", "205", "300", "1e16", "2e16"]))
-    return f"reaches({function}({name}), {amount})", reference.Reaches(function, name, Fraction(amount), kind)
-
-
-def _time(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    length = draw(st.sampled_from(["3", "4", "7"]))
-    return f"time({length})", reference.Time(Fraction(length), SECONDS)
-
-
-def _has_time(policies: Iterable[reference.Policy]) -> bool:
-    return any(isinstance(policy, reference.Time) for policy in policies)
-
-
-def _right(policy: reference.Policy) -> reference.Policy:
-    return reference.RightClosed(policy.length, policy.kind) if isinstance(policy, reference.Time) else policy
-
-
-def _opener(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    name, other, word = draw(st.sampled_from("fgh")), draw(st.sampled_from("fgh")), draw(st.sampled_from("123"))
-    if word == "1":
-        return f"when({name})", reference.When(is_true(name))
-    if word == "2":
-        return f"while({name})", reference.While(is_true(name))
-    return f"from({name}, until={other})", reference.From(is_true(name), is_true(other))
-
-
-def _marks(_: st.DrawFn) -> tuple[str, reference.Policy]:
-    return "punct()", reference.Punct()
-
-
-Term = tuple[str, Callable[[reference.Row], bool]]
+FLAGS: list[Term] = [(name, is_true(name)) for name in "fgh"]
 TERMS: list[Term] = [
     ("a > lag(a)", lambda row: row["a before"] is not None and row["a"] > row["a before"]),
     ("lag(a, 2) > a and f", lambda row: row["f"] is True and (row["a 2 before"] or row["a"]) > row["a"]),
@@ -138,6 +59,8 @@ TERMS: list[Term] = [
     ("x > 0.5", lambda row: row["x"] is not None and (row["x"] > 0.5 or row["x"] != row["x"])),  # NaN is the largest
 ]
 """Conditions as texts, and what they say of a row, which knows values of rows before it."""
+CONDITIONS = st.sampled_from(FLAGS) | st.sampled_from(TERMS)
+MEASURED = [("a", INTEGERS), ("t", SECONDS)]
 
 
 def look_back(rows: Mapping[int, reference.Row], key: Sequence[str], order: Sequence[str]) -> dict[int, reference.Row]:
@@ -151,13 +74,58 @@ def look_back(rows: Mapping[int, reference.Row], key: Sequence[str], order: Sequ
     return out
 
 
-def _expression(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    text, holds = draw(st.sampled_from(TERMS))
+def _count(draw: st.DrawFn) -> Policy:
+    n = draw(st.integers(1, 6))
+    return f"count({n})", reference.Count(n)
+
+
+def _measured(draw: st.DrawFn) -> Policy:
+    name, kind = draw(st.sampled_from(MEASURED))
+    n = draw(st.integers(0, 5))
+    word, policy = draw(st.sampled_from([("delta", reference.Delta), ("gap", reference.Gap)]))
+    return f"{word}({name}, {n})", policy(name, Fraction(n), kind)
+
+
+def _said(
+    draw: st.DrawFn, amounts: Sequence[tuple[str, reference.Amount]] = (("n", lambda _, row: row["n"]),)
+) -> Policy:
+    """A policy with one of some amounts that a row says."""
+    name, kind = draw(st.sampled_from(MEASURED))
+    text, amount = draw(st.sampled_from(amounts))
+    return draw(
+        st.sampled_from([
+            (f"count({text})", reference.Count(amount)),
+            (f"delta({name}, {text})", reference.Delta(name, amount, kind)),
+            (f"gap({name}, {text})", reference.Gap(name, amount, kind)),
+        ])
+    )  # fmt: skip
+
+
+def _change(draw: st.DrawFn) -> Policy:
+    names = draw(st.sampled_from([("u",), ("x",), ("f", "u"), ("flag",)]))
+    return f"change({', '.join(names)})", reference.Change(names)
+
+
+def _punct(draw: st.DrawFn) -> Policy:
+    text, holds = draw(CONDITIONS)
     return f"punct({text})", reference.Punct(holds)
 
 
-def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Policy]:
-    (text, holds), (other, until) = draw(st.sampled_from(TERMS)), draw(st.sampled_from(TERMS))
+def _reaches(draw: st.DrawFn) -> Policy:
+    function = draw(st.sampled_from(["count", "sum", "min", "max", "range"]))
+    name, kind = draw(st.sampled_from([("a", INTEGERS), ("x", FLOATS)]))
+    amounts = ["-3", "0", "0.7", "0.8", "3", "100", "205", "300", "1e16", "2e16"]
+    amount = draw(st.sampled_from(["0", "1", "2.5", "4"] if function == "count" else amounts))
+    return f"reaches({function}({name}), {amount})", reference.Reaches(function, name, Fraction(amount), kind)
+
+
+def _time(draw: st.DrawFn) -> Policy:
+    length = draw(st.sampled_from(["3", "4", "7"]))
+    return f"time({length})", reference.Time(Fraction(length), SECONDS)
+
+
+def _opener(draw: st.DrawFn) -> Policy:
+    (text, holds), (other, until) = draw(CONDITIONS), draw(CONDITIONS)
     return draw(
         st.sampled_from([
             (f"when({text})", reference.When(holds)),
@@ -165,6 +133,18 @@ def _expression_opener(draw: st.DrawFn) -> tuple[str, reference.Policy]:
             (f"from({text}, until={other})", reference.From(holds, until)),
         ])
     )  # fmt: skip
+
+
+def _marks(_: st.DrawFn) -> Policy:
+    return "punct()", reference.Punct()
+
+
+def _has_time(policies: Iterable[reference.Policy]) -> bool:
+    return any(isinstance(policy, reference.Time) for policy in policies)
+
+
+def _right(policy: reference.Policy) -> reference.Policy:
+    return reference.RightClosed(policy.length, policy.kind) if isinstance(policy, reference.Time) else policy
 
 
 def _small(row: reference.Row) -> Any:
@@ -214,18 +194,7 @@ REJECTING: list[tuple[str, reference.Amount]] = [
 """Amounts that may be NaN or negative."""
 
 
-def _previous(
-    draw: st.DrawFn, amounts: Sequence[tuple[str, reference.Amount]] = AMOUNTS
-) -> tuple[str, reference.Policy]:
-    name, kind = draw(st.sampled_from([("a", INTEGERS), ("t", SECONDS)]))
-    text, amount = draw(st.sampled_from(amounts))
-    return draw(
-        st.sampled_from([
-            (f"count({text})", reference.Count(amount)),
-            (f"delta({name}, {text})", reference.Delta(name, amount, kind)),
-            (f"gap({name}, {text})", reference.Gap(name, amount, kind)),
-        ])
-    )  # fmt: skip
+BY_ROWS = [_said, _measured, _count, _change, _punct, _reaches]
 
 
 @st.composite
@@ -234,20 +203,8 @@ def previous_cases(draw: st.DrawFn, with_marks: bool = False, rejects: bool = Fa
 
     ``rejects``: whether the amounts may be NaN or negative.
     """
-    own = partial(_previous, amounts=[*AMOUNTS, *REJECTING]) if rejects else _previous
-    others = [
-        _expression,
-        _changing,
-        _delta,
-        _gap,
-        _count,
-        _change,
-        _punct,
-        _reaches,
-        _time,
-        _opener,
-        *([_marks] if with_marks else []),
-    ]
+    own = partial(_said, amounts=[*AMOUNTS, *REJECTING] if rejects else AMOUNTS)
+    others = [*BY_ROWS, _time, _opener, *([_marks] if with_marks else [])]
     kinds: list[Any] = draw(st.lists(st.sampled_from(others), max_size=2, unique=True))
     kinds = draw(st.permutations([*kinds, *[own] * draw(st.integers(1, 2))]))
     found = dict(kind(draw) for kind in kinds)
@@ -257,16 +214,12 @@ def previous_cases(draw: st.DrawFn, with_marks: bool = False, rejects: bool = Fa
     return ConditionCase(" or ".join(found), tuple(found.values()), order)
 
 
-BY_ROWS = [_expression, _changing, _delta, _gap, _count, _change, _punct, _reaches]
-
-
 @st.composite
 def condition_cases(draw: st.DrawFn, with_marks: bool = False) -> ConditionCase:
     """One to four policies in any order, at most one of which opens windows."""
     kinds: list[Any] = draw(st.lists(st.sampled_from([*BY_ROWS, _time, *([_marks] if with_marks else [])]), max_size=3))
     if not kinds or draw(st.booleans()):
-        opener = draw(st.sampled_from([_opener, _expression_opener]))
-        kinds.insert(draw(st.integers(0, len(kinds))), opener)
+        kinds.insert(draw(st.integers(0, len(kinds))), _opener)
     found = dict(kind(draw) for kind in kinds)
     order: tuple[str, ...] = draw(st.sampled_from([("t",), ()]))
     if _has_time(found.values()):

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import wincli
+from references import tumbling as reference
 from references.tumbling import Pane, seconds_per_unit, ticks_of
 from support import strategies as my
 
@@ -74,3 +75,24 @@ def check(
 def seconds_of(value: Any, kind: pa.DataType) -> Fraction | None:
     """A value of a clock column as the library is told it."""
     return None if value is None else Fraction(value) * seconds_per_unit(kind)
+
+
+def policy(
+    word: str,
+    amount: Fraction = Fraction(0),
+    kind: pa.DataType | None = None,
+    clock: pa.DataType | None = None,
+    origin: Fraction | None = None,
+) -> tuple[str, Any]:
+    """A policy as a spec has it and as a reference does. ``amount``: rows, seconds, or how far ``a`` rises."""
+    known: dict[str, tuple[str, Any]] = {
+        "count": (f"count({amount})", reference.Count(int(amount))),
+        "change": ("change(flag)", reference.Change(("flag",))),
+        "punct": ("punct()", reference.Punct()),
+        "flag": ("punct(flag)", reference.Punct(lambda row: bool(row["flag"]))),
+        "when": ("when(flag)", reference.Punct(lambda row: bool(row["flag"]))),
+        "delta": (f"delta(a, {my.text(amount)})", reference.Delta("a", amount, kind)),
+        "gap": (f"gap(a, {my.text(amount)})", reference.Gap("a", amount, kind)),
+        "time": (f"time({my.text(amount)})", reference.Time(amount, clock, origin or Fraction(0))),
+    }
+    return known[word]

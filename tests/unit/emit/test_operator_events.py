@@ -26,6 +26,7 @@ from references.tumbling import Eviction, Partitions
 from support import strategies as my
 from support.keeping_operators import ASKING, KEEPER, events_in
 from support.operator_logs import ENDS, Log, given_by, log_of, logs
+from support.pane_laws import policy
 from support.strategies import examples
 from wincli.windowing.errors import DataError
 from wincli.windowing.in_memory import aggregate
@@ -59,16 +60,9 @@ def agree(log: Log, window: str, told: Told, eviction: Eviction | None = None, *
 
 def drawn(draw: st.DrawFn, log: Log, words: list[str], least: int = 1) -> tuple[str, Any]:
     """One of the policies that these words name, as a spec has it and as the reference does."""
-    n, amount, (length, origin) = draw(st.integers(least, 5)), draw(AMOUNTS), draw(my.grids(log.kind("clock")))
-    known: dict[str, tuple[str, Any]] = {
-        "count": (f"count({n})", reference.Count(n)),
-        "delta": (f"delta(a, {amount})", reference.Delta("a", Fraction(amount), pa.int64())),
-        "gap": (f"gap(a, {amount})", reference.Gap("a", Fraction(amount), pa.int64())),
-        "punct": ("punct()", reference.Punct()),
-        "flag": ("punct(flag)", reference.Punct(lambda row: bool(row["flag"]))),
-        "time": (f"time({my.text(length)})", reference.Time(length, log.kind("clock"), origin or Fraction(0))),
-    }
-    return known[draw(st.sampled_from(words))]
+    word, (length, origin) = draw(st.sampled_from(words)), draw(my.grids(log.kind("clock")))
+    amount = Fraction(draw(st.integers(least, 5) if word == "count" else AMOUNTS)) if word != "time" else length
+    return policy(word, amount, pa.int64(), log.kind("clock"), origin)
 
 
 @examples(400)
@@ -77,18 +71,18 @@ def test_tumbling(
     data: st.DataObject, log: Log, eviction: Eviction | None, emit: bool, asks: bool, at_end: Any
 ) -> None:
     log = log if eviction is None else replace(log, key=("k",))
-    window, policy = data.draw(st.composite(drawn)(log, ["count", "delta", "gap", "punct", "flag", "time", "time"]))
+    window, ends = data.draw(st.composite(drawn)(log, ["count", "delta", "gap", "punct", "flag", "time", "time"]))
     marks = data.draw(my.marks(len(log.table))) if window == "punct()" else []
     told = Told(as_asking) if asks and eviction is None else Told()
     options: dict[str, Any] = {"emit_evicted": emit} if eviction else {}
     options |= {"marks": marks} if window == "punct()" else {}
-    if isinstance(policy, reference.Time):
-        policy = replace(policy, empty=data.draw(st.sampled_from(["skip", "skip", "row"])))
-        options |= {"origin": policy.origin, "empty": policy.empty}
+    if isinstance(ends, reference.Time):
+        ends = replace(ends, empty=data.draw(st.sampled_from(["skip", "skip", "row"])))
+        options |= {"origin": ends.origin, "empty": ends.empty}
     partitions = Partitions(eviction, log.kind("clock"))
     rows, own = reference.read(log.table), {"key": log.key, "order": log.order}
     expected = TumblingEvents(
-        rows=rows, policies=(policy,), partitions=partitions, emit=emit and bool(eviction), told=told, **own
+        rows=rows, policies=(ends,), partitions=partitions, emit=emit and bool(eviction), told=told, **own
     )  # type: ignore[arg-type]
     reference.play(expected, marks, None, at_end)
     agree(log, window, told, eviction, at_end=at_end, **options)

@@ -21,7 +21,7 @@ from references import tumbling as reference
 from references.calendar import calendar_of
 from references.sliding import sliding
 from support import strategies as my
-from support.pane_laws import check, library_table, panes_in, seconds_of
+from support.pane_laws import check, library_table, panes_in, policy, seconds_of
 from support.strategies import examples
 from wincli.windowing.errors import DataError
 
@@ -77,30 +77,19 @@ def unit_of(kind: pa.DataType) -> Fraction:
 
 def policies(draw: st.DrawFn, stream: my.Stream, words: list[str], origin: Fraction = Fraction(0)) -> Policy:
     """One of the policies that these words name, as a spec has it and as the reference does."""
-    kind, clock = stream.kind("a"), stream.kind("at")
-    amount, n = draw(my.amounts(kind)), draw(st.integers(1, 5))
-    seconds = draw(st.sampled_from([1, 2, 3, 4, 10, 12, 30, 50])) * unit_of(clock)
-    unit = draw(st.sampled_from(["day", "month"]))
-    half_past_two = ("Europe/Paris", dt.time(2, 30))
-    known = {
-        "count": lambda: (f"count({n})", reference.Count(n)),
-        "nothing": lambda: ("count(0)", reference.Count(0)),
-        "delta": lambda: (f"delta(a, {my.text(amount)})", reference.Delta("a", amount, kind)),
-        "gap": lambda: (f"gap(a, {my.text(amount)})", reference.Gap("a", amount, kind)),
-        "change": lambda: ("change(flag)", reference.Change(("flag",))),
-        "time": lambda: (f"time({my.text(seconds)})", reference.Time(seconds, clock, origin)),
-        "punct": lambda: ("punct()", reference.Punct()),
-        "flag": lambda: ("punct(flag)", reference.Punct(lambda row: bool(row["flag"]))),
-        "calendar": lambda: (
-            f'calendar({unit}, "Europe/Paris", 02:30)',
-            calendar_of(stream.table["at"], unit, *half_past_two),
-        ),
-        "cron": lambda: (  # the same instants as the days of a calendar that begin then
-            'cron("30 2 * * *", "Europe/Paris")',
-            calendar_of(stream.table["at"], "day", *half_past_two, reason="cron"),
-        ),
+    word, clock = draw(st.sampled_from(words)), stream.kind("at")
+    if word in {"calendar", "cron"}:  # at half past two: cron has the same instants as the days that begin then
+        unit = draw(st.sampled_from(["day", "month"])) if word == "calendar" else "day"
+        windows = {"calendar": f'calendar({unit}, "Europe/Paris", 02:30)', "cron": 'cron("30 2 * * *", "Europe/Paris")'}
+        reason = {"reason": "cron"} if word == "cron" else {}
+        return windows[word], calendar_of(stream.table["at"], unit, "Europe/Paris", dt.time(2, 30), **reason)
+    amounts = {
+        "count": st.integers(1, 5).map(Fraction),
+        "nothing": st.just(Fraction(0)),
+        "time": st.sampled_from([1, 2, 3, 4, 10, 12, 30, 50]).map(lambda n: n * unit_of(clock)),
     }
-    return known[draw(st.sampled_from(words))]()
+    amount = draw(amounts.get(word, my.amounts(stream.kind("a"))))
+    return policy("count" if word == "nothing" else word, amount, stream.kind("a"), clock, origin)
 
 
 def goings(draw: st.DrawFn, stream: my.Stream) -> tuple[str, reference.Eviction]:
@@ -139,9 +128,9 @@ def test_tumbling_windows_agree_with_the_reference(
     data: st.DataObject, stream: my.Stream, emit: bool, origin: int
 ) -> None:
     begin = origin * unit_of(stream.kind("at"))
-    window, policy = data.draw(st.composite(policies)(stream, TUMBLING, begin))
+    window, ends = data.draw(st.composite(policies)(stream, TUMBLING, begin))
     text, eviction = data.draw(st.composite(goings)(stream))
-    stream = ordered(stream, isinstance(policy, reference.Time) or eviction[0] == "partitionAge")
+    stream = ordered(stream, isinstance(ends, reference.Time) or eviction[0] == "partitionAge")
     marks = data.draw(my.marks(len(stream.table))) if window == "punct()" else []
     kind, clock = stream.kind("at"), drawn_clock(data, stream)
     options: dict[str, Any] = {"emit_evicted": emit, "clock": seconds_of(clock, kind)}
@@ -149,7 +138,7 @@ def test_tumbling_windows_agree_with_the_reference(
     options |= {"origin": begin} if window.startswith("time") else {}
     more: dict[str, Any] = {"kind": kind if stream.order else None, "key": stream.key, "order": stream.order}
     rows = reference.read(stream.table)
-    found = reference.tumbling(rows, policy, marks=marks, clock=clock, eviction=eviction, emit=emit, **more)
+    found = reference.tumbling(rows, ends, marks=marks, clock=clock, eviction=eviction, emit=emit, **more)
     check(stream, f"{window}, {text}", found.panes, **options)
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from references import tumbling as reference
 from references.sliding import sliding
 from support import strategies as my
-from support.pane_laws import check, library_table, panes_in, seconds_of
+from support.pane_laws import check, library_table, panes_in, policy, seconds_of
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.context import Signals, WindowContext
 from wincli.windowing.kinds.registry import kind_of
@@ -58,15 +58,12 @@ def clocked(draw: st.DrawFn, kinds: Sequence[pa.DataType] = my.MEASURES) -> my.S
 @st.composite
 def policies(draw: st.DrawFn, stream: my.Stream, word: str, period: Fraction, origin: Fraction) -> Drawn:
     """A policy as a spec has it, and as the reference does."""
-    if word == "delta":
-        amount = draw(my.amounts(stream.kind("a")))
-        return f"delta(a, {my.text(amount)})", reference.Delta("a", amount, stream.kind("a"))
-    if word == "count":
-        n = draw(st.sampled_from([1, 1, 2, 3, 5, 2**63 - 1]))
-        return f"count({n})", reference.Count(n)
-    if word == "when":
-        return "when(flag)", reference.Punct(lambda row: bool(row["flag"]))
-    return f"time({my.text(period)})", reference.Time(period, stream.kind("clock"), origin)
+    amounts = {
+        "delta": my.amounts(stream.kind("a")),
+        "count": st.sampled_from([1, 1, 2, 3, 5, 2**63 - 1]).map(Fraction),
+    }
+    clock = stream.kind("clock") if word == "time" else None
+    return policy(word, draw(amounts.get(word, st.just(period))), stream.kind("a"), clock, origin)
 
 
 @st.composite

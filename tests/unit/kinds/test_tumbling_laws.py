@@ -8,7 +8,6 @@ delta(a, 2)     a   0 1 2 3 -50 5 6      count(2)   1 2 3 4 5       punct()   1 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 import wincli
 from references import tumbling as reference
 from support import strategies as my
-from support.pane_laws import check, library_table, seconds_of
+from support.pane_laws import check, library_table, policy, seconds_of
 from wincli.windowing.errors import DataError
 
 ENDS = st.sampled_from(["flush", "drop"])
@@ -33,23 +32,7 @@ Drawn = tuple[my.Stream, str, reference.Policy]
 # --- policies: a stream, a window over it, and the policy of the reference ------------------------------------------
 
 
-def count(draw: st.DrawFn) -> Drawn:
-    n = draw(st.integers(1, 7))
-    return draw(my.streams()), f"tumbling, count({n})", reference.Count(n)
-
-
-def delta(draw: st.DrawFn) -> Drawn:
-    stream = draw(my.streams())
-    amount = draw(my.amounts(stream.kind("a")))
-    return stream, f"delta(a, {my.text(amount)})", reference.Delta("a", amount, stream.kind("a"))
-
-
-def gap(draw: st.DrawFn) -> Drawn:
-    stream = draw(my.streams())
-    amount = draw(my.amounts(stream.kind("a")))
-    return stream, f"gap(a, {my.text(amount)})", reference.Gap("a", amount, stream.kind("a"))
-
-
+@st.composite
 def change(draw: st.DrawFn) -> Drawn:
     """Over the attribute or a column of few values, with nulls and NaN among them."""
     stream = draw(my.streams())
@@ -63,24 +46,26 @@ def change(draw: st.DrawFn) -> Drawn:
     return replace(stream, table=table), f"change({', '.join(columns)})", reference.Change(columns)
 
 
-def punct(draw: st.DrawFn) -> Drawn:
-    return draw(my.streams()), "punct()", reference.Punct()
+@st.composite
+def plain(draw: st.DrawFn, word: str) -> Drawn:
+    stream = draw(my.streams())
+    amount = Fraction(draw(st.integers(1, 7))) if word == "count" else draw(my.amounts(stream.kind("a")))
+    return stream, *policy(word, amount, stream.kind("a"))
 
 
-def flag(draw: st.DrawFn) -> Drawn:
-    return draw(my.streams()), "punct(flag)", reference.Punct(lambda row: bool(row["flag"]))
-
-
+@st.composite
 def time(draw: st.DrawFn) -> Drawn:
     stream = draw(my.clocked())
-    kind = stream.kind("clock")
-    length, origin = draw(my.grids(kind))
-    empty: Any = draw(st.sampled_from(["skip", "mark", "row"]))
-    window = f"tumbling, time({my.text(length)})"
-    return stream, window, reference.Time(length, kind, origin or Fraction(0), empty)
+    length, origin = draw(my.grids(stream.kind("clock")))
+    window, ends = policy("time", length, None, stream.kind("clock"), origin)
+    return stream, f"tumbling, {window}", replace(ends, empty=draw(st.sampled_from(["skip", "mark", "row"])))
 
 
-POLICIES: list[Callable[[st.DrawFn], Drawn]] = [count, delta, gap, change, punct, flag, time]
+DRAWN: dict[str, st.SearchStrategy[Drawn]] = {
+    **{word: plain(word) for word in ("count", "delta", "gap", "punct", "flag")},
+    "change": change(),
+    "time": time(),
+}
 
 
 def drawn_clock(data: st.DataObject, stream: my.Stream) -> Any:
@@ -91,24 +76,22 @@ def drawn_clock(data: st.DataObject, stream: my.Stream) -> Any:
     return max(reference.ticks_of(stream.table["clock"])) + ahead
 
 
-@pytest.mark.parametrize("policy_of", POLICIES, ids=lambda one: one.__name__)
-@given(st.data(), ENDS)
-def test_the_library_is_the_reference(
-    policy_of: Callable[[st.DrawFn], Drawn], data: st.DataObject, at_end: Any
-) -> None:
-    stream, window, policy = data.draw(st.composite(policy_of)())
+@pytest.mark.parametrize("drawn", DRAWN.values(), ids=DRAWN)
+@given(data=st.data(), at_end=ENDS)
+def test_the_library_is_the_reference(drawn: st.SearchStrategy[Drawn], data: st.DataObject, at_end: Any) -> None:
+    stream, window, ends = data.draw(drawn)
     rows, marks, clock, ticks = reference.read(stream.table), [], None, None
     options: dict[str, Any] = {"at_end": at_end}
-    if isinstance(policy, reference.Time):
-        clock, ticks = drawn_clock(data, stream), policy.result_type
-        options |= {"empty": policy.empty, "origin": policy.origin, "clock": seconds_of(clock, policy.kind)}
-    if isinstance(policy, reference.Punct) and policy.condition is None:
+    if isinstance(ends, reference.Time):
+        clock, ticks = drawn_clock(data, stream), ends.result_type
+        options |= {"empty": ends.empty, "origin": ends.origin, "clock": seconds_of(clock, ends.kind)}
+    if isinstance(ends, reference.Punct) and ends.condition is None:
         marks = options["marks"] = data.draw(my.marks(len(rows)))
         if data.draw(st.booleans()):  # by a column
             options["marks"] = "flag"
             marks = [pos + 1 for pos, row in rows.items() if row["flag"]]
     more: dict[str, Any] = {"key": stream.key, "order": stream.order, "at_end": at_end}
-    found = reference.tumbling(rows, policy, marks=marks, clock=clock, **more)
+    found = reference.tumbling(rows, ends, marks=marks, clock=clock, **more)
     check(stream, window, found.panes, ticks, **options)
 
 
