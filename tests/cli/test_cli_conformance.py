@@ -1,6 +1,6 @@
 """Every case of ``tests/cases`` through the command line.
 
-What the command line cannot say stays with `unit.kinds.test_conformance` and `unit.kinds.test_batched_conformance`:
+What the command line cannot say stays with `unit.kinds.test_conformance` and `unit.kinds.test_batched`:
 rows that are NaN where the window looks (they are rejected), watermarks but those that rows announce, and a clock that
 runs before the first row or goes on after the last. What comes out of a case is cut to what such a clock brings out.
 A batched case that is cut runs on to the end, though, wherever the end brings out no more than a later clock would.
