@@ -7,19 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
-from wincli.windowing.tables.iceberg_catalog import find_table, open_catalog, parse_address
-from wincli.windowing.tables.iceberg_commit import IcebergLog, entries_of, held, planned_metadata
-from wincli.windowing.tables.iceberg_schema import (
-    check_columns,
-    file_schema,
-    new_columns,
-    partition_record,
-    stored_schema,
-    values_of,
-)
-from wincli.windowing.tables.statistics import statistics_of
+from wincli.windowing.tables.iceberg_catalog import open_catalog
 
 if TYPE_CHECKING:
     import pytest
@@ -78,32 +67,3 @@ class Lake:
     def rows(self, name: str) -> pa.Table:
         """Return the rows of a table as pyiceberg reads them."""
         return self.table(name).scan().to_arrow()
-
-    def location(self, name: str) -> str:
-        """Return where a new table is made."""
-        return f"{self.warehouse}/{NAMESPACE}/{name}"
-
-
-def replacement(lake: Lake, path: str, token: str, tables: list[pa.Table], evolve: bool = False) -> IcebergLog:
-    """Write a result to files as a run would, one for each table, and return what is to be published."""
-    address = parse_address(path)
-    found = find_table(lake.catalog, address)
-    result = stored_schema(pa.schema([*tables[0].schema, *new_columns(address)]))
-    location = found.location() if found else lake.location(address.table[-1])
-    if found:
-        check_columns(result, found.schema(), evolve, path)
-    planned = planned_metadata(found, result, address, location)
-    columns = file_schema(result, planned.schema())
-    folder = Path(location.removeprefix("file://")) / "data"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for at, rows in enumerate(tables):
-        table = rows
-        for name, value in values_of(address, result).items():
-            table = table.append_column(name, pa.repeat(value, table.num_rows))
-        target = folder / f"part-{at:05d}-{token}.parquet"
-        parquet.write_table(table.cast(columns), target)
-        statistics = statistics_of(parquet.read_metadata(target))
-        files.append((f"file://{target}", table.num_rows, target.stat().st_size, statistics))
-    entries = entries_of(planned, files, partition_record(address, planned))
-    return IcebergLog(address, token, f"run-{token}", held(found, address), location, columns, entries)

@@ -1,4 +1,4 @@
-"""Units of a state, and outputs, that hold one number each."""
+"""Units of a state, and outputs, that hold one number each; commits of them that stop half way."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from wincli.writers.output.output import Output, open_output
 from wincli.writers.places.lock import Owner
@@ -18,7 +19,21 @@ from wincli.writers.state.state import State, open_state
 from wincli.writers.state.unit_record import OpenWindows, StageRecord, UnitRecord
 
 ME = Owner(os.getpid(), "here", "2026-11-08T02:00:00+00:00")
+OTHER = Owner(os.getpid(), "here", "2026-11-08T03:00:00+00:00")
+DEAD = Owner(2**30, "here", "2026-11-08T02:00:00+00:00")
+"""A run whose process has ended."""
 SCHEMA = pa.schema([("n", pa.int64())])
+Paths = Sequence[Path | str]
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder, hidden names too."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """All files below a folder, hidden ones too, with what is in them."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def record_of(staging: StateStaging, value: int) -> UnitRecord:
@@ -35,10 +50,10 @@ def record_of(staging: StateStaging, value: int) -> UnitRecord:
 def result(output: Output, value: int) -> tuple[Output, dict[str, Any]]:
     """Write the part of an output, and return it with its manifest."""
     part = output.sink("csv", SCHEMA, SCHEMA).write_part(0, [pa.table({"n": [value]})])
-    return output, {"parts": [{"name": part.name}], "rejects": [], "value": value}
+    return output, {"parts": [{"name": part.name, "bytes": part.nbytes}], "rejects": [], "value": value}
 
 
-def run_unit(state: State, value: int, outputs: Sequence[Path] = (), ordinal: int = 0, keep: int = 10) -> UnitRecord:
+def run_unit(state: State, value: int, outputs: Paths = (), ordinal: int = 0, keep: int = 10) -> UnitRecord:
     """Commit the unit ``u<ordinal>``."""
     paths = [str(path) for path in outputs]
     with ExitStack() as stack:
@@ -47,9 +62,11 @@ def run_unit(state: State, value: int, outputs: Sequence[Path] = (), ordinal: in
         return commit_together(staging, record_of(staging, value), [result(o, value) for o in opened], keep)
 
 
-def put(root: Path, value: int, outputs: Sequence[Path] = (), ordinal: int = 0, keep: int = 10) -> UnitRecord:
+def put(
+    root: Path | str, value: int, outputs: Paths = (), ordinal: int = 0, keep: int = 10, owner: Owner = ME
+) -> UnitRecord:
     """Open a state, commit one unit, and close it."""
-    with open_state(str(root), ME) as state:
+    with open_state(str(root), owner) as state:
         return run_unit(state, value, outputs, ordinal, keep)
 
 
@@ -69,6 +86,44 @@ def value_of(out: Path) -> int | None:
     """The number that an output says, None where there is none."""
     if not out.exists():
         return None
-    value: int = json.loads((out / "_wincli/manifest.json").read_text())["value"]
-    assert (out / "part-00000.csv").read_text() == f'"n"\n{value}\n'
-    return value
+    told = json.loads((out / "_wincli/manifest.json").read_text())
+    assert [(out / part["name"]).read_text() for part in told["parts"]] == [f'"n"\n{told["value"]}\n']
+    return int(told["value"])
+
+
+# A state with a unit u0 whose outputs are a and b beside it
+
+
+def outs(folder: Path) -> list[Path]:
+    return [folder / "a", folder / "b"]
+
+
+def settled(folder: Path) -> int | None:
+    """The number that the state and both outputs say, all of them, with nothing else there."""
+    with open_state(str(folder / "state"), ME) as state:
+        found = {state_value(state), *map(value_of, outs(folder))}
+    assert len(found) == 1, found
+    is_there = found != {None}
+    assert names(folder / "state") == [".wincli-state", *(["u0"] if is_there else [])]
+    assert names(folder) == [*(["a", "b"] if is_there else []), "state"]
+    return found.pop()
+
+
+def stop(monkeypatch: pytest.MonkeyPatch, root: Path, outputs: Paths, published: int) -> None:
+    """Run the unit again with the number 2, and stop after so many outputs were put in place, as a kill would."""
+    publish, done = Output.publish, list[Output]()
+
+    def counted(self: Output) -> None:
+        if len(done) == published:
+            raise KeyboardInterrupt
+        done.append(self)
+        publish(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "publish", counted)
+        with pytest.raises(KeyboardInterrupt):
+            put(root, 2, outputs)
+
+
+def stopping(*_: object) -> None:
+    raise KeyboardInterrupt

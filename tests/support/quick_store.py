@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from pyarrow import fs
 
 from wincli.writers.commit import store_objects, tables
 from wincli.writers.places import place
-from wincli.writers.places.conditional import ConditionFailedError, Object, Version, version_of
+from wincli.writers.places.conditional import ConditionFailedError, Holder, Object, Version, version_of
 from wincli.writers.state import stage_files, store_storage
 
 URI = "s3://quick/state"
@@ -41,6 +42,10 @@ class QuickStore:
     after: Callable[[int], None] = field(default=lambda _: None)
     changes: int = 0
     is_down: bool = False
+
+    def clear(self) -> None:
+        """Delete all objects."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def names(self) -> list[str]:
         """The names of all objects, sorted."""
@@ -136,3 +141,40 @@ def use(store: QuickStore, monkeypatch: pytest.MonkeyPatch) -> None:
         store_storage, "resolve", lambda path: (apart, "quick/state") if path.startswith(URI) else resolve(path)
     )
     monkeypatch.setattr(store_storage, "refuses_stale_puts", lambda *_: True)
+
+
+def never(_: int) -> None:
+    """Let each request through."""
+
+
+@contextmanager
+def killed_at(store: QuickStore, number: int, *, is_done: bool) -> Iterator[list[int]]:
+    """Let no request through from that number on that changes something; ``is_done``: the first of them has an effect.
+
+    What is yielded has the number afterwards if the process has died of that.
+    """
+
+    def before(now: int) -> None:
+        if now > number or (now == number and not is_done):
+            raise KilledError
+
+    def after(now: int) -> None:
+        if now >= number:
+            raise KilledError
+
+    died: list[int] = []
+    store.changes, store.before, store.after = 0, before, after
+    try:
+        yield died
+    except KilledError:
+        died.append(number)
+    finally:
+        store.before = store.after = never
+
+
+def expire(lease: Path) -> None:
+    """Time passes, and the run that holds a lease, if there is one, does not renew it."""
+    if lease.exists():
+        holder = Holder.parse(lease.read_bytes())
+        assert holder is not None
+        lease.write_bytes(Holder(holder.owner, holder.token, 0.0).to_json())

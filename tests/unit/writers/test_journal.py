@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,18 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from support.folder_contents import names, tree
-from support.interrupted_commits import outs, put_in_store, settled, stop, stopping
-from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
+from support.numbered_units import (
+    ME,
+    names,
+    outs,
+    put,
+    result,
+    run_unit,
+    settled,
+    state_value,
+    stop,
+    stopping,
+    tree,
+    value_of,
+)
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.output import open_output
 from wincli.writers.places import atomic_files
-from wincli.writers.places.conditional import CommitObject, Version
 from wincli.writers.places.lock import Owner
 from wincli.writers.state import journal
-from wincli.writers.state.journal import commit_all, commit_together
-from wincli.writers.state.state import State, open_state, read_state
+from wincli.writers.state.journal import StateStaging, commit_all
+from wincli.writers.state.state import open_state, read_state
 
 # Full disks
 
@@ -113,17 +122,6 @@ def test_where_a_later_part_cannot_be_replaced_the_next_opening_does_it(
     assert settled(tmp_path) == 2
 
 
-@pytest.mark.parametrize("swaps", [0, 1])
-def test_an_interrupted_commit_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swaps: int) -> None:
-    put(tmp_path / "state", 1, outs(tmp_path))
-    stop(monkeypatch, tmp_path, swaps)
-    assert [value_of(out) for out in outs(tmp_path)] == ([1, 1] if swaps == 0 else [2, 1])
-    with open_state(str(tmp_path / "state"), ME) as state:
-        said = f"unit u0 was complete when its run was killed in {tmp_path}/state, and has been put in place"
-        assert state.notes == (said,)
-    assert settled(tmp_path) == 2
-
-
 def test_a_completed_commit_prunes_and_forgets_the_error_of_its_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,37 +161,47 @@ def write(out: Path, value: int) -> None:
         commit_all([result(opened, value)])
 
 
-def test_an_output_that_another_run_has_replaced_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("published", [0, 1])
+def test_an_output_that_another_run_has_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: int
+) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
-    stop(monkeypatch, tmp_path, 0)
+    stop(monkeypatch, tmp_path / "state", outs(tmp_path), published)
     write(tmp_path / "b", 9)
     with open_state(str(tmp_path / "state"), ME) as state:
-        said = (
-            f"unit u0 was killed while it was committed, and its part of {tmp_path}/b is gone: it counts as not done; "
+        also = f" ({tmp_path}/a already holds its result)" if published else ""
+        assert state.notes == (
+            f"unit u0 was killed while it was committed, and its part of {tmp_path}/b is gone{also}: it counts as not "
+            "done; look what is there now, then run the unit again",
         )
-        assert state.notes == (f"{said}look what is there now, then run the unit again",)
         assert state_value(state) == 1
-    assert [value_of(out) for out in outs(tmp_path)] == [1, 9]
+    assert [value_of(out) for out in outs(tmp_path)] == [1 + published, 9]
     assert names(tmp_path) == ["a", "b", "state"]
     assert names(tmp_path / "state") == [".wincli-state", "u0"]
     put(tmp_path / "state", 3, outs(tmp_path))
     assert settled(tmp_path) == 3
 
 
-def test_note_names_both_the_output_in_place_and_the_output_that_lost_its_part(
+def test_once_the_outputs_are_in_place_others_may_write_to_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The unit is done, whoever writes to its outputs later; also where the state stood between its two renames."""
     put(tmp_path / "state", 1, outs(tmp_path))
-    stop(monkeypatch, tmp_path, 1)
+
+    def between(self: StateStaging) -> None:
+        (tmp_path / "state/u0").rename(tmp_path / f"state/.old-{self.token}")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StateStaging, "publish", between)
+        with pytest.raises(KeyboardInterrupt):
+            put(tmp_path / "state", 2, outs(tmp_path))
     write(tmp_path / "b", 9)
     with open_state(str(tmp_path / "state"), ME) as state:
-        (note,) = state.notes
-        assert (
-            f"its part of {tmp_path}/b is gone ({tmp_path}/a already holds its result): it counts as not done" in note
-        )
-        assert state_value(state) == 1
+        assert "has been put in place" in state.notes[0]
+        assert state_value(state) == 2
     assert [value_of(out) for out in outs(tmp_path)] == [2, 9]
-    assert names(tmp_path) == ["a", "b", "state"]
+    assert names(tmp_path / "state") == [".wincli-state", "u0"]
 
 
 def test_a_folder_above_an_output_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +221,7 @@ def test_a_folder_above_an_output_that_is_gone(tmp_path: Path, monkeypatch: pyte
 
 def test_the_staged_unit_of_the_state_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
-    stop(monkeypatch, tmp_path, 0)
+    stop(monkeypatch, tmp_path / "state", outs(tmp_path), 0)
     (staged,) = (tmp_path / "state").glob(".new-*")
     shutil.rmtree(staged)
     with open_state(str(tmp_path / "state"), ME) as state:
@@ -225,7 +233,7 @@ def test_an_output_at_which_another_run_is_at_work_has_to_be_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path / "state", 1, outs(tmp_path))
-    stop(monkeypatch, tmp_path, 1)
+    stop(monkeypatch, tmp_path / "state", outs(tmp_path), 1)
     before = tree(tmp_path)
     with ExitStack() as stack:
         stack.enter_context(table_of(str(tmp_path / "b")).hold(Owner(7, "there", "now")))
@@ -233,70 +241,6 @@ def test_an_output_at_which_another_run_is_at_work_has_to_be_waited_for(
             open_state(str(tmp_path / "state"), ME).__enter__()
     assert tree(tmp_path) == before
     assert settled(tmp_path) == 2
-
-
-def test_once_the_outputs_are_in_place_others_may_write_to_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The unit is done, whoever writes to its outputs later; also where the state stood between its two renames."""
-    put(tmp_path / "state", 1, outs(tmp_path))
-
-    def between(self: object) -> None:
-        (tmp_path / "state/u0").rename(tmp_path / f"state/.old-{tokens[0]}")
-        raise KeyboardInterrupt
-
-    tokens: list[str] = []
-    with monkeypatch.context() as patch, open_state(str(tmp_path / "state"), ME) as state:
-        patch.setattr("wincli.writers.state.journal.StateStaging.publish", between)
-        with pytest.raises(KeyboardInterrupt):
-            run_noting(state, tokens, tmp_path)
-    write(tmp_path / "b", 9)
-    with open_state(str(tmp_path / "state"), ME) as state:
-        assert "has been put in place" in state.notes[0]
-        assert state_value(state) == 2
-    assert [value_of(out) for out in outs(tmp_path)] == [2, 9]
-    assert names(tmp_path / "state") == [".wincli-state", "u0"]
-
-
-def run_noting(state: State, tokens: list[str], folder: Path) -> None:
-    paths = [str(path) for path in outs(folder)]
-    with ExitStack() as stack:
-        staging = stack.enter_context(state.begin("u0", 0, paths))
-        tokens.append(staging.token)
-        opened = [stack.enter_context(open_output(path, "overwrite", [], ME)) for path in paths]
-        commit_together(staging, record_of(staging, 2), [result(o, 2) for o in opened], 1)
-
-
-# Outputs in a store
-
-
-class _Killed(BaseException):
-    pass
-
-
-@pytest.mark.parametrize("is_put", [False, True])
-def test_output_in_a_store_is_completed_from_wherever_its_run_was_killed(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, is_put: bool
-) -> None:
-    put_in_store(tmp_path / "state", 1)
-    put = CommitObject.put
-
-    def killed(self: CommitObject, content: bytes, version: Version | None) -> Version:
-        if is_put:
-            put(self, content, version)
-        raise _Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(CommitObject, "put", killed)
-        with pytest.raises(_Killed):
-            put_in_store(tmp_path / "state", 2)
-    with open_state(str(tmp_path / "state"), ME) as state:
-        assert state_value(state) == 2
-    found = {re.sub("-[0-9a-f]{12}", "", name): content for name, content in tree(store).items()}
-    parts = {f"out/part-{i:05d}.csv" for i in range(3)}
-    assert set(found) == {*parts, "out/_SUCCESS", "out/_wincli/manifest.json"}
-    assert {found[name] for name in parts} == {b'"n"\n2\n'}
-    assert names(store) == ["out"]
 
 
 # Without a state

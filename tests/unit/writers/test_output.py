@@ -28,7 +28,7 @@ from wincli.windowing.support.formats import FORMATS
 from wincli.writers.commit import tables as folder_swap
 from wincli.writers.formats import csv
 from wincli.writers.formats.encoder import Encoder, Open, Write
-from wincli.writers.output.output import Output, open_output
+from wincli.writers.output.output import open_output
 from wincli.writers.places import atomic_files
 from wincli.writers.places.lock import Owner
 
@@ -90,20 +90,10 @@ def test_a_result_has_parts_rejects_manifest_and_success(tmp_path: Path) -> None
     )
 
 
-def test_nothing_is_to_be_seen_before_the_commit(tmp_path: Path) -> None:
+def test_a_sink_works_elsewhere_by_its_path(tmp_path: Path) -> None:
     with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        output.sink("parquet", SCHEMA, REJECTS).write_part(0, [rows(1)])
-        assert not (tmp_path / "out").exists()
-        assert all(path.name.startswith(".out.wincli-") for path in tmp_path.iterdir())
-
-
-def test_a_sink_works_in_another_process_by_its_path(tmp_path: Path) -> None:
-    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        frozen = pickle.dumps(output.sink("csv", SCHEMA, REJECTS))
-        code = "import pickle, sys, pyarrow as pa\nsink = pickle.loads(sys.stdin.buffer.read())\n"
-        code += "sink.write_part(3, [pa.table({'user': ['ann'], 'window': [5]})])"
-        subprocess.run([sys.executable, "-c", code], input=frozen, check=True, cwd=ROOT)
-        output.commit(manifest([Part("part-00003.csv", 1, 0)]))
+        sink = pickle.loads(pickle.dumps(output.sink("csv", SCHEMA, REJECTS)))
+        output.commit(manifest([sink.write_part(3, [rows(5)])]))
     assert (tmp_path / "out/part-00003.csv").read_text() == '"user","window"\n"ann",5\n'
 
 
@@ -454,12 +444,13 @@ from wincli.writers.output.output import open_output
 
 schema = pa.schema([("x", pa.float64())])
 def run(format, out):
-    with open_output(out, "error", [], Owner(1, "here", "now")) as output:
-        output.sink(format, schema, schema).write_part(0, [pa.table({"x": np.random.default_rng(0).random(100_000)})])
-try:
-    exec(sys.argv[1])
-except OutputError as error:
-    print(error)
+    rows = pa.table({"x": np.random.default_rng(0).random(100_000)})
+    try:
+        with open_output(out, "error", [], Owner(1, "here", "now")) as output:
+            output.sink(format, schema, schema).write_part(0, [rows])
+    except OutputError as error:
+        print(error)
+exec(sys.argv[1])
 """
 
 
@@ -468,13 +459,13 @@ def child(code: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
-def test_a_real_limit_on_file_size(tmp_path: Path, format: str) -> None:
-    limited = f"resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); run({format!r}, {str(tmp_path / 'out')!r})"
-    said = (
-        f"cannot write {tmp_path}/out/part-00000.{format}: the file is too large for this system; nothing was written"
-    )
-    assert child(limited) == f"{said}; raise the limit on file sizes (ulimit -f), or write to another disk"
+def test_a_real_limit_on_file_size(tmp_path: Path) -> None:
+    forms = ("parquet", "csv", "jsonl")
+    limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))"
+    told = child(f"{limit}; [run(form, {str(tmp_path)!r} + form) for form in {forms}]")
+    do = "raise the limit on file sizes (ulimit -f), or write to another disk"
+    said = f"the file is too large for this system; nothing was written; {do}"
+    assert told.splitlines() == [f"cannot write {tmp_path}{form}/part-00000.{form}: {said}" for form in forms]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -490,15 +481,7 @@ def test_a_folder_without_permission(open_to_all: Path) -> None:
     drop_root = "os.geteuid() or os.setuid(65534)"
     mine = open_to_all / "mine"
     mine.mkdir(mode=0o555)
-    said = child(f"{drop_root}; run('csv', {str(mine / 'out')!r})")
+    said, again = child(f"{drop_root}; [run('csv', {str(mine)!r} + out) for out in ('/out', '/new/out')]").splitlines()
     assert said.startswith(f"cannot write {mine}/out: permission denied; nothing was written; get the right to write")
-    assert "permission denied" in child(f"{drop_root}; run('csv', {str(mine / 'new/out')!r})")
+    assert "permission denied" in again
     assert list(mine.iterdir()) == []
-
-
-def test_the_output_of_the_context_manager_is_an_output(tmp_path: Path) -> None:
-    with open_output(str(tmp_path / "out"), "error", [], OWNER) as output:
-        assert isinstance(output, Output)
-        assert not output.committed
-        output.commit(manifest([]))
-        assert output.committed

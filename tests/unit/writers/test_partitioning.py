@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import pickle
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.quick_store import use_for_outputs
+from wincli.readers.files.walk import folder_values
 from wincli.windowing.columns.row_hashes import RowDigest, RowHasher
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.errors import ConfigError, DataError, OutputError
 from wincli.windowing.ports import Part, ResultPart
+from wincli.writers.formats.encoder import Write
 from wincli.writers.output.output import Output, open_output
-from wincli.writers.output.partitioning import bind_partitions
+from wincli.writers.output.partitioning import bind_partitions, can_name, escape, folders_of, write_folders
 from wincli.writers.output.sink import FileSink
 from wincli.writers.places.lock import Owner
 
@@ -182,3 +193,194 @@ def test_an_empty_text_of_a_partition_column_counts_as_null(tmp_path: Path) -> N
     (part,) = put(str(tmp_path / "out"), "user", rows=rows.set_column(0, "user", pa.array([""])))
     assert isinstance(part, ResultPart)
     assert part.digest == str(RowHasher(SCHEMA).digest(rows.set_column(0, "user", null)))
+
+
+# Names of folders: as Hive and Spark write them, and read back as the same values
+
+
+HIVE_ESCAPES = [*range(1, 0x20), 0x7F, *map(ord, "\"#%'*/:=?\\{[]^")]
+"""The characters that `ExternalCatalogUtils.escapePathName` of Spark escapes."""
+
+
+def folder_names(values: list[Any], kind: pa.DataType | None = None) -> list[str]:
+    """Return the folder of each value of a column ``x``, without its name."""
+    codes, folders = folders_of(["x"], [pa.chunked_array([pa.array(values, kind)])])
+    assert len(set(folders)) == len(folders)
+    return [folders[code].removeprefix("x=") for code in codes]
+
+
+def test_the_characters_that_hive_escapes_are_escaped_and_no_others() -> None:
+    for code in range(1, 0x300):
+        assert escape(chr(code)) == (f"%{code:02X}" if code in HIVE_ESCAPES else chr(code))
+    assert escape("\0") == "%00", "no file system takes it as it is"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        ([1, -5, None], pa.int64(), ["1", "-5", NULL]),
+        ([True, False], None, ["true", "false"]),
+        ([dt.date(2026, 11, 1)], None, ["2026-11-01"]),
+        ([dt.date(2026, 11, 1)], pa.date64(), ["2026-11-01"]),
+        ([dt.datetime(2026, 11, 1)], pa.timestamp("us"), ["2026-11-01 00%3A00%3A00"]),
+        ([dt.datetime(2026, 11, 1, 1, 2, 3, 450_000)], pa.timestamp("ns"), ["2026-11-01 01%3A02%3A03.45"]),
+        ([1_793_494_800], pa.timestamp("s", "Europe/Berlin"), ["2026-11-01 01%3A00%3A00"]),
+        ([dt.time(10, 0), dt.time(10, 0, 0, 500)], None, ["10%3A00%3A00", "10%3A00%3A00.0005"]),
+        ([Decimal("0.00000001"), Decimal("2.50000000")], pa.decimal128(12, 8), ["0.00000001", "2.50000000"]),
+        ([0.0, -0.0, 1.0, 0.001, 1e-4, 1e7, 9_999_999.5, -1.5e300], None,
+         ["0.0", "-0.0", "1.0", "0.001", "1.0E-4", "1.0E7", "9999999.5", "-1.5E300"]),
+        ([float("nan"), float("inf"), -float("inf"), None], None, ["NaN", "Infinity", "-Infinity", NULL]),
+        ([0.1, 3e10], pa.float32(), ["0.1", "3.0E10"]),
+        (["a", "", None, "..", "a b", "é", "A"], None, ["a", NULL, NULL, "..", "a b", "é", "A"]),
+        ([None, None], pa.null(), [NULL, NULL]),
+    ],
+)  # fmt: skip
+def test_values_are_written_as_spark_casts_them_to_text(values: Any, kind: Any, expected: list[str]) -> None:
+    assert folder_names(values, kind) == expected
+
+
+def test_rows_of_a_dictionary_and_of_several_chunks_get_the_folders_of_their_values() -> None:
+    column = pa.chunked_array([pa.array(["a", None, "b"]), pa.array([], pa.string()), pa.array(["b", ""])])
+    for each in (column, column.dictionary_encode()):
+        codes, folders = folders_of(["x", "y=z"], [each, pa.chunked_array([pa.array([1, 1, 1, 2, 1])])])
+        rows = [folders[code] for code in codes]
+        assert rows == [f"x={x}/y%3Dz={y}" for x, y in [("a", 1), (NULL, 1), ("b", 1), ("b", 2), (NULL, 1)]]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20) | st.none(), min_size=1))
+def test_a_reader_of_hive_folders_gets_the_texts_back(values: list[str | None]) -> None:
+    for name, value in zip(folder_names(values, pa.string()), values, strict=True):
+        assert "/" not in name
+        assert folder_values(f"x={name}/part-00000.parquet") == {"x": None if value in ("", NULL) else value}
+
+
+def test_a_value_that_no_folder_can_be_named_by_is_an_error_that_says_so() -> None:
+    with pytest.raises(DataError, match="a folder with 302 bytes, and a name has at most 255: x=aaaa"):
+        folder_names(["a" * 300])
+    bad = pa.array([b"\xff"], pa.binary()).view(pa.string())
+    with pytest.raises(DataError, match=r"no UTF-8 text: b'\\xff'"):
+        folders_of(["x"], [pa.chunked_array([bad])])
+    assert not any(map(can_name, [pa.binary(), pa.list_(pa.int8()), pa.duration("s"), pa.struct([("a", pa.int8())])]))
+
+
+# Rows in any order of folders become one file for each folder, with few files open and little in memory
+
+
+NUMBERED = pa.schema([("n", pa.int64()), ("label", pa.string())])
+
+
+class Folders:
+    """Files in memory, by folder; it knows how many were open at a time."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[int]] = {}
+        self.open = self.most_open = self.left_by_error = 0
+
+    @contextmanager
+    def file(self, folder: str) -> Iterator[Write]:
+        assert folder not in self.rows, "a file is written_in in one go"
+        self.rows[folder] = []
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+
+        def write(table: pa.Table) -> None:
+            assert table.column_names == NUMBERED.names
+            assert [f"{n}" for n in table["n"].to_pylist()] == table["label"].cast(pa.string()).to_pylist()
+            self.rows[folder] += table["n"].to_pylist()
+
+        try:
+            yield write
+        except BaseException:
+            self.left_by_error += 1
+            raise
+        finally:
+            self.open -= 1
+
+
+def tables(keys: list[int], sizes: list[int], with_dictionary: bool) -> list[pa.Table]:
+    label = pa.array([f"{n}" for n in range(len(keys))], pa.string())
+    rows = pa.table(
+        {"k": keys, "n": range(len(keys)), "label": label.dictionary_encode() if with_dictionary else label}
+    )
+    cuts = [0, *np.cumsum(sizes).tolist()]
+    return [rows.slice(low, size) for low, size in zip(cuts, [*sizes, len(keys)], strict=True)]
+
+
+def written_in(keys: list[int], sizes: list[int], most_open: int, buffer: int, with_dictionary: bool) -> Folders:
+    folders = Folders()
+    counts = write_folders(
+        tables(keys, sizes, with_dictionary),
+        lambda rows: folders_of(["k"], [rows["k"]]),
+        NUMBERED,
+        folders.file,
+        tempfile.TemporaryFile,
+        most_open,
+        buffer,
+    )
+    assert counts == {folder: len(rows) for folder, rows in folders.rows.items()}
+    return folders
+
+
+@given(
+    st.lists(st.integers(0, 12), max_size=60),
+    st.lists(st.integers(0, 9), max_size=9),
+    st.integers(1, 5),
+    st.sampled_from([1, 60, 400, 1 << 30]),
+    st.booleans(),
+)
+def test_each_folder_gets_its_rows_in_their_order_and_few_files_are_open(
+    keys: list[int], sizes: list[int], most_open: int, buffer: int, with_dictionary: bool
+) -> None:
+    folders = written_in(keys, sizes, most_open, buffer, with_dictionary)
+    expected: dict[str, list[int]] = {}
+    for n, key in enumerate(keys):
+        expected.setdefault(f"k={key}", []).append(n)
+    assert folders.rows == expected
+    assert folders.most_open <= most_open
+    assert folders.open == 0
+
+
+def test_rows_that_fit_into_the_buffer_are_written_with_one_file_open() -> None:
+    assert written_in(list(range(50)) * 3, [20, 20], 100, 1 << 30, with_dictionary=False).most_open == 1
+
+
+def test_of_rows_that_do_not_fit_the_largest_folders_stay_open() -> None:
+    seen = Counter[str]()
+
+    class Spilled(Folders):
+        @contextmanager
+        def file(self, folder: str) -> Iterator[Write]:
+            seen[folder] = self.open
+            with super().file(folder) as write:
+                yield write
+
+    folders = Spilled()
+    keys = [1] * 5 + [2] + [3] * 4 + [4]
+    write_folders(
+        tables(keys * 2, [11], with_dictionary=False),
+        lambda rows: folders_of(["k"], [rows["k"]]),
+        NUMBERED, folders.file, tempfile.TemporaryFile, 2, 1,
+    )  # fmt: skip
+    assert dict(seen) == {"k=1": 0, "k=3": 1, "k=2": 0, "k=4": 0}
+
+
+@pytest.mark.parametrize("buffer", [1, 1 << 30])
+def test_an_error_leaves_no_open_file_complete(buffer: int) -> None:
+    folders = Folders()
+
+    def broken() -> Iterator[pa.Table]:
+        yield from tables([1, 2, 3, 1, 2, 3], [3], with_dictionary=False)
+        raise DataError("too large")
+
+    with pytest.raises(DataError, match="too large"):
+        write_folders(
+            broken(),
+            lambda rows: folders_of(["k"], [rows["k"]]),
+            NUMBERED,
+            folders.file,
+            tempfile.TemporaryFile,
+            2,
+            buffer,
+        )
+    assert folders.left_by_error == len(folders.rows)
+    assert folders.open == 0

@@ -8,17 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from support.folder_contents import names
-from support.numbered_units import ME, run_unit, state_value
-from support.quick_store import URI, KilledError, QuickStore, use
+from support.numbered_units import DEAD, ME, names, run_unit, state_value
+from support.quick_store import URI, KilledError, QuickStore, killed_at, use
 from wincli.windowing.errors import DamagedError
-from wincli.writers.places.lock import Owner
 from wincli.writers.state import local_storage
 from wincli.writers.state.layout import FORGOTTEN, RECORD
 from wincli.writers.state.state import open_state, read_state, state_without_lock
-
-DEAD = Owner(2**30, "here", "2026-11-08T02:00:00+00:00")
-"""A run whose process has ended."""
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -151,31 +146,13 @@ def test_a_store_whose_command_is_killed_at_any_request_has_all_units_or_none(
     use(store, monkeypatch)
     found = []
     for number in range(1, 99):
-        shutil.rmtree(store.folder, ignore_errors=True)
-        store.before = store.after = lambda _: None
+        store.clear()
         fill(URI)
-        store.changes = 0
-
-        def before(now: int, last: int = number) -> None:
-            if now > last or (now == last and not is_done):
-                raise KilledError
-
-        def after(now: int, last: int = number) -> None:
-            if now >= last and is_done:
-                raise KilledError
-
-        store.before, store.after = before, after
-        try:
-            with open_state(URI, DEAD) as state:
-                state.forget({"u1", "u2", "u3"})
-        except KilledError:
-            pass
-        requests = store.changes
-        store.before = store.after = lambda _: None
-        seen = labels(URI)
-        found.append(tuple(seen))
-        assert {name.split("/")[0] for name in store.names() if name.endswith(RECORD)} == set(seen)
-        if requests < number:
+        with killed_at(store, number, is_done=is_done) as died, open_state(URI, DEAD) as state:
+            state.forget({"u1", "u2", "u3"})
+        found.append(tuple(labels(URI)))
+        assert {name.split("/")[0] for name in store.names() if name.endswith(RECORD)} == set(found[-1])
+        if not died:
             break
     assert found == sorted(found, key=len, reverse=True)
     assert set(found) == {("u0", "u1", "u2", "u3"), ("u0",)}

@@ -5,44 +5,22 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from support.numbered_units import ME, record_of, result, state_value
-from support.quick_store import URI, KilledError, QuickStore, use
+from support.numbered_units import DEAD, ME, OTHER, put, record_of, state_value, value_of
+from support.quick_store import URI, QuickStore, killed_at, never, use
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DamagedError, InputError, OutputError
-from wincli.writers.output.output import open_output
 from wincli.writers.places import conditional
-from wincli.writers.places.lock import Owner
 from wincli.writers.state import store_storage
 from wincli.writers.state.journal import commit_together
 from wincli.writers.state.layout import is_state
 from wincli.writers.state.stage_files import StoreStage
-from wincli.writers.state.state import State, open_state, read_state, state_without_lock
-
-DEAD = Owner(2**30, "here", "2026-11-08T02:00:00+00:00")
-"""A run whose process has ended."""
-OTHER = replace(ME, started="2026-11-08T03:00:00+00:00")
-
-
-def run_unit(state: State, value: int, label: str = "u0", outs: tuple[str, ...] = (), keep: int = 10) -> None:
-    with ExitStack() as stack:
-        staging = stack.enter_context(state.begin(label, int(label[1:]), outs))
-        opened = [stack.enter_context(open_output(out, "overwrite", [], ME)) for out in outs]
-        commit_together(staging, record_of(staging, value), [result(each, value) for each in opened], keep)
-
-
-def put(
-    root: str, value: int, label: str = "u0", outs: tuple[str, ...] = (), owner: Owner = ME, keep: int = 10
-) -> None:
-    with open_state(root, owner) as state:
-        run_unit(state, value, label, outs, keep)
+from wincli.writers.state.state import open_state, read_state, state_without_lock
 
 
 def value_in(root: str, label: str = "u0") -> int | None:
@@ -61,8 +39,8 @@ def root(s3: S3Bucket) -> str:
 def test_units_are_kept_and_pruned(root: str, s3: S3Bucket) -> None:
     assert not is_state(root)
     for ordinal in range(3):
-        put(root, ordinal + 10, f"u{ordinal}", keep=2)
-    put(root, 22, "u2", keep=2)
+        put(root, ordinal + 10, ordinal=ordinal, keep=2)
+    put(root, 22, ordinal=2, keep=2)
     assert is_state(root)
     with open_state(root, ME) as state:
         assert [state_value(state, f"u{ordinal}") for ordinal in range(3)] == [None, 11, 22]
@@ -137,24 +115,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QuickStore:
     return store
 
 
-def never(_: int) -> None:
-    """Let each job through."""
-
-
-def killed_at(number: int, *, is_done: bool) -> tuple[Callable[[int], None], Callable[[int], None]]:
-    """Return what lets no job through from that number on; ``is_done``: the first of them has an effect."""
-
-    def before(now: int) -> None:
-        if now > number or (now == number and not is_done):
-            raise KilledError
-
-    def after(now: int) -> None:
-        if now >= number:
-            raise KilledError
-
-    return before, after
-
-
 def check_whole(store: QuickStore, labels: set[str]) -> None:
     """Check that nothing is in the store but the state, whole."""
     with open_state(URI, ME) as state:
@@ -168,79 +128,54 @@ PART = "s/rows-00000.parquet"
 
 @pytest.mark.parametrize("is_done", [True, False])
 @pytest.mark.parametrize("old", [None, 1])
-def test_killed_at_any_with_table_outputs_a_unit(
-    store: QuickStore, tmp_path: Path, old: int | None, is_done: bool
-) -> None:
+def test_killed_at_any_request_of_a_unit(store: QuickStore, tmp_path: Path, old: int | None, is_done: bool) -> None:
     seen = set()
     for number in range(1, 99):
-        store.changes, store.before, store.after = 0, never, never
-        out = str(tmp_path / f"out-{number}")
+        store.clear()
+        out = tmp_path / f"out-{number}"
         if old is not None:
-            put(URI, old, outs=(out,))
-        store.changes = 0
-        store.before, store.after = killed_at(number, is_done=is_done)
-        try:
-            put(URI, 2, outs=(out,), owner=DEAD)
-        except KilledError:
-            pass
-        else:
+            put(URI, old, [out])
+        with killed_at(store, number, is_done=is_done) as died:
+            put(URI, 2, [out], owner=DEAD)
+        if not died:
             break
-        store.before = store.after = never
-        with open_state(URI, ME) as state:
-            found = state_value(state)
+        found = value_in(URI)
         assert found in {old, 2}
-        manifest = Path(out, "part-00000.csv")
-        assert (manifest.read_text() if manifest.exists() else None) == (f'"n"\n{found}\n' if found else None)
+        assert value_of(out) == found
         check_whole(store, set() if found is None else {"u0"})
         seen.add(found)
-        start_anew(store)
     assert 8 < number < 98
     assert seen == {old, 2}
 
 
-def start_anew(store: QuickStore) -> None:
-    for name in store.names():
-        (store.folder / name).unlink()
-
-
 @pytest.mark.parametrize("is_done", [True, False])
-def test_killed_at_any_with_table_outputs_a_recovery(store: QuickStore, is_done: bool) -> None:
+def test_killed_at_any_request_of_a_recovery(store: QuickStore, is_done: bool) -> None:
     for number in range(1, 99):
-        store.changes, store.before, store.after = 0, never, never
+        store.clear()
         put(URI, 1)
-        store.changes = 0
-        store.before, store.after = killed_at(7, is_done=True)  # the journal is there, and nothing is in place
-        with pytest.raises(KilledError):
+        with killed_at(store, 7, is_done=True):  # the journal is there, and nothing is in place
             put(URI, 2, owner=DEAD)
         assert read_state(URI).pending == "u0"
-        store.changes = 0
-        store.before, store.after = killed_at(number, is_done=is_done)
-        try:
-            with open_state(URI, DEAD):
-                pass
-        except KilledError:
+        with killed_at(store, number, is_done=is_done) as died, open_state(URI, DEAD):
             pass
-        else:
+        if not died:
             break
-        store.before = store.after = never
         assert value_in(URI) == 2
         check_whole(store, {"u0"})
-        start_anew(store)
     assert 4 < number < 98
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("later", ["u0", "u1"])
+@pytest.mark.parametrize("later", [0, 1])
 def test_who_is_paused_and_loses_the_state_changes_nothing(
-    store: QuickStore, monkeypatch: pytest.MonkeyPatch, later: str, is_done: bool
+    store: QuickStore, monkeypatch: pytest.MonkeyPatch, later: int, is_done: bool
 ) -> None:
-    """A run is paused at a job, before or after its effect; another takes the state, runs a unit, and ends."""
+    """A run is paused at a request, before or after its effect; another takes the state, runs a unit, and ends."""
     monkeypatch.setattr(conditional, "SECONDS", -1.0)
     told = set()
-    for number in range(1, 99):
-        store.changes, store.before, store.after = 0, never, never
+    for number in range(2, 99):  # before the first it has not read anything, and so runs after the other
+        store.clear()
         put(URI, 1)
-        store.changes = 0
         paused, go_on, errors = threading.Event(), threading.Event(), list[Exception]()
 
         def pause(now: int, at: int = number, here: threading.Event = paused, go: threading.Event = go_on) -> None:
@@ -255,29 +190,22 @@ def test_who_is_paused_and_loses_the_state_changes_nothing(
                 errors.append(error)
             paused.set()
 
-        store.before, store.after = (never, pause) if is_done else (pause, never)
+        store.changes, store.before, store.after = 0, *((never, pause) if is_done else (pause, never))
         run = threading.Thread(target=first)
         run.start()
         paused.wait()
         is_over = store.changes < number
         store.before = store.after = never
         before = read_state(URI).records
-        put(URI, 3, later, owner=OTHER)
+        put(URI, 3, ordinal=later, owner=OTHER)
         after = read_state(URI).records
         go_on.set()
         run.join()
-        if number == 1:  # it has not read anything yet, so it runs after the other
-            assert not errors
-            start_anew(store)
-            continue
         assert read_state(URI).records == after
         told.add((bool(errors), len(before)))
-        expected = {"u0", later}
-        check_whole(store, expected)
-        with open_state(URI, ME) as state:
-            assert state_value(state, later) == 3
-            assert later == "u0" or state_value(state, "u0") in {1, 2}
-        start_anew(store)
+        check_whole(store, {"u0", f"u{later}"})
+        assert value_in(URI, f"u{later}") == 3
+        assert later == 0 or value_in(URI) in {1, 2}
         if is_over:
             break
     assert 8 < number < 98
@@ -332,7 +260,7 @@ def test_one_run_at_a_time(store: QuickStore) -> None:
 
 def test_a_head_that_was_deleted_is_made_from_the_newest_runs(store: QuickStore) -> None:
     put(URI, 1)
-    put(URI, 2, "u1")
+    put(URI, 2, ordinal=1)
     (store.folder / ".journal.json").unlink()
     assert [record.label for record in read_state(URI).records] == ["u0", "u1"]
     assert (value_in(URI), value_in(URI, "u1")) == (1, 2)
@@ -350,7 +278,7 @@ def test_a_damaged_head_is_an_error(store: QuickStore, content: str) -> None:
 
 def test_a_record_that_is_gone_is_damage_and_a_whole_unit_is_not_done(store: QuickStore) -> None:
     put(URI, 1)
-    put(URI, 2, "u1")
+    put(URI, 2, ordinal=1)
     (record,) = (store.folder / "u1").glob(".*/unit.json")
     record.unlink()
     with pytest.raises(DamagedError, match=r"u1/\..*/unit.json is gone; restore it, or delete that whole unit"):
@@ -398,7 +326,7 @@ def test_a_store_that_does_not_answer_at_the_journal(store: QuickStore, is_done:
 
 def test_units_are_copied_to_a_local_folder(store: QuickStore, tmp_path: Path) -> None:
     for number in range(3):
-        put(URI, 7 + number, f"u{number}", keep=2)
+        put(URI, 7 + number, ordinal=number, keep=2)
     read_state(URI).storage.copy_to(tmp_path / "copy")
     with open_state(str(tmp_path / "copy"), ME) as state:
         assert [state_value(state, f"u{number}") for number in range(3)] == [None, 8, 9]

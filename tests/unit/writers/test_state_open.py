@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import re
-import signal
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from support.folder_contents import names, tree
-from support.numbered_units import ME, put, result, value_of
-from support.places import ROOT
+from support.numbered_units import ME, names, put, result, tree, value_of
 from wincli.windowing.errors import ConfigError, OutputError
 from wincli.writers.commit import tables
 from wincli.writers.output.output import open_output
@@ -22,36 +22,27 @@ from wincli.writers.places.lock import Owner, age, is_dead
 from wincli.writers.state.layout import is_state
 from wincli.writers.state.state import open_state, read_state
 
-CHILD = """
-import sys
-from contextlib import ExitStack
-from wincli.writers.places.lock import Owner
-from wincli.writers.output.output import open_output
-from wincli.writers.state.state import open_state
-owner = Owner(4242, "box7", "2026-11-07T22:47:30+00:00")
-state, *outs = sys.argv[1:]
-with open_state(state, owner) as opened, ExitStack() as stack:
-    staging = stack.enter_context(opened.begin("u5", 5, outs))
-    staging.stage("s")
-    for out in outs:
-        stack.enter_context(open_output(out, "overwrite", [], owner))
-    print("in", flush=True)
-    sys.stdin.read()
-"""
+BOX = Owner(4242, "box7", "2026-11-07T22:47:30+00:00")
 
 
-def other_run(root: Path, *outs: Path) -> subprocess.Popen[str]:
-    """Another process in the middle of a unit."""
-    command = [sys.executable, "-c", CHILD, str(root), *map(str, outs)]
-    run = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert run.stdout is not None
-    assert run.stdout.readline() == "in\n"
-    return run
+@contextmanager
+def other_run(root: Path, *outs: Path) -> Iterator[None]:
+    """Another run in the middle of a unit."""
+    with open_state(str(root), BOX) as state, ExitStack() as stack:
+        staging = stack.enter_context(state.begin("u5", 5, [str(out) for out in outs]))
+        staging.stage("s")
+        for out in outs:
+            stack.enter_context(open_output(str(out), "overwrite", [], BOX))
+        yield
 
 
 def killed_run(root: Path, *outs: Path) -> None:
-    with other_run(root, *outs) as run:
-        run.send_signal(signal.SIGKILL)
+    """What stands beside a state in the middle of a unit, and nobody holds it."""
+    folder, left = root.parent, root.parent.with_name("left")
+    with other_run(root, *outs):
+        shutil.copytree(folder, left)
+    shutil.rmtree(folder)
+    left.rename(folder)
 
 
 # One at a time
@@ -59,7 +50,7 @@ def killed_run(root: Path, *outs: Path) -> None:
 
 def test_the_second_run_refuses_and_names_the_first(tmp_path: Path) -> None:
     root = tmp_path / "st"
-    with other_run(root) as first:
+    with other_run(root):
         before = tree(root)
         said = (
             f"another run is writing to the state {root} (process 4242 on box7, started 2026-11-07T22:47:30+00:00, "
@@ -68,8 +59,6 @@ def test_the_second_run_refuses_and_names_the_first(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match=f"^{re.escape(said)}$"):
             open_state(str(root), ME).__enter__()
         assert tree(root) == before
-        first.communicate("")
-    assert first.returncode == 0
     assert names(root) == [".wincli-state"]
 
 
@@ -215,14 +204,13 @@ def test_a_name_that_is_too_long(tmp_path: Path) -> None:
 def test_a_look_at_a_state_that_is_at_work(tmp_path: Path) -> None:
     root, out = tmp_path / "st", tmp_path / "out"
     record = put(root, 1)
-    with other_run(root, out) as run:
+    with other_run(root, out):
         before = tree(tmp_path)
         view = read_state(str(root))
         assert tree(tmp_path) == before
         assert view.records == (record,)
-        assert view.owner == Owner(4242, "box7", "2026-11-07T22:47:30+00:00")
+        assert view.owner == BOX
         assert (view.pending, view.running, view.last_error) == (None, "u5", None)
-        run.communicate("")
     after = read_state(str(root))
     assert (after.records, after.owner, after.running) == ((record,), None, None)
     assert value_of(out) is None

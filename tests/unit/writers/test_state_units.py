@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from support.folder_contents import names, tree
-from support.numbered_units import ME, put, record_of, result, run_unit, state_value, value_of
+from support.numbered_units import ME, names, put, record_of, result, run_unit, state_value, tree, value_of
 from wincli.windowing.errors import ConfigError, InputError, OutputError
 from wincli.windowing.support.checksum import seal
 from wincli.writers.output.output import open_output

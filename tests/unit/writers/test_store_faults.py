@@ -118,7 +118,7 @@ def check_whole(folder: Path, label: str | None, value: int) -> None:
 @pytest.mark.parametrize("which", ["a unit again", "the next unit", "without a state"])
 def test_faults_at_random_requests_leave_all_old_or_all_new(tmp_path: Path, line: Line, which: str) -> None:
     trials, ended, told = 0, set(), list[WincliError]()
-    while line.faults < 100:
+    while line.faults < 50:
         label, step = None if which == "without a state" else "u0", int(which == "the next unit")
         line.rate = 0.0
         run(1, label and f"u{trials * step}", ME)

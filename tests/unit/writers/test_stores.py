@@ -1,9 +1,10 @@
-"""Conditional puts, leases and the probe, against an S3 server."""
+"""Conditional puts, leases and the probe, against an S3 server; also over a line on which requests go wrong."""
 
 from __future__ import annotations
 
 import pickle
-import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from obstore.exceptions import BaseError
 from pyarrow import fs
 
+from support import fault_proxy
+from support.fault_proxy import FAULTS, Fault, FaultProxy
 from support.s3_server import S3Bucket, serving_with
 from wincli.windowing.errors import OutputError
 from wincli.windowing.support import file_systems
@@ -26,6 +29,7 @@ from wincli.writers.places.conditional import (
     hold_lease,
     holder_of,
     refuses_stale_puts,
+    version_of,
 )
 from wincli.writers.places.lock import Owner
 from wincli.writers.places.objects import Objects
@@ -76,26 +80,67 @@ def test_objects_are_listed_and_deleted_by_name(store: ConditionalStore, s3: S3B
 
 def test_of_sixteen_runs_that_replace_one_version_one_succeeds(store: ConditionalStore) -> None:
     first = store.put_if("m", b"0", None)
-    won: list[int] = []
-    together = threading.Barrier(16)
 
-    def race(number: int) -> None:
-        together.wait()
+    def wins(number: int) -> bool:
         try:
-            store.put_if("m", b"%d" % (number + 1), first)
+            store.put_if("m", b"%d" % number, first)
         except ConditionFailedError:
-            return
-        won.append(number)
+            return False
+        return True
 
-    racers = [threading.Thread(target=race, args=(number,)) for number in range(16)]
-    for racer in racers:
-        racer.start()
-    for racer in racers:
-        racer.join()
+    with ThreadPoolExecutor(16) as pool:
+        won = [number for number, has_won in enumerate(pool.map(wins, range(16))) if has_won]
     found = store.get("m")
-    assert len(won) == 1
     assert found is not None
-    assert found.content == b"%d" % (won[0] + 1)
+    assert [found.content] == [b"%d" % number for number in won]
+
+
+@pytest.fixture
+def proxy(s3: S3Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultProxy]:
+    with fault_proxy.serve(s3.endpoint) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+        yield proxy
+
+
+def add(store: ConditionalStore, word: str) -> bool:
+    """Add a word to those of an object, as all writers do; whether the store says that it was added."""
+    found = store.get("words")
+    try:
+        store.put_if("words", b" ".join([*([found.content] if found else []), word.encode()]), version_of(found))
+    except ConditionFailedError:
+        return False
+    return True
+
+
+def words(store: ConditionalStore) -> list[str]:
+    found = store.get("words")
+    return [] if found is None else found.content.decode().split()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_writer_whose_requests_go_wrong_is_told_what_happened(s3: S3Bucket, proxy: FaultProxy, fault: Fault) -> None:
+    store = open_store(f"{s3.uri}/out")
+    proxy.begin(seed=len(fault), rate=0.3)
+    proxy.kinds = (fault,)
+    added = [add(store, f"w{n}") for n in range(6)]
+    assert proxy.happened.total() > 0
+    proxy.begin()
+    assert added == [True] * 6
+    assert words(store) == [f"w{n}" for n in range(6)]
+
+
+def test_what_writers_that_race_were_told_is_there_once(s3: S3Bucket, proxy: FaultProxy) -> None:
+    store = open_store(f"{s3.uri}/out")
+    proxy.begin(seed=1, rate=0.1)
+    names = [f"w{n}" for n in range(60)]
+    with ThreadPoolExecutor(6) as pool:
+        added = dict(zip(names, pool.map(lambda name: add(store, name), names), strict=True))
+    assert proxy.happened.total() > 0
+    proxy.begin()
+    found = words(store)
+    assert len(found) == len(set(found))
+    assert {name for name in names if added[name]} <= set(found)
+    assert not all(added.values())
 
 
 def test_one_run_holds_a_lease_and_says_who(store: ConditionalStore) -> None:
