@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import json
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +13,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import orc
 
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
@@ -57,3 +64,26 @@ def read_all(opened: FileSource, columns: list[str] | None = None) -> Everything
 
 def column(opened: FileSource, name: str) -> list[Any]:
     return [row[name] for row in read_all(opened, [name]).rows]
+
+
+def put(path: Path, table: pa.Table | dict[str, Any], **options: Any) -> Path:
+    """Write rows in the format of the name, with nothing of wincli; ``options``: of Arrow's writers."""
+    table = pa.table(table)
+    form = path.name.lstrip(".").partition(".")[2]
+    if form == "parquet":
+        pq.write_table(table, path, **options)
+    elif form == "orc":
+        orc.write_table(table, path, **options)
+    else:
+        path.write_bytes(gzip.compress(_text(form, table), mtime=0) if form.endswith("gz") else _text(form, table))
+    return path
+
+
+def _text(form: str, table: pa.Table) -> bytes:
+    if form.startswith("jsonl"):
+        return "".join(json.dumps(row) + "\n" for row in table.to_pylist()).encode()
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [table.column_names, *zip(*table.to_pydict().values(), strict=True)]
+    )
+    return text.getvalue().encode()

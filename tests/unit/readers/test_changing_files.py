@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from support.readers import read_all, source
+from support.readers import put, read_all, source
 from wincli.readers.files.file import Located, check_all
 from wincli.readers.files.listing import list_files
 from wincli.readers.order_ranges import SourceRange, merge
@@ -23,13 +20,10 @@ FORMS = ("csv", "csv.gz", "jsonl", "jsonl.gz", "parquet")
 CHANGED = r"in/b\.{} has changed since the run began; run it again when nothing writes to it"
 
 
-def write(path: Path, value: int, rows: int = 3) -> None:
+def write(path: Path, value: int) -> None:
     """Write rows of one value in the format of the name; whatever the value, of the same size."""
-    if path.name.endswith("parquet"):
-        pq.write_table(pa.table({"a": [value] * rows}), path, compression="none", use_dictionary=False)
-        return
-    text = "a\n" + f"{value}\n" * rows if ".csv" in path.name else f'{{"a":{value}}}\n' * rows
-    path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.name.endswith("gz") else text.encode())
+    options = {"compression": "none", "use_dictionary": False} if path.suffix == ".parquet" else {}
+    put(path, {"a": [value] * 3}, **options)
 
 
 def replace_later(path: Path) -> None:

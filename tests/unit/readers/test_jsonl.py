@@ -156,25 +156,6 @@ def test_given_types_reject_what_does_not_fit(lines: Any) -> None:
     ]
 
 
-def test_timestamps_of_given_formats(lines: Any) -> None:
-    path = lines({"t": "03/06/05 15:42"}, {"t": "x"}, {"t": None})
-    every = read_all(source(path, schema="t:timestamp(%d/%m/%y %H:%M)"))
-    assert every.rows == [{"t": dt.datetime(2005, 6, 3, 15, 42)}, {"t": None}]
-    assert [r["_row"] for r in every.rejects] == [2]
-
-
-def test_files_that_widen_or_clash(tmp_path: Path, lines: Any) -> None:
-    lines({"a": 1}, name="1.jsonl")
-    lines({"a": 2.5, "b": "x"}, name="2.jsonl")
-    lines(name="3.jsonl")
-    opened = source(tmp_path)
-    assert read_all(opened).rows == [{"a": 1.0, "b": None}, {"a": 2.5, "b": "x"}]
-    assert [s.rows for s in opened.splits] == [1, 1, 0]
-    lines({"a": "x"}, name="3.jsonl")
-    with pytest.raises(InputError, match=r"column 'a' is double in .*2\.jsonl and string in .*3\.jsonl"):
-        source(tmp_path)
-
-
 def test_compressed_lines_and_a_byte_order_mark(tmp_path: Path, lines: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wincli.readers.files.byte_ranges.STEP", 64)
     text = b"\xef\xbb\xbf" + b"".join(b'{"a":%d}\r\n' % i for i in range(50)) + b"torn\n"
@@ -188,17 +169,6 @@ def test_compressed_lines_and_a_byte_order_mark(tmp_path: Path, lines: Any, monk
     (tmp_path / "z.jsonl.gz").write_bytes(gzip.compress(text)[:-12])
     with pytest.raises(InputError, match=r"z\.jsonl\.gz cannot be read"):
         source(tmp_path / "z.jsonl.gz")
-
-
-def test_an_input_without_any_object(lines: Any) -> None:
-    with pytest.raises(InputError, match=r"x\.jsonl has no column"):
-        source(lines(b"", b"torn"))
-
-
-def test_nested_values_that_do_not_fit_a_list_are_rejects(lines: Any) -> None:
-    opened = source(lines({"l": [1]}, {"l": [2, 3]}))
-    assert opened.schema == pa.schema([("l", pa.list_(pa.int64()))])
-    assert column(opened, "l") == [[1], [2, 3]]
 
 
 def cut(path: Path) -> list[tuple[Any, ...]]:
@@ -243,13 +213,6 @@ def test_empty_objects_are_structs_without_fields(lines: Any, values: list[Any],
     assert first[0] == pa.schema([("o", kind), ("k", pa.int64())])
     assert len(first[1]) == len(values)
     assert not first[4]
-    assert all(other == first for other in others)
-
-
-def test_empty_objects_among_values_of_several_kinds(lines: Any) -> None:
-    first, *others = cut(lines({"o": {}, "u": 1}, {"o": {}, "u": "x"}, {}))
-    assert first[0] == pa.schema([("o", pa.struct([])), ("u", pa.string())])
-    assert first[1] == [{"o": {}, "u": "1"}, {"o": {}, "u": "x"}, {"o": None, "u": None}]
     assert all(other == first for other in others)
 
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.orc
-import pyarrow.parquet
 import pytest
 
+from support.readers import put
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions, parse_schema
 from wincli.readers.source import FileSource
@@ -33,27 +32,22 @@ def read(source: FileSource) -> pa.Table:
     return pa.concat_tables([source.read(split, source.schema.names).rows for split in source.splits])
 
 
-def parquet(path: Path, **columns: pa.Array) -> Path:
-    pa.parquet.write_table(pa.table(columns), path)
-    return path
-
-
 def text(path: Path, content: str) -> Path:
     path.write_text(content)
     return path
 
 
 def test_instants_of_several_zones_are_one_column_in_the_zone_of_the_first_file(tmp_path: Path) -> None:
-    one = parquet(tmp_path / "1.parquet", t=pa.array([TEN], pa.timestamp("ms", "Europe/Paris")))
-    two = parquet(tmp_path / "2.parquet", t=pa.array([TEN], UTC))
+    one = put(tmp_path / "1.parquet", {"t": pa.array([TEN], pa.timestamp("ms", "Europe/Paris"))})
+    two = put(tmp_path / "2.parquet", {"t": pa.array([TEN], UTC)})
     source = opened(one, two)
     assert source.schema.field("t").type == PARIS
     assert read(source)["t"].cast(UTC) == pa.chunked_array([pa.array([TEN, TEN], UTC)])
 
 
 def test_a_time_with_a_zone_and_one_without_name_the_entry_that_reads_both(tmp_path: Path) -> None:
-    one = parquet(tmp_path / "1.parquet", t=pa.array([TEN], pa.timestamp("us")))
-    two = parquet(tmp_path / "2.parquet", t=pa.array([TEN], PARIS))
+    one = put(tmp_path / "1.parquet", {"t": pa.array([TEN], pa.timestamp("us"))})
+    two = put(tmp_path / "2.parquet", {"t": pa.array([TEN], PARIS)})
     with pytest.raises(
         InputError, match=r"column 't' is timestamp\[us\] in .*1\.parquet and timestamp\[us, tz=E"
     ) as caught:
@@ -64,8 +58,8 @@ def test_a_time_with_a_zone_and_one_without_name_the_entry_that_reads_both(tmp_p
 
 def test_times_of_day_have_the_finest_unit(tmp_path: Path) -> None:
     clock = dt.time(10, 30)
-    one = parquet(tmp_path / "1.parquet", t=pa.array([clock], pa.time32("s")))
-    two = parquet(tmp_path / "2.parquet", t=pa.array([clock], pa.time64("us")))
+    one = put(tmp_path / "1.parquet", {"t": pa.array([clock], pa.time32("s"))})
+    two = put(tmp_path / "2.parquet", {"t": pa.array([clock], pa.time64("us"))})
     assert read(opened(one, two))["t"] == pa.chunked_array([pa.array([clock, clock], pa.time64("us"))])
 
 
@@ -96,16 +90,8 @@ def test_an_empty_text_has_the_columns_that_are_known(tmp_path: Path, name: str,
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "orc"])
 def test_columns_without_a_value_or_without_a_column_take_the_known_type(tmp_path: Path, form: str) -> None:
-    path = tmp_path / f"a.{form}"
-    if form == "csv":
-        text(path, "n,other\n,1\n")
-    elif form == "jsonl":
-        text(path, '{"n": null, "other": 1}\n')
-    elif form == "parquet":
-        parquet(path, n=pa.nulls(1), other=pa.array([1]))
-    else:
-        pa.orc.write_table(pa.table({"other": pa.array([1])}), path)
-    found = read(opened(path, known=KNOWN))
+    nothing = {} if form == "orc" else {"n": pa.nulls(1)}  # ORC has no column without a type
+    found = read(opened(put(tmp_path / f"a.{form}", {**nothing, "other": [1]}), known=KNOWN))
     assert found["n"] == pa.chunked_array([pa.nulls(1, pa.int64())])
     assert found["ts"] == pa.chunked_array([pa.nulls(1, pa.timestamp("us"))])
     assert found["other"].to_pylist() == [1]
@@ -113,14 +99,7 @@ def test_columns_without_a_value_or_without_a_column_take_the_known_type(tmp_pat
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "orc"])
 def test_a_narrower_file_is_read_in_the_known_type_and_a_wider_one_in_its_own(tmp_path: Path, form: str) -> None:
-    path = tmp_path / f"a.{form}"
-    if form == "csv":
-        text(path, "n,x\n1.5,7\n")
-    elif form == "jsonl":
-        text(path, '{"n": 1.5, "x": 7}\n')
-    else:
-        table = pa.table({"n": pa.array([1.5], pa.float32()), "x": pa.array([7], pa.int8())})
-        (pa.parquet if form == "parquet" else pa.orc).write_table(table, path)
+    path = put(tmp_path / f"a.{form}", {"n": pa.array([1.5], pa.float32()), "x": pa.array([7], pa.int8())})
     source = opened(path, known=KNOWN)
     assert read(source).select(["n", "x"]) == pa.table({"n": [1.5], "x": [7.0]})
     assert source.type_places["n"] == str(path)

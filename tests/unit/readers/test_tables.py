@@ -1,18 +1,24 @@
-"""Delta tables as inputs: versions, partitions, columns that files lack, and what is refused."""
+"""Delta and Iceberg tables as inputs: versions, partitions, columns that files lack, and what is refused."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyarrow import fs
+from pyarrow import fs, parquet
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, StringType
 
+from support.iceberg_catalog import Lake
 from wincli.readers.files.file import Located
 from wincli.readers.files.listing import NoFilesError, list_files, list_folders
 from wincli.readers.files.walk import spot_at, walk
@@ -30,99 +36,131 @@ def rows_of(*paths: str, **options: Any) -> list[dict[str, Any]]:
     return pa.concat_tables(found).to_pylist()
 
 
-def rows(first: int, **more: list[Any]) -> pa.Table:
-    values = {"a": range(first, first + 3), "day": [DAYS[0], DAYS[0], DAYS[1]], "k": ["x", "y z/%", None], **more}
-    return pa.table({**values, "a": pa.array(values["a"], pa.int64())})
+def rows(first: int, **more: Any) -> pa.Table:
+    values = {"a": pa.array(range(first, first + 3), pa.int64()), "day": pa.array([DAYS[0], DAYS[0], DAYS[1]])}
+    return pa.table({**values, "k": ["x", "y z/%", None], **more})
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> str:
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    lake = Lake(tmp_path / "lake")
+    lake.set_environment(monkeypatch)
+    lake.make()
+    return lake
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> str:
+    """A table in two versions, by another writer, partitioned by day and text."""
     path = str(tmp_path / "in")
     write_deltalake(path, rows(1), partition_by=["day", "k"])
     write_deltalake(path, rows(11, n=[1.5, 2.5, 3.5]), mode="append", schema_mode="merge")
     return path
 
 
-def test_newest_version_has_all_rows_and_columns(table: str) -> None:
-    found = sorted(rows_of(table), key=lambda row: row["a"])
+@pytest.fixture
+def iceberg(lake: Lake) -> str:
+    table = lake.catalog.create_table("logs.events", rows(1).schema)
+    with table.update_spec() as update:
+        update.add_field("day", IdentityTransform(), "day")
+        update.add_field("k", IdentityTransform(), "k")
+    table.append(rows(1))
+    with table.update_schema() as schema:
+        schema.union_by_name(pa.schema([("n", pa.float64())]))
+    table.append(rows(11, n=[1.5, 2.5, 3.5]))
+    return lake.address("events")
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def path(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(request.param))
+
+
+def test_newest_version_has_all_rows_and_columns(path: str) -> None:
+    found = sorted(rows_of(path), key=lambda row: row["a"])
     assert [row["a"] for row in found] == [1, 2, 3, 11, 12, 13]
     assert found[1] == {"a": 2, "n": None, "day": DAYS[0], "k": "y z/%"}
     assert found[5] == {"a": 13, "n": 3.5, "day": DAYS[1], "k": None}
 
 
+def test_rows_arrive_by_path_of_file_and_then_by_row(path: str) -> None:
+    files = list_files([path]).files
+    assert [file.place.path for file in files] == sorted(file.place.path for file in files)
+    source = open_source([path], ReadOptions(), LocalExecutor())
+    assert [split.base for split in source.splits] == list(range(6))
+
+
+def test_partition_is_read_as_a_folder_is(path: str) -> None:
+    found = rows_of(f"{path}/day=2026-11-01")
+    assert sorted(row["a"] for row in found) == [1, 2, 11, 12]
+    assert "day" not in found[0]
+    assert rows_of(f"{path}/day=2026-11-01", bases=(path,))[0]["day"] == DAYS[0]
+    assert set(list_folders(path)) == {
+        *("day=2026-11-01", "day=2026-11-02", "k=x", "k=y z%2F%25", "k=__HIVE_DEFAULT_PARTITION__")
+    }
+    assert sorted(row["a"] for row in rows_of(f"{path}/day=2026-11-02/k=__HIVE_DEFAULT_PARTITION__")) == [3, 13]
+    with pytest.raises(NoFilesError, match="no rows"):
+        rows_of(f"{path}/day=1999-01-01")
+
+
+# Delta
+
+
+def change_log(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the lines of the first version of a log."""
+    log = path / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        change(line)
+    log.write_text("\n".join(map(json.dumps, lines)))
+
+
 @pytest.mark.parametrize("options", [{"version": "0"}, {"version": "0", "format": "delta"}])
-def test_former_version_has_its_rows_and_columns(table: str, options: dict[str, Any]) -> None:
-    found = rows_of(table, **options)
+def test_former_version_has_its_rows_and_columns(delta: str, options: dict[str, Any]) -> None:
+    found = rows_of(delta, **options)
     assert sorted(row["a"] for row in found) == [1, 2, 3]
     assert "n" not in found[0]
 
 
-def test_version_by_time_is_the_newest_that_was_there_then(table: str) -> None:
+def test_version_by_time_is_the_newest_that_was_there_then(delta: str) -> None:
     for version, day in enumerate((1, 5)):
         at = dt.datetime(2026, 1, day, tzinfo=dt.UTC).timestamp()
-        os.utime(Path(table) / "_delta_log" / f"{version:020}.json", (at, at))
-    assert len(rows_of(table, version="2026-01-01")) == 3
-    assert len(rows_of(table, version="2026-01-05T01:59:59+02:00")) == 3
-    assert len(rows_of(table, version="2026-01-05")) == 6
+        os.utime(Path(delta) / "_delta_log" / f"{version:020}.json", (at, at))
+    assert len(rows_of(delta, version="2026-01-01")) == 3
+    assert len(rows_of(delta, version="2026-01-05T01:59:59+02:00")) == 3
+    assert len(rows_of(delta, version="2026-01-05")) == 6
     with pytest.raises(InputError, match=r"has no version at 2025-12-31; its first is of 2026-01-01T00:00:00\+00:00"):
-        rows_of(table, version="2025-12-31")
+        rows_of(delta, version="2025-12-31")
 
 
-def test_rows_arrive_by_path_of_file_and_then_by_row(table: str) -> None:
-    files = list_files([table]).files
-    assert [file.place.path for file in files] == sorted(file.place.path for file in files)
-    source = open_source([table], ReadOptions(), LocalExecutor())
-    assert [split.base for split in source.splits] == list(range(6))
-
-
-def test_partition_is_read_as_a_folder_is(table: str) -> None:
-    found = rows_of(f"{table}/day=2026-11-01")
-    assert sorted(row["a"] for row in found) == [1, 2, 11, 12]
-    assert "day" not in found[0]
-    assert rows_of(f"{table}/day=2026-11-01", bases=(table,))[0]["day"] == DAYS[0]
-    assert set(list_folders(table)) == {
-        *("day=2026-11-01", "day=2026-11-02", "k=x", "k=y z%2F%25", "k=__HIVE_DEFAULT_PARTITION__")
-    }
-
-
-def test_partition_without_rows_has_no_files(table: str) -> None:
-    with pytest.raises(NoFilesError, match="has no rows in version 1 of the table"):
-        rows_of(f"{table}/day=1999-01-01")
+@pytest.mark.parametrize(
+    ("version", "error", "text"),
+    [
+        ("7", InputError, "has no version 7; its newest is 1"),
+        ("soon", ConfigError, "'soon' names no version of .*in"),
+    ],
+)
+def test_version_that_is_not_there(delta: str, version: str, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        rows_of(delta, version=version)
 
 
 def test_files_of_a_table_that_are_named_one_by_one_have_its_partitions(tmp_path: Path) -> None:
     """Other programs put files of partitions anywhere: only the log knows their values."""
     path = tmp_path / "in"
     write_deltalake(str(path), rows(1), partition_by=["day"])
-    move_files_to_the_top(path)
+
+    def move_to_the_top(line: dict[str, Any]) -> None:
+        if "add" in line:
+            old = path / line["add"]["path"]
+            line["add"]["path"] = f"{old.parent.name[-1]}-{old.name}"
+            old.rename(path / line["add"]["path"])
+
+    change_log(path, move_to_the_top)
     named = [file.place.path for file in list_files([str(path)]).files]
     assert all("day=" not in each.removeprefix(str(path)) for each in named)
     found = rows_of(*named, bases=(str(path),))
     assert sorted((row["a"], row["day"]) for row in found) == [(1, DAYS[0]), (2, DAYS[0]), (3, DAYS[1])]
-
-
-def move_files_to_the_top(path: Path) -> None:
-    log = path / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for at, line in enumerate(lines):
-        if "add" in line:
-            old = path / line["add"]["path"]
-            line["add"]["path"] = f"f{at}-{old.name}"
-            old.rename(path / line["add"]["path"])
-    log.write_text("\n".join(map(json.dumps, lines)))
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "text"),
-    [
-        ({"version": "7"}, InputError, "has no version 7; its newest is 1"),
-        ({"version": "1970-01-02"}, InputError, "has no version at 1970-01-02; its first is of 20"),
-        ({"version": "soon"}, ConfigError, "'soon' names no version of .*in"),
-    ],
-)
-def test_version_that_is_not_there(table: str, options: dict[str, Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        rows_of(table, **options)
 
 
 def test_files_that_are_no_table(tmp_path: Path) -> None:
@@ -142,60 +180,43 @@ def test_files_that_are_no_table(tmp_path: Path) -> None:
     [
         ("columnMapping", {"delta.columnMapping.mode": "name"}, "column mapping by name"),
         ("typeWidening", {"delta.enableTypeWidening": "true"}, "feature typeWidening"),
+        ("deletionVectors", {}, "deletion vectors"),
     ],
 )
 def test_tables_whose_files_do_not_hold_their_rows_are_refused(
     tmp_path: Path, feature: str, configuration: dict[str, str], text: str
 ) -> None:
-    write_deltalake(str(tmp_path / "in"), rows(1))
-    log = tmp_path / "in" / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
+    """No library here writes such tables, so a log is changed by hand; six rows of its file are deleted."""
+    write_deltalake(str(tmp_path / "in"), pa.table({"a": range(40)}))
+
+    def change(line: dict[str, Any]) -> None:
         if "protocol" in line:
             line["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7}
             line["protocol"] |= {"readerFeatures": [feature], "writerFeatures": [feature]}
         if "metaData" in line:
-            line["metaData"] |= {"configuration": configuration, "schemaString": mapped(line["metaData"])}
-    log.write_text("\n".join(map(json.dumps, lines)))
+            schema = json.loads(line["metaData"]["schemaString"])
+            for at, field in enumerate(schema["fields"], 1):
+                field["metadata"] = {"delta.columnMapping.id": at, "delta.columnMapping.physicalName": f"col-{at}"}
+            line["metaData"] |= {"configuration": configuration, "schemaString": json.dumps(schema)}
+        if "add" in line and feature == "deletionVectors":
+            inline = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"  # the example of the protocol
+            line["add"]["deletionVector"] = {"storageType": "i", "pathOrInlineDv": inline, "sizeInBytes": 44}
+            line["add"]["deletionVector"]["cardinality"] = 6
+
+    change_log(tmp_path / "in", change)
     with pytest.raises(InputError, match=text):
         rows_of(str(tmp_path / "in"))
 
 
-def mapped(metadata: dict[str, Any]) -> str:
-    """Return the schema of a table with the other names that column mapping gives."""
-    schema = json.loads(metadata["schemaString"])
-    for at, field in enumerate(schema["fields"], 1):
-        field["metadata"] = {"delta.columnMapping.id": at, "delta.columnMapping.physicalName": f"col-{at}"}
-    return json.dumps(schema)
-
-
-def test_rows_that_deletion_vectors_delete_are_not_read(tmp_path: Path) -> None:
-    """No library here writes deletion vectors, so a log gets one by hand: six rows of its file are deleted."""
-    write_deltalake(str(tmp_path / "in"), pa.table({"a": range(40)}))
-    log = tmp_path / "in" / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        if "protocol" in line:
-            line["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7}
-            line["protocol"] |= {key: ["deletionVectors"] for key in ("readerFeatures", "writerFeatures")}
-        if "add" in line:
-            inline = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"  # the example of the protocol
-            line["add"]["deletionVector"] = {"storageType": "i", "pathOrInlineDv": inline, "sizeInBytes": 44}
-            line["add"]["deletionVector"]["cardinality"] = 6
-    log.write_text("\n".join(map(json.dumps, lines)))
-    with pytest.raises(InputError, match="deletion vectors"):
-        rows_of(str(tmp_path / "in"))
-
-
-def test_column_that_no_partition_is_of_is_refused_in_a_path(table: str) -> None:
+def test_column_that_no_partition_is_of_is_refused_in_a_path(delta: str) -> None:
     with pytest.raises(InputError, match="is partitioned by day and k, and not by 'a'"):
-        rows_of(f"{table}/a=1")
+        rows_of(f"{delta}/a=1")
 
 
 @pytest.mark.parametrize("path", ["lake", "lak*", "lake/*"])
-def test_table_below_a_folder_is_not_read_file_by_file(table: str, path: str, tmp_path: Path) -> None:
+def test_table_below_a_folder_is_not_read_file_by_file(delta: str, path: str, tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
-    Path(table).rename(tmp_path / "lake" / "in")
+    Path(delta).rename(tmp_path / "lake" / "in")
     with pytest.raises(InputError, match=r"lake/in \(a Delta table, to be read by its own path\) cannot be read"):
         list_files([str(tmp_path / path)])
     with pytest.raises(NoFilesError, match=r"holds no files that can be read: .*lake/in|nothing matches"):
@@ -204,19 +225,12 @@ def test_table_below_a_folder_is_not_read_file_by_file(table: str, path: str, tm
     if path != "lak*":
         found = list_files([str(tmp_path / path)], skip_unreadable=True)
         assert [file.place.path for file in found.files] == [str(tmp_path / "lake" / "x.csv")]
-
-
-def test_table_below_a_folder_of_a_store_is_one_thing(table: str, tmp_path: Path) -> None:
-    (tmp_path / "lake").mkdir()
-    (tmp_path / "lake" / "x.csv").write_text("a\n1\n")
-    Path(table).rename(tmp_path / "lake" / "in")
-    store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    spot = spot_at(Located(store, "lake", "lake"))
+    spot = spot_at(Located(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "lake", "lake"))
     assert spot is not None
     assert sorted((each.below, each.entry.kind) for each in walk(spot)) == [
         ("in", "a Delta table, to be read by its own path"),
         ("x.csv", "a file"),
-    ]
+    ], "also in a store"
 
 
 def test_tables_with_a_column_of_two_types_have_it_in_the_wider_one(tmp_path: Path) -> None:
@@ -224,3 +238,110 @@ def test_tables_with_a_column_of_two_types_have_it_in_the_wider_one(tmp_path: Pa
     for path, kind, number in zip(paths, (pa.int64(), pa.int32()), (1 << 40, 1), strict=True):
         write_deltalake(path, pa.table({"a": pa.array([number], kind)}))
     assert sorted(row["a"] for row in rows_of(*paths)) == [1, 1 << 40]
+
+
+# Iceberg
+
+
+def test_former_snapshot_by_number_time_branch_and_tag(lake: Lake, iceberg: str) -> None:
+    table = lake.table("events")
+    first = table.history()[0]
+    table.manage_snapshots().create_tag(first.snapshot_id, "first").commit()
+    time = dt.datetime.fromtimestamp(first.timestamp_ms / 1000, dt.UTC)
+    for version in (str(first.snapshot_id), time.isoformat(), time.replace(tzinfo=None).isoformat(), "first"):
+        found = rows_of(iceberg, version=version)
+        assert sorted(row["a"] for row in found) == [1, 2, 3]
+        assert "n" not in found[0]
+    assert len(rows_of(iceberg, version="main")) == 6
+    for version, error, says in (
+        ("12345", InputError, "has no snapshot 12345; it has"),
+        ("2001-01-01T00:00", InputError, "has no snapshot 2001-01-01"),
+        ("tomorrow", ConfigError, r"'tomorrow' names no snapshot .* branch or tag \(first, main\)"),
+    ):
+        with pytest.raises(error, match=says):
+            rows_of(iceberg, version=version)
+
+
+def test_column_with_a_new_name_is_read_by_its_id(lake: Lake, iceberg: str) -> None:
+    first = str(lake.table("events").history()[0].snapshot_id)
+    with lake.table("events").update_schema() as update:
+        update.rename_column("a", "b").rename_column("n", "a").rename_column("day", "date")
+    lake.table("events").append(pa.table({"b": [21], "date": [DAYS[0]], "k": ["x"], "a": [9.5]}))
+    found = sorted(rows_of(iceberg), key=lambda row: row["b"])
+    assert [(row["b"], row["a"]) for row in found] == [
+        *((1, None), (2, None), (3, None)),
+        *((11, 1.5), (12, 2.5), (13, 3.5), (21, 9.5)),
+    ]
+    assert {row["date"] for row in found} == set(DAYS)
+    former = sorted(rows_of(iceberg, version=first), key=lambda row: row["a"])
+    assert [row["day"] for row in former] == [DAYS[0], DAYS[0], DAYS[1]]
+
+
+def test_column_that_was_deleted_and_made_anew_is_another(lake: Lake, iceberg: str) -> None:
+    with lake.table("events").update_schema() as update:
+        update.delete_column("n")
+    assert "n" not in rows_of(iceberg)[0]
+    with lake.table("events").update_schema() as update:
+        update.add_column("n", StringType())
+    assert {row["n"] for row in rows_of(iceberg)} == {None}
+
+
+def test_column_of_a_wider_type_is_read_in_it(lake: Lake) -> None:
+    table = lake.catalog.create_table("logs.events", pa.schema([("a", pa.int32())]))
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    with table.update_schema() as update:
+        update.update_column("a", LongType())
+    table.append(pa.table({"a": pa.array([1 << 40], pa.int64())}))
+    assert sorted(row["a"] for row in rows_of(lake.address("events"))) == [1, 1 << 40]
+
+
+def test_files_that_others_wrote_without_ids_are_read_by_the_names_of_the_table(lake: Lake, tmp_path: Path) -> None:
+    table = lake.catalog.create_table("logs.events", pa.schema([("a", pa.int64()), ("s", pa.string())]))
+    parquet.write_table(pa.table({"s": ["x"], "a": [1]}), tmp_path / "x.parquet")
+    table.add_files([f"file://{tmp_path}/x.parquet"])
+    with table.update_schema() as update:
+        update.rename_column("s", "t")
+    assert rows_of(lake.address("events")) == [{"a": 1, "t": "x"}]
+
+
+def test_inner_field_with_a_new_name_is_refused(lake: Lake) -> None:
+    kind = pa.struct([("x", pa.int64())])
+    table = lake.catalog.create_table("logs.events", pa.schema([("a", kind)]))
+    table.append(pa.table({"a": pa.array([{"x": 1}], kind)}))
+    assert rows_of(lake.address("events")) == [{"a": {"x": 1}}]
+    with table.update_schema() as update:
+        update.rename_column("a.x", "y")
+    with pytest.raises(InputError, match="has other inner fields"):
+        rows_of(lake.address("events"))
+
+
+def test_delete_files_are_refused(lake: Lake, iceberg: str) -> None:
+    table = lake.table("events")
+    made = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=f"{table.location()}/data/deletes.parquet",
+        file_format=FileFormat.PARQUET,
+        partition=Record(20758, "x"),
+        record_count=1,
+        file_size_in_bytes=1,
+        spec_id=table.spec().spec_id,
+    )
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        append.append_data_file(made)
+    with pytest.raises(InputError, match="has delete files"):
+        rows_of(iceberg)
+    assert rows_of(f"{iceberg}/day=2026-11-02")
+
+
+def test_tables_that_are_missing_empty_or_of_another_kind_are_said(lake: Lake) -> None:
+    path = lake.address("events")
+    with pytest.raises(InputError, match="has no table logs"):
+        rows_of(path)
+    table = lake.catalog.create_table("logs.events", rows(1).schema)
+    with pytest.raises(NoFilesError, match="has no rows"):
+        rows_of(path)
+    table.append(rows(1))
+    with pytest.raises(InputError, match="not partitioned by day"):
+        rows_of(f"{path}/day=2026-11-01")
+    with pytest.raises(InputError, match="events is no Delta table"):
+        rows_of(path, format="delta")

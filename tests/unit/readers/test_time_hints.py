@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.places import ROOT
 from wincli.cli.run.request import parse_job
 from wincli.cli.run.stage_plans import plan_stages
 from wincli.readers.open import open_source
@@ -213,25 +211,7 @@ def test_the_layout_that_wrote_a_time_is_among_those_found(moment: dt.datetime, 
     assert layout in layouts_of(moment.strftime(layout))
 
 
-PIECES = [
-    "1",
-    "22",
-    "05",
-    "2026",
-    "1795341605",
-    "Nov",
-    "Sun",
-    "T",
-    "Z",
-    "PM",
-    "UTC",
-    "+01:00",
-    "%",
-    "%b",
-    "%d",
-    "é",
-    "x",
-]
+PIECES = ["1", "22", "05", "2026", "1795341605", "Nov", "Sun", "T", "Z", "PM", "UTC", "+01:00", "%", "%b", "%d", "é"]
 
 
 @given(
@@ -303,16 +283,8 @@ def test_an_input_without_rows_is_looked_at_in_vain(tmp_path: Path) -> None:
     assert advise(source(tmp_path / "in.csv"), None, ()) is None
 
 
-def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path) -> None:
-    path = put(tmp_path, "2026-11-22 10:00:05")
-    code = (
-        "import sys; from wincli.cli.run.request import parse_job\n"
-        "from wincli.cli.run.stage_plans import plan_stages\n"
-        "from wincli.readers.open import open_source; from wincli.readers.options import ReadOptions\n"
-        "from wincli.windowing.local_executor import LocalExecutor\n"
-        f"job = parse_job({{'window': 'time(60)', 'paths': [{str(path)!r}, 'out']}})\n"
-        "plan_stages(job, open_source(job.input, ReadOptions(), LocalExecutor()))\n"
-        "print('wincli.readers.time_hints' in sys.modules)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert ran.stdout == "False\n"
+def test_nothing_is_looked_at_where_no_error_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = parse_job({"window": "time(60)", "paths": [str(put(tmp_path, "2026-11-22 10:00:05")), "out"]})
+    monkeypatch.delitem(sys.modules, "wincli.readers.time_hints")
+    plan_stages(asked, source(Path(asked.input[0])))
+    assert "wincli.readers.time_hints" not in sys.modules

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from support.readers import source
+from support.readers import put, source
 from support.strategies import examples
 from wincli.readers.formats.csv import infer_csv
 from wincli.readers.values.kinds import BOOL, DATE, FLOAT, INT, NOTHING, STAMP, TEXT, ZONED, Kind, join, type_of
 from wincli.readers.values.record_bounds import Dialect, tally
-from wincli.readers.values.value_kinds import UNSURE
+from wincli.readers.values.value_kinds import UNSURE, digits_end, field_end, plain_end, quoted_end
 from wincli.windowing.errors import InputError
 
 DIALECT = Dialect(",", multiline=False)
@@ -95,36 +97,55 @@ def test_the_type_of_a_column_is_that_of_its_values_one_by_one(tmp_path: Path, f
     assert source(file, split_bytes=size).schema.field("a").type == expected
 
 
-LAST = [("2.5", "double"), ("x", "string"), ("2020-01-01", "string"), ("", "int64")]
-
-
-@pytest.mark.parametrize(("last", "kind"), LAST)
+@pytest.mark.parametrize(
+    ("last", "kind"), [("2.5", "double"), ("x", "string"), ("2020-01-01", "string"), ("", "int64")]
+)
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_the_last_row_decides_like_any_other(tmp_path: Path, last: str, kind: str, form: str) -> None:
+def test_the_last_row_and_that_of_the_last_file_decide_like_any_other(
+    tmp_path: Path, last: str, kind: str, form: str
+) -> None:
     write(tmp_path / f"0.{form}", ["1"] * 200 + [last])
-    schema = source(tmp_path, split_bytes=64).schema
-    assert [str(field.type) for field in schema] == [kind, kind]
-
-
-@pytest.mark.parametrize(("last", "kind"), LAST)
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_the_last_row_of_the_last_file_decides_like_any_other(tmp_path: Path, last: str, kind: str, form: str) -> None:
+    assert [str(field.type) for field in source(tmp_path, split_bytes=64).schema] == [kind, kind]
     write(tmp_path / f"0.{form}", ["1"] * 50)
     write(tmp_path / f"1.{form}", ["2"] * 49 + [last])
     if kind == "string":
-        with pytest.raises(
-            InputError, match=rf"column 'a' is int64 in .*0\.{form} and (string|date32).* in .*1\.{form}"
-        ):
+        said = rf"column 'a' is int64 in .*0\.{form} and (string|date32).* in .*1\.{form}"
+        with pytest.raises(InputError, match=said):
             source(tmp_path, split_bytes=64)
     else:
-        schema = source(tmp_path, split_bytes=64).schema
-        assert [str(field.type) for field in schema] == [kind, kind]
+        assert [str(field.type) for field in source(tmp_path, split_bytes=64).schema] == [kind, kind]
 
 
 def write(file: Path, values: list[str]) -> None:
     """Write a file with two columns of the same values; an empty one is null."""
+    cells: list[Any] = [json.loads(value) if value.replace(".", "").isdigit() else value or None for value in values]
     if file.suffix == ".csv":
-        file.write_text("a,b\n" + "".join(f"{value},{value}\n" for value in values))
-        return
-    cells = [value if value.replace(".", "").isdigit() else f'"{value}"' if value else "null" for value in values]
-    file.write_text("".join(f'{{"a": {cell}, "b": {cell}}}\n' for cell in cells))
+        put(file, {"a": values, "b": values})
+    else:
+        file.write_text("".join(json.dumps({"a": cell, "b": cell}) + "\n" for cell in cells))
+
+
+# Loops over bytes that take eight at a time find what a loop over single bytes finds
+
+
+WORDS_LAW = examples(300, deadline=None)
+BYTES = st.one_of(
+    st.binary(max_size=40), st.lists(st.sampled_from(b'0189:/,"\\\n\r\x1f \x80\xff,a'), max_size=40).map(bytes)
+)
+
+
+def first(data: bytes, start: int, ends: object) -> int:
+    """Return where the first byte stands for which a condition is true; the size for none."""
+    assert callable(ends)
+    return next((at for at in range(start, len(data)) if ends(data[at])), len(data))
+
+
+@WORDS_LAW
+@given(data=BYTES, start=st.integers(0, 9))
+def test_the_first_byte_of_each_sort_is_found(data: bytes, start: int) -> None:
+    start = min(start, len(data))
+    view, n = np.frombuffer(data, np.uint8), len(data)
+    assert digits_end(view, start, n) == first(data, start, lambda byte: not 48 <= byte <= 57)
+    assert field_end(view, start, n, 44) == first(data, start, lambda byte: byte in b",\r\n")
+    assert quoted_end(view, start, n) == first(data, start, lambda byte: byte in b'"\r\n')
+    assert plain_end(view, start, n) == first(data, start, lambda byte: byte in b'"\\' or byte < 32)

@@ -1,5 +1,9 @@
+"""Types of columns: which holds two, which a text gives, and how a schema text names them."""
+
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import permutations
 
 import pyarrow as pa
@@ -9,9 +13,9 @@ from hypothesis import strategies as st
 
 from wincli.readers.options import parse_schema
 from wincli.readers.values.kinds import join, kind_of_texts, type_of
-from wincli.readers.values.types import unify
-from wincli.windowing.errors import InputError
-from wincli.windowing.support.column_types import common_type, schema_entry, type_of_text
+from wincli.readers.values.types import arrow_type, column_type, unify
+from wincli.windowing.errors import InputError, SpecError
+from wincli.windowing.support.column_types import common_type, plain, schema_entry, type_of_text
 
 TYPES = [
     *(pa.null(), pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()),
@@ -197,3 +201,85 @@ def test_the_type_of_a_column_is_that_of_its_values_joined_in_any_order() -> Non
     for texts in permutations(TEXTS, 3):
         a, b, c = (kind_of_all([text]) for text in texts)
         assert type_of(kind_of_all(list(texts))) == type_of(join(join(a, b), c)) == type_of(join(a, join(b, c)))
+
+
+# Names and types in a schema text
+
+
+def test_names_and_types_of_a_schema_text() -> None:
+    text = 'ts:timestamp(%d/%m/%y %H:%M), amount : Decimal(10,2),"a:b, ""c""":LONG,n:double,z:timestamp[tz]'
+    assert parse_schema(text) == (
+        ("ts", "timestamp(%d/%m/%y %H:%M)"),
+        ("amount", "decimal(10,2)"),
+        ('a:b, "c"', "int64"),
+        ("n", "float64"),
+        ("z", "timestamptz"),
+    )
+
+
+def test_a_format_may_hold_commas_colons_and_parentheses() -> None:
+    assert parse_schema("t:timestamp(%a, %d (%b) %Y %H:%M),n:int") == (
+        ("t", "timestamp(%a, %d (%b) %Y %H:%M)"),
+        ("n", "int64"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "caret"),
+    [
+        ("n:intt", "unknown type 'intt'; did you mean 'int'?", "  ^^^^"),
+        ("a:int,n", "this is not name:type", "      ^"),
+        ("a:int,", "a column is missing here", "      ^"),
+        ("a:int,a:int", "column 'a' is given twice", "      ^^^^^"),
+        ("t:timestamp(%H", "this ( is never closed", "           ^"),
+        ("t:timestamp(%Q)", "unknown directive '%Q'", "            ^^"),
+        ("t:timestamp()", "an empty format", "           ^^"),
+        ("d:decimal(2,3)", "this decimal has no right precision and scale", "  ^^^^^^^^^^^^"),
+        ("d:decimal", "this decimal has no right precision and scale", "  ^^^^^^^"),
+        ("n:int(5)", "int takes nothing in ( )", "     ^^^"),
+        ("", "a column is missing here", "^"),
+    ],
+)
+def test_a_schema_text_that_does_not_read_shows_where(text: str, message: str, caret: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_schema(text)
+    first, source, line = str(caught.value).split("\n")
+    assert first.startswith(message)
+    assert source == f"  {text}"
+    assert line == f"  {caret}"
+
+
+def test_type_names_map_to_arrow_types() -> None:
+    assert column_type("timestamp").type == pa.timestamp("us")
+    assert column_type("timestamp(%H %z)").type == pa.timestamp("us", "UTC")
+    assert column_type("decimal(10,2)").type == pa.decimal128(10, 2)
+    assert column_type("date(%d)").format == "%d"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pa.int64(), pa.uint64(), pa.float64(), pa.float32(), pa.bool_(), pa.string(), pa.binary(), pa.date32()),
+        *(pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns", "Europe/Paris"), pa.duration("us")),
+        *(pa.decimal128(38, 2), pa.list_(pa.string()), pa.list_(pa.list_(pa.timestamp("us"))), pa.null()),
+    ],
+)
+def test_the_type_of_a_result_is_read_back_from_its_text(kind: pa.DataType) -> None:
+    assert arrow_type(str(kind)) == kind
+
+
+def test_a_type_text_that_no_result_holds_is_no_type() -> None:
+    assert arrow_type("map<string, int64>") is None
+    assert arrow_type("list<item: nonsense>") is None
+
+
+def test_plain_types_have_no_dictionaries_views_or_large_offsets() -> None:
+    assert plain(pa.dictionary(pa.int8(), pa.large_string())) == pa.string()
+    assert plain(pa.list_(pa.field("element", pa.string_view()))) == pa.list_(pa.string())
+    assert plain(pa.struct([("x", pa.large_binary())])) == pa.struct([("x", pa.binary())])
+    assert plain(pa.int16()) == pa.int16()
+
+
+def test_options_load_neither_pyarrow_nor_numpy() -> None:
+    code = "import sys, wincli.readers.options; print(sorted({'pyarrow', 'numpy', 'numba'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
