@@ -6,13 +6,12 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from unittest import mock
 
 import wincli.cli.launch
-from support.boot_stand_in import BootStandIn
 from support.processes import Ran
 from wincli.cli.main import _main
 from wincli.windowing.local_executor import LocalExecutor
@@ -24,6 +23,24 @@ class Session(LocalExecutor):
     on_progress: Any = None
     is_open = False
     __setattr__ = object.__setattr__
+
+
+class BootStandIn:
+    """Stands where a command has its `SparkBoot`, with nothing to start or close; subclasses give the session."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def start_fork_server(self) -> None: ...
+
+    def connect(self) -> None: ...
+
+    def warm(self, call: Callable[..., object], *arguments: Any) -> None:
+        call(*arguments)
+
+    def close(self) -> None: ...
 
 
 class Here(BootStandIn):

@@ -11,7 +11,7 @@ from support.emulators import azure_environment, azure_lake, azurite
 from support.forked_runs import ForkedRuns, forked_runs
 from support.lake_courses import late_course
 from support.lake_disturbances import Stage
-from support.places_to_write import Bucket, Folder, Lake
+from support.places_to_write import Folder, Lake
 from support.processes import Ran
 from support.s3_server import environment, serving
 
@@ -22,14 +22,8 @@ Stages = Callable[[], Stage]
 @contextlib.contextmanager
 def bucket_stage(folder: Path) -> Iterator[Stages]:
     """Start all over S3, in a folder for jobs and for what runs say, and end it."""
-    with serving() as server:
-
-        def fresh() -> Lake:
-            bucket = server.bucket()
-            return Bucket(bucket.name, bucket.client)
-
-        with _stage(folder, server.endpoint, environment, fresh) as stages:
-            yield stages
+    with serving() as server, _stage(folder, server.endpoint, environment, server.bucket) as stages:
+        yield stages
 
 
 @contextlib.contextmanager

@@ -1,18 +1,18 @@
-"""Where runs write: a folder, or a bucket of a server, looked at and put back from outside, with nothing of wincli."""
+"""Where runs write: a folder, or a store, looked at and put back from outside, with nothing of wincli."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 Objects = Mapping[str, bytes]
 """What is there, by name."""
 
 
 class Lake(Protocol):
-    """A place with objects; `uri` is how runs name it."""
+    """A place with objects; `support.s3_server.S3Bucket` and `support.emulators.Container` are some, too."""
 
     @property
     def name(self) -> str:
@@ -22,23 +22,18 @@ class Lake(Protocol):
     def uri(self) -> str:
         """How runs name it; no slash at its end."""
 
-    def objects(self) -> dict[str, bytes]:
-        """All that is there."""
+    def objects(self) -> dict[str, bytes]: ...
 
-    def get(self, name: str) -> bytes | None:
-        """One object, None where it is not there."""
+    def get(self, name: str) -> bytes | None: ...
 
     def open_uploads(self) -> list[str]:
         """Uploads that were begun, and neither completed nor aborted: they cost money and no list shows them."""
 
-    def put(self, name: str, content: bytes) -> None:
-        """Put an object there."""
+    def put(self, name: str, content: bytes) -> None: ...
 
-    def delete(self, name: str) -> None:
-        """Delete an object."""
+    def delete(self, name: str) -> None: ...
 
-    def abort_uploads(self) -> None:
-        """Abort all uploads."""
+    def abort_uploads(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,46 +72,6 @@ class Folder:
             path.rmdir()
 
     def abort_uploads(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """A bucket of an S3 server. ``client``: of boto3, past any proxy."""
-
-    name: str
-    client: Any
-
-    @property
-    def uri(self) -> str:
-        return f"s3://{self.name}"
-
-    def objects(self) -> dict[str, bytes]:
-        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
-        names = [each["Key"] for page in pages for each in page.get("Contents", ())]
-        read = {name: self.get(name) for name in names}
-        return {name: content for name, content in read.items() if content is not None}
-
-    def get(self, name: str) -> bytes | None:
-        try:
-            return bytes(self.client.get_object(Bucket=self.name, Key=name)["Body"].read())
-        except self.client.exceptions.NoSuchKey:
-            return None
-
-    def open_uploads(self) -> list[str]:
-        return [each["Key"] for each in self._uploads()]
-
-    def put(self, name: str, content: bytes) -> None:
-        self.client.put_object(Bucket=self.name, Key=name, Body=content)
-
-    def delete(self, name: str) -> None:
-        self.client.delete_object(Bucket=self.name, Key=name)
-
-    def abort_uploads(self) -> None:
-        for each in self._uploads():
-            self.client.abort_multipart_upload(Bucket=self.name, Key=each["Key"], UploadId=each["UploadId"])
-
-    def _uploads(self) -> list[dict[str, Any]]:
-        return list(self.client.list_multipart_uploads(Bucket=self.name).get("Uploads", ()))
 
 
 def restore(lake: Lake, wanted: Objects, but: str) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import boto3
@@ -19,18 +20,13 @@ _NUMBERS = itertools.count(1)
 
 @dataclass(frozen=True)
 class S3Bucket:
-    """A bucket of the server.
-
-    ``name``: its name.
-    ``endpoint``: the URL of the server.
-    """
+    """A bucket of the server whose URL is ``endpoint``."""
 
     name: str
     endpoint: str
 
     @property
     def uri(self) -> str:
-        """The URI of the bucket."""
         return f"s3://{self.name}"
 
     @property
@@ -40,22 +36,46 @@ class S3Bucket:
 
     @property
     def client(self) -> Any:
-        """A client of another make than those under test."""
-        return boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1", **_KEYS)
+        """A client of another make than those under test, past any proxy."""
+        return _client(self.endpoint)
 
     def names(self, beginning: str = "") -> list[str]:
         """The names of all objects, sorted."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=beginning)
         return [each["Key"] for page in pages for each in page.get("Contents", ())]
 
+    # What `support.places_to_write.Lake` asks for
+
+    def objects(self) -> dict[str, bytes]:
+        read = {name: self.get(name) for name in self.names()}
+        return {name: content for name, content in read.items() if content is not None}
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return bytes(self.client.get_object(Bucket=self.name, Key=name)["Body"].read())
+        except self.client.exceptions.NoSuchKey:
+            return None
+
+    def open_uploads(self) -> list[str]:
+        return [each["Key"] for each in self._uploads()]
+
+    def put(self, name: str, content: bytes) -> None:
+        self.client.put_object(Bucket=self.name, Key=name, Body=content)
+
+    def delete(self, name: str) -> None:
+        self.client.delete_object(Bucket=self.name, Key=name)
+
+    def abort_uploads(self) -> None:
+        for each in self._uploads():
+            self.client.abort_multipart_upload(Bucket=self.name, Key=each["Key"], UploadId=each["UploadId"])
+
+    def _uploads(self) -> list[dict[str, Any]]:
+        return list(self.client.list_multipart_uploads(Bucket=self.name).get("Uploads", ()))
+
 
 @dataclass
 class S3Server:
-    """A running server.
-
-    ``endpoint``: its URL.
-    ``requests``: method and path of all requests since the list was cleared.
-    """
+    """A running server. ``requests``: method and path of all requests since the list was cleared."""
 
     endpoint: str
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -68,6 +88,11 @@ class S3Server:
 
 
 _KEYS = {"aws_access_key_id": "a-test-key", "aws_secret_access_key": "a-test-word"}
+
+
+@cache
+def _client(endpoint: str) -> Any:
+    return boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **_KEYS)
 
 
 def environment(endpoint: str) -> dict[str, str]:

@@ -76,10 +76,6 @@ class SparkCluster:
                     return executor
         return None
 
-    def worker_of(self, executor: psutil.Process) -> subprocess.Popen[bytes]:
-        """The worker that has started an executor."""
-        return next(worker for worker in self.workers if worker.pid == executor.ppid())
-
     def close(self) -> None:
         """End all processes, the executors first, and wait until they are gone."""
         executors = self.executors()
@@ -90,15 +86,16 @@ class SparkCluster:
         psutil.wait_procs(executors, timeout=_PATIENCE)
 
 
-def start_cluster(
+@contextmanager
+def cluster_in(
     folder: Path,
     workers: int = 2,
     cores: int = 1,
     memory: str = "1g",
     port: int = 0,
     env: Mapping[str, str] | None = None,
-) -> SparkCluster:
-    """Start a master and ``workers``, and wait until all are registered.
+) -> Iterator[SparkCluster]:
+    """Start a master and ``workers``, wait until all are registered, and end them in the end.
 
     ``folder``: a folder of its own, which is made. ``cores``, ``memory``: of each worker. ``port``: of the master; 0
     is any. ``env``: more variables for the workers, which their executors inherit.
@@ -117,20 +114,7 @@ def start_cluster(
             process.kill()
             process.wait()
         raise
-    return SparkCluster(folder, url, started[0], tuple(started[1:]))
-
-
-@contextmanager
-def cluster_in(
-    folder: Path,
-    workers: int = 2,
-    cores: int = 1,
-    memory: str = "1g",
-    port: int = 0,
-    env: Mapping[str, str] | None = None,
-) -> Iterator[SparkCluster]:
-    """A cluster for as long as the context lasts; arguments: as `start_cluster` has them."""
-    cluster = start_cluster(folder, workers, cores, memory, port, env)
+    cluster = SparkCluster(folder, url, started[0], tuple(started[1:]))
     try:
         yield cluster
     finally:

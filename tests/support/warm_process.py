@@ -15,7 +15,7 @@ from typing import Any
 
 import wincli.cli.console.progress
 import wincli.cli.launch
-from support.boot_stand_in import BootStandIn
+from support.in_process import BootStandIn
 from wincli.cli.main import _main
 from wincli.windowing.spark.boot import SparkExecutor
 

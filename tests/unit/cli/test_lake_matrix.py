@@ -13,7 +13,7 @@ import pytest
 
 from support.in_process import wincli_here
 from support.lake_matrix import CATALOG, FORMS, WAYS, Case, Form, Way, rows_of, run_case, whole
-from support.places_to_write import Bucket, Folder, Lake
+from support.places_to_write import Folder, Lake
 from support.processes import Ran
 from support.s3_server import S3Bucket
 
@@ -36,7 +36,7 @@ def lake_at(place: str, folder: Path, request: pytest.FixtureRequest) -> Lake:
         folder.mkdir()
         return Folder(folder)
     bucket: S3Bucket = request.getfixturevalue("s3")
-    return Bucket(bucket.name, bucket.client)
+    return bucket
 
 
 def catalog(lake: Lake, place: str, folder: Path) -> dict[str, str]:
