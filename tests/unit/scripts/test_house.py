@@ -92,11 +92,8 @@ def test_what_is_too_large_is_an_error(tree: Path, files: list[str], fault: str)
     assert lines[-1] == fault
 
 
-def test_the_newest_release_has_all_measures_of_this_house() -> None:
-    _, rows = house(ROOT, "--table")
+def test_the_newest_release_of_this_house_has_all_measures(tree: Path) -> None:
+    """`scripts/test` measures this house itself."""
+    _, rows = house(tree, "--table")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Lines and modules")[2]
-    assert [row.split(" | ")[0] in changelog for row in rows] == [True] * len(rows)
-
-
-def test_no_file_folder_or_level_of_this_house_is_too_large() -> None:
-    assert house(ROOT)[0] == 0
+    assert [row for row in rows if row.split(" | ")[0] not in changelog] == []
