@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wincli
 from support.docs_pages import DOCS, rows_of, text_of
-from support.pages_that_print import run_page
 
 IMAGES = DOCS["python"].parent / "images"
 WITHOUT_SPARK = text_of("python").partition("\n## Spark DataFrames\n")[0]
+
+
+def run_page(text: str) -> list[tuple[str, str, str]]:
+    """Run the Python blocks of a page in one namespace.
+
+    Return of each block the code, what the text block right behind it shows, which may be empty, and what it printed.
+    """
+    names: dict[str, Any] = {}
+    found = []
+    for block in re.finditer(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.DOTALL):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(block[1], "page", "exec"), names)
+        found.append((block[1], block[2] or "", printed.getvalue()))
+    return found
 
 
 def test_the_page_shows_what_its_code_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
