@@ -53,12 +53,16 @@ def result(output: Output, value: int) -> tuple[Output, dict[str, Any]]:
     return output, {"parts": [{"name": part.name, "bytes": part.nbytes}], "rejects": [], "value": value}
 
 
-def run_unit(state: State, value: int, outputs: Paths = (), ordinal: int = 0, keep: int = 10) -> UnitRecord:
+def run_unit(
+    state: State, value: int, outputs: Paths = (), ordinal: int = 0, keep: int = 10, owner: Owner = ME
+) -> UnitRecord:
     """Commit the unit ``u<ordinal>``."""
     paths = [str(path) for path in outputs]
     with ExitStack() as stack:
         staging = stack.enter_context(state.begin(f"u{ordinal}", ordinal, paths))
-        opened = [stack.enter_context(open_output(path, "overwrite", [], ME)) for path in paths]
+        opened = [stack.enter_context(open_output(path, "overwrite", [], owner)) for path in paths]
+        for output in opened:
+            output.begin()
         return commit_together(staging, record_of(staging, value), [result(o, value) for o in opened], keep)
 
 
@@ -67,7 +71,7 @@ def put(
 ) -> UnitRecord:
     """Open a state, commit one unit, and close it."""
     with open_state(str(root), owner) as state:
-        return run_unit(state, value, outputs, ordinal, keep)
+        return run_unit(state, value, outputs, ordinal, keep, owner)
 
 
 def state_value(state: State, label: str = "u0") -> int | None:

@@ -6,7 +6,6 @@ request that fails here is one of which no retry says what has become of it.
 
 from __future__ import annotations
 
-import json
 import random
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,18 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from support.numbered_units import ME, record_of, result, state_value
+from support.numbered_units import DEAD, ME, put, result, state_value, value_of
 from support.quick_store import URI, QuickStore, use
 from wincli.windowing.errors import DamagedError, WincliError
 from wincli.writers.commit import store_objects
 from wincli.writers.output.output import open_output
 from wincli.writers.places.conditional import Object
 from wincli.writers.places.lock import Owner
-from wincli.writers.state.journal import commit_all, commit_together
+from wincli.writers.state.journal import commit_all
 from wincli.writers.state.state import open_state
 
-DEAD = Owner(2**30, "here", "2026-11-08T02:00:00+00:00")
-"""A run whose process has ended."""
 OUTS = ("s://store/a", "s://store/b")
 RATES = (0.02, 0.05, 0.1)
 
@@ -74,28 +71,19 @@ def line(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> Line:
 
 def run(value: int, label: str | None, owner: Owner) -> None:
     """Write a number to both outputs and, if it is one of a unit, to the state."""
+    if label is not None:
+        put(URI, value, OUTS, int(label[1:]), 1, owner)
+        return
     with ExitStack() as stack:
-        staging = None
-        if label is not None:
-            state = stack.enter_context(open_state(URI, owner))
-            staging = stack.enter_context(state.begin(label, int(label[1:]), OUTS))
         opened = [stack.enter_context(open_output(out, "overwrite", [], owner)) for out in OUTS]
         for output in opened:
             output.begin()
-        if staging is None:
-            commit_all([result(output, value) for output in opened])
-        else:
-            commit_together(staging, record_of(staging, value), [result(output, value) for output in opened], 1)
+        commit_all([result(output, value) for output in opened])
 
 
-def values(folder: Path) -> list[int]:
+def values(folder: Path) -> list[int | None]:
     """The numbers that the outputs say; a part that is missing, or of another number, fails."""
-    found = []
-    for out in (folder / "store" / "a", folder / "store" / "b"):
-        told = json.loads((out / "_wincli/manifest.json").read_text())
-        assert [(out / part["name"]).read_text() for part in told["parts"]] == [f'"n"\n{told["value"]}\n']
-        found.append(int(told["value"]))
-    return found
+    return [value_of(folder / "store" / name) for name in "ab"]
 
 
 def check_whole(folder: Path, label: str | None, value: int) -> None:
