@@ -263,3 +263,47 @@ def _lost_units(done: dict[str, str], now: dict[str, str]) -> Faults:
 def _less(some: Sequence[str], others: Sequence[str]) -> list[str]:
     """Names that are there more often than among others."""
     return sorted((Counter(some) - Counter(others)).elements())
+
+
+# Many runs that take one lease at the same moment: one gets it and does the work, the others say who has it
+
+
+def race(stage: Stage, course: Course, runs: int, after_kill: bool = False) -> Trial:
+    """Start a course many times; no put of a lease arrives before each run has sent one.
+
+    ``after_kill``: whether they take it over from a run that has died.
+    """
+    restore(stage.lake, course.before, but=IN)
+    faults: Faults = []
+    if after_kill:
+        holds = lease_request(stage, course)
+        restore(stage.lake, course.before, but=IN)
+        ran = killed(stage, course, holds + 1, 0.0, random.Random(0))
+        faults += [] if ran.code == -signal.SIGKILL else [("bad end", f"was to be killed: {ran}")]
+    gate = threading.Barrier(runs, timeout=_PATIENCE)
+    came: set[int] = set()
+
+    def watch(request: Request, side: Side) -> None:
+        if side == "before" and LOCK in request.target and request.method == "PUT" and len(came) < runs:
+            came.add(request.number)
+            gate.wait()
+
+    stage.proxy.begin(watch=watch)
+    with watched(stage, course, faults):
+        started = [stage.runs.start(course.args) for _ in range(runs)]
+        rans = [stage.runs.ended(each) for each in started]
+    stage.proxy.settle()
+    faults += [*_of_race(rans), *mixes(stage.lake, course), *faults_of_next_run(stage, course)]
+    return Trial(f"{course.name}, race", tuple(ran.code for ran in rans), 0, tuple(dict.fromkeys(faults)))
+
+
+def _of_race(rans: list[Ran]) -> Faults:
+    codes = Counter(ran.code for ran in rans)
+    faults: Faults = (
+        [] if codes == {0: 1, _OUTPUT_FAILED: len(rans) - 1} else [("bad end", f"exit codes {dict(codes)}")]
+    )
+    for ran in rans:
+        last = (ran.err.splitlines() or [""])[-1]
+        if ran.code != 0 and "another run is writing to " not in last:
+            faults.append(("bad end", f"ended with {ran.code}: {ran.err}"))
+    return faults

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.lake_courses import COURSES, Course, back, runs_done
-from support.lake_disturbances import Stage, kill_and_fail, pause, prepare
-from support.lake_races import race
+from support.lake_disturbances import Stage, kill_and_fail, pause, prepare, race
 from support.lake_stage import Stages, bucket_stage
 
 RACERS = 16
