@@ -120,16 +120,11 @@ def test_files_read_the_same_however_they_are_cut(
     assert all(batch.rows.schema.field("word").type == pa.dictionary(pa.int32(), pa.string()) for batch in batches)
 
 
-@pytest.mark.parametrize(
-    ("form", "reader"), [("parquet", "ParquetFile.read_row_groups"), ("orc", "ORCFile.read_stripe")]
-)
-def test_no_other_column_is_taken_from_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, reader: str
-) -> None:
+@FORMS
+def test_no_other_column_is_taken_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     opened = source(put(tmp_path / f"x.{form}", {"a": [1], "a.b": [2], "c": [3]}))
     asked: list[Any] = []
-    owner: Any = pq.ParquetFile if form == "parquet" else orc.ORCFile
-    name = "read_row_groups" if form == "parquet" else "read_stripe"
+    owner, name = (pq.ParquetFile, "read_row_groups") if form == "parquet" else (orc.ORCFile, "read_stripe")
     read = getattr(owner, name)
 
     def spy(self: Any, group: Any, columns: Any = None, **options: Any) -> Any:
@@ -433,10 +428,10 @@ FOOTER = pa.schema([("x", pa.int64())])
 class Disk:
     """Reads footers: a file of number n has n + 1 rows. ``wait``: seconds for each. ``bad``: one that fails."""
 
-    def __init__(self, wait, bad=None):
-        self.wait, self.bad, self.threads = wait, bad, set()
+    def __init__(self, wait: float, bad: int | None = None) -> None:
+        self.wait, self.bad, self.threads = wait, bad, set[int]()
 
-    def footer(self, place):
+    def footer(self, place: Located) -> Footer:
         self.threads.add(threading.get_ident())
         time.sleep(self.wait)
         number = int(place.shown.rpartition("/")[2].removesuffix(".parquet"))
@@ -445,7 +440,7 @@ class Disk:
         return Footer(FOOTER, ((number + 1, 8 * number),))
 
 
-def test_files_that_are_waited_for_are_read_in_threads_with_the_same_splits():
+def test_files_that_are_waited_for_are_read_in_threads_with_the_same_splits() -> None:
     slow, fast = Disk(0.002), Disk(0)
     plans = [plan_footers(MANY, 1 << 20, disk.footer) for disk in (slow, fast)]
     assert len(slow.threads) > 1
@@ -455,6 +450,6 @@ def test_files_that_are_waited_for_are_read_in_threads_with_the_same_splits():
 
 @pytest.mark.parametrize("bad", [0, 3, 250])
 @pytest.mark.parametrize("wait", [0, 0.002])
-def test_a_footer_that_fails_names_its_file(wait, bad):
+def test_a_footer_that_fails_names_its_file(wait: float, bad: int) -> None:
     with pytest.raises(InputError, match=f"/log/{bad}.parquet is broken"):
         plan_footers(MANY, 1 << 20, Disk(wait, bad).footer)

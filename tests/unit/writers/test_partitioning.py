@@ -278,7 +278,7 @@ class Folders:
 
     @contextmanager
     def file(self, folder: str) -> Iterator[Write]:
-        assert folder not in self.rows, "a file is written_in in one go"
+        assert folder not in self.rows, "a file is written in one go"
         self.rows[folder] = []
         self.open += 1
         self.most_open = max(self.most_open, self.open)
