@@ -14,7 +14,8 @@ from support.processes import Ran, manifest, tree, write
 
 Row = tuple[str, str, int]
 SESSIONS = ("-w", "gap(ts, 2h)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", "total=sum(x)")
-ALL = range(1, 31)
+DAYS = 12
+ALL = range(1, DAYS + 1)
 
 # One day: `a` ends a session within the day, and one that the next morning shows to have ended; `b` goes over midnight.
 #

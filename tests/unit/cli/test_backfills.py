@@ -11,7 +11,7 @@ import pytest
 
 from support.day_results import RUN_THAT_JOB, as_one, day, in_order, kept, records, span, total
 from support.in_process import wincli_here
-from support.month_log import ALL, SESSIONS, Log, Seen, added, changed, corrections, moved
+from support.month_log import ALL, DAYS, SESSIONS, Log, Seen, added, changed, corrections, moved
 from support.processes import Ran, manifest, rows, write
 
 
@@ -22,91 +22,91 @@ def closing(ran: Ran) -> str:
     return found[1]
 
 
-# A month
+# Twelve days
 
 
 @pytest.fixture(scope="module")
 def done_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Log, Path]:
-    """A month that was done, and a copy of all of it."""
-    folder = tmp_path_factory.mktemp("month") / "here"
+    """Days that were done, and a copy of all of it."""
+    folder = tmp_path_factory.mktemp("days") / "here"
     log = Log(folder)
     for n in ALL:
         log.write(n)
-    ran = log.run(*span(1, 30), "--keep", "30")
-    assert closing(ran) == "30 units done, 180 rows in, 119 windows out, 0 rejected"
+    ran = log.run(*span(1, DAYS), "--keep", "30")
+    assert closing(ran) == "12 units done, 72 rows in, 47 windows out, 0 rejected"
     shutil.copytree(folder, folder.with_name("copy"), copy_function=shutil.copy2)
     return log, folder.with_name("copy")
 
 
 @pytest.fixture
-def month(done_once: tuple[Log, Path]) -> Iterator[Log]:
-    """A month that was done; what a test does to it is undone."""
+def days(done_once: tuple[Log, Path]) -> Iterator[Log]:
+    """Days that were done; what a test does to them is undone."""
     log, copy = done_once
     yield log
     shutil.rmtree(log.folder)
     shutil.copytree(copy, log.folder, copy_function=shutil.copy2)
 
 
-def test_a_month_is_one_run_and_a_second_time_does_nothing(month: Log) -> None:
-    before = Seen.of(month)
-    again = month.run(*span(1, 30), "--keep", "30", "--exit-code-noop", "99", code=99)
+def test_all_days_are_one_run_and_a_second_time_does_nothing(days: Log) -> None:
+    before = Seen.of(days)
+    again = days.run(*span(1, DAYS), "--keep", "30", "--exit-code-noop", "99", code=99)
     assert again.err.splitlines() == [
-        f"wincli: note: already done with the same input: {day(1)}..{day(30)}",
+        f"wincli: note: already done with the same input: {day(1)}..{day(DAYS)}",
         "wincli: nothing to do -> out",
     ]
-    assert before.touched(month) == []
-    assert month.is_that_of_one_run()
-    assert total(month.state) == {
-        **{"rows_in": 180, "carried": 0, "windowed": 178, "filtered": 0, "dropped_at_end": 0, "panes_hidden": 0},
+    assert before.touched(days) == []
+    assert days.is_that_of_one_run()
+    assert total(days.state) == {
+        **{"rows_in": 72, "carried": 0, "windowed": 70, "filtered": 0, "dropped_at_end": 0, "panes_hidden": 0},
         **{"held": 2, "rejected": {}},
     }
 
 
 CORRECTIONS = {
-    "a value of a session that ends on that day": (changed("09:00"), [5], (1, 30)),
+    "a value of a session that ends on that day": (changed("09:00"), [5], (1, DAYS)),
     "a time within such a session": (moved("09:00", "08:40"), [5], (5, 5)),
     "a value that the next day shows": (changed("20:00"), [5, 6], (5, 5)),
     "a session more, so that those after it would have other numbers": (added(("14:30", "a", 1)), [5], (5, 5)),
-    "a session more that the next day shows": (added(("23:30", "a", 1)), [5, 6], (1, 30)),
+    "a session more that the next day shows": (added(("23:30", "a", 1)), [5, 6], (1, DAYS)),
     "a session less": (lambda lines: [line for line in lines if line[0] != "12:00"], [5], (5, 5)),
 }
 
 
 @pytest.mark.parametrize("case", CORRECTIONS)
-def test_a_correction_touches_the_days_it_reaches_and_no_other(month: Log, case: str) -> None:
+def test_a_correction_touches_the_days_it_reaches_and_no_other(days: Log, case: str) -> None:
     change, reached, asked = CORRECTIONS[case]
-    before, runs = Seen.of(month), records(month.state)
-    month.write(5, change)
-    ran = month.run(*span(*asked), "--keep", "30")
-    assert before.touched(month) == [*reached]
-    now = records(month.state)
+    before, runs = Seen.of(days), records(days.state)
+    days.write(5, change)
+    ran = days.run(*span(*asked), "--keep", "30")
+    assert before.touched(days) == [*reached]
+    now = records(days.state)
     assert [label for label, record in now.items() if record["run"] != runs[label]["run"]] == [*map(day, reached)]
-    assert all(manifest(month.folder / f"out/dt={day(n)}")["run"] == now[day(n)]["run"] for n in ALL)
+    assert all(manifest(days.folder / f"out/dt={day(n)}")["run"] == now[day(n)]["run"] for n in ALL)
     last = reached[-1]
-    beyond = f"{day(last + 1)}..{day(30)} stay as they were" if last < 30 else "no unit was done after it"
+    beyond = f"{day(last + 1)}..{day(DAYS)} stay as they were" if last < DAYS else "no unit was done after it"
     assert corrections(ran) == [f"the correction reached {day(last)}; {beyond}"]
-    assert month.is_that_of_one_run(but=("window",) if "session" in case else ())
+    assert days.is_that_of_one_run(but=("window",) if "session" in case else ())
 
 
-def test_a_redo_runs_its_days_and_leaves_the_others(month: Log) -> None:
-    before = Seen.of(month)
-    ran = month.run(*span(10, 11), "--redo", "--keep", "30")
-    assert before.touched(month) == [10, 11]
+def test_a_redo_runs_its_days_and_leaves_the_others(days: Log) -> None:
+    before = Seen.of(days)
+    ran = days.run(*span(10, 11), "--redo", "--keep", "30")
+    assert before.touched(days) == [10, 11]
     assert [note for note in ran.notes if "is run again" in note] == [f"{day(10)} is run again: redo was requested"]
-    assert corrections(ran) == [f"the correction reached {day(11)}; {day(12)}..{day(30)} stay as they were"]
-    assert month.is_that_of_one_run()
+    assert corrections(ran) == [f"the correction reached {day(11)}; {day(DAYS)} stays as it was"]
+    assert days.is_that_of_one_run()
 
 
-def test_a_file_more_and_a_file_less(month: Log) -> None:
-    more = month.folder / "log" / f"dt={day(28)}" / "b.csv"
-    more.write_text(f"ts,user,x\n{day(28)}T03:00:00,c,1\n{day(28)}T09:00:00,c,1\n")
-    before = Seen.of(month)
-    month.run(*span(1, 30), "--keep", "30")
-    assert before.touched(month) == [28, 29, 30]
-    assert month.is_that_of_one_run()
+def test_a_file_more_and_a_file_less(days: Log) -> None:
+    more = days.folder / "log" / f"dt={day(10)}" / "b.csv"
+    more.write_text(f"ts,user,x\n{day(10)}T03:00:00,c,1\n{day(10)}T09:00:00,c,1\n")
+    before = Seen.of(days)
+    days.run(*span(1, DAYS), "--keep", "30")
+    assert before.touched(days) == [10, 11, 12]
+    assert days.is_that_of_one_run()
     more.unlink()
-    month.run(*span(28, 28), "--keep", "30")
-    assert month.is_that_of_one_run()
+    days.run(*span(10, 10), "--keep", "30")
+    assert days.is_that_of_one_run()
 
 
 # Five days

@@ -15,7 +15,7 @@ from support.lake_courses import COURSES, Course, back, runs_done
 from support.lake_disturbances import Stage, kill_and_fail, pause, prepare, race
 from support.lake_stage import Stages, bucket_stage
 
-RACERS = 16
+RACERS = 8
 RATE = 0.03  # of requests that go wrong
 
 

@@ -98,27 +98,27 @@ def check(ran: list[Ran], folder: Path) -> None:
 def test_an_address_that_cannot_be_opened_is_told_without_its_secret(tmp_path: Path, form: str) -> None:
     write(tmp_path, a__csv="ts,user\n2026-11-01T00:00:00,a\n2026-11-01T01:00:00,b\n")
     path = form.replace("{}", SECRET if form.count("/") < 3 and "?" not in form and "@" in form else Q)
-    ran = [
-        wincli_here(command, *WINDOW, *words, *more, cwd=tmp_path)
-        for command, more in (
-            ("run", ("-vv",)),
-            ("run", ("--log-format", "json", "-vv")),
-            ("plan", ()),
-            ("plan", ("--json",)),
-        )
-        for words in (
+    turn, places = (
+        ADDRESSES.index(form),
+        (
             (path, "out"),
             ("a.csv", path),
             ("a.csv", "out2", "--state", path),
             ("a.csv", "out3", "--enrich", f"p='{path}' on user"),
             ("a.csv", "out4", "--lineage", path, "--metrics-file", path),
             ("a.csv", "out5", "--master", path),
-        )
+        ),
+    )
+    ran = [
+        wincli_here(*_COMMANDS[(turn + at) % len(_COMMANDS)], *WINDOW, *words, cwd=tmp_path)
+        for at, words in enumerate(places)
     ]
-    ran += [wincli_here(*words, path, cwd=tmp_path) for words in _READERS]
+    ran += [wincli_here(*words, path, cwd=tmp_path) for words in _READERS[turn % 3 :: 3]]
     check(ran, tmp_path)
 
 
+_COMMANDS = (("run", "-vv"), ("run", "--log-format", "json", "-vv"), ("plan",), ("plan", "--json"))
+"""These take turns, as those that read do: each meets each place, and each address all places."""
 _READERS = (
     ("show",),
     ("status",),

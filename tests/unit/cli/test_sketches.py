@@ -11,7 +11,7 @@ import pytest
 
 from support.in_process import wincli_here
 
-ROWS = 3_000
+ROWS = 1_500
 CALLS = ("--agg", "u=hll_sketch(who)", "--agg", "x=kll_sketch(x)", "--agg", "n=approx_count_distinct(who)")
 CALLS = (*CALLS, "--agg", "q=approx_quantile(x, 0.99)", "--agg", "rows=count()")
 
@@ -41,7 +41,7 @@ def result(place: Path, *args: str) -> list[dict[str, object]]:
     return sorted(({key: row[key] for key in keys if key in row} for row in rows), key=repr)
 
 
-@pytest.mark.parametrize("window", ["gap(ts, 9m)", "count(700)", "within 20h every 6h"])
+@pytest.mark.parametrize("window", ["gap(ts, 9m)", "count(300)", "within 20h every 6h"])
 def test_a_sketch_does_not_see_how_the_work_was_cut(place: Path, window: str) -> None:
     order = ("--order-by", "ts") if window.startswith(("count", "within")) else ()
     whole = result(place, "--window", window, "--key", "site", *order, *CALLS, "log", "whole")
@@ -55,10 +55,10 @@ def test_a_sketch_does_not_see_how_the_work_was_cut(place: Path, window: str) ->
 
 
 def test_units_of_a_state_give_the_sketches_of_one_run(place: Path) -> None:
-    job = ("--window", "count(400)", "--key", "site", "--order-by", "ts", *CALLS)
+    job = ("--window", "count(200)", "--key", "site", "--order-by", "ts", *CALLS)
     whole = result(place, *job, "log", "whole")
     span = ("--start", "2026-11-01", "--end", "2026-11-04", "--state", "st", "--at-end", "hold")
     units = result(place, *job, *span, "log/dt={date}", "units/{date}")
-    closed = [row for row in whole if row["rows"] == 400]
-    assert [row for row in units if row["rows"] == 400] == closed
+    closed = [row for row in whole if row["rows"] == 200]
+    assert [row for row in units if row["rows"] == 200] == closed
     assert len(closed) > 2

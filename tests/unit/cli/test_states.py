@@ -12,6 +12,7 @@ import yaml
 from support.day_results import RUN_THAT_JOB, kept, records, total
 from support.in_process import wincli_here
 from support.processes import Ran, rejected, rows, tree, write
+from wincli.cli.run.incremental_run import identity_changes
 
 GAP = ("-w", "gap(ts, 5)", "-k", "user", "--order-by", "ts", "-a", "ids=collect(id)")
 
@@ -197,3 +198,10 @@ def test_plain_runs_and_days_do_not_mix(log: Path) -> None:
     days = ("--start", "2026-11-01", "--end", "2026-11-02")
     text = "the state holds plain runs (run-000001), and this run adds days; use another --state"
     fails(log, 2, text, *GAP, "log", "days", "--state", "st", *days)
+
+
+def test_an_option_that_an_older_state_lacks_had_its_default() -> None:
+    now = {"window": "tumbling, count(3)", "key": [], "order": [], "empty": "skip", "lag": "0", "columns": {}}
+    older = {name: value for name, value in now.items() if name not in ("lag", "empty")}
+    assert identity_changes({"1": older}, {"1": now}) == identity_changes({"1": now}, {"1": now}) == []
+    assert identity_changes({"1": older}, {"1": {**now, "lag": "5"}}) == ["its lag is 0, not 5"]
