@@ -45,5 +45,7 @@ def spark(remote: SparkSession | None, request: pytest.FixtureRequest) -> Iterat
         return
     from pyspark.sql import SparkSession
 
-    yield SparkSession(request.getfixturevalue("session").context)
+    classic = SparkSession(request.getfixturevalue("session").context)
+    classic.conf.set("spark.sql.shuffle.partitions", "3")
+    yield classic
     SparkSession._instantiatedSession = None

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import fs
 
 from support.in_memory_engine import MemorySource
-from support.spark_results import check_same_rows
+from support.table_equality import same_rows
 from wincli.windowing.engine.rejects import reject_schema
 from wincli.windowing.engine.run import Outcome, run_window
 from wincli.windowing.engine.task import NONE, Sizes, TaskContext
@@ -74,5 +74,5 @@ def test_both_ways_give_the_same_result(
     assert in_files.counts == in_spark.counts
     assert in_files.windows == in_spark.windows > 500
     assert in_files.parts == in_spark.parts
-    check_same_rows(session, tmp_path / "in files", tmp_path / "in spark")
+    assert same_rows(tmp_path / "in files", tmp_path / "in spark")
     assert not [path for path in seen if path.exists() or path.parent.exists()]

@@ -37,8 +37,9 @@ def log(spark: SparkSession) -> DataFrame:
     return rows.withColumn("big", functions.lit(2**62).cast("long"))
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "action"), [*((case, "collect") for case in CASES), *(("in a scan", action) for action in [*ACTIONS][1:])]
+)
 def test_an_error_of_rows_is_that_of_the_library(log: DataFrame, tmp_path: Path, case: str, action: str) -> None:
     options, words = CASES[case]
     windows = wincli.windows(log, "count(5)", **options)

@@ -56,7 +56,12 @@ MORE: dict[str, dict[str, Any]] = {
     "timeInterval, intervalDuration(600), creationPeriod(200), discardAge(500)": {"event_time": "t"},
     "time(600), partitioned, partitionAge(1200)": {"key": "k", "emit_evicted": True},
 }
-NIGHTLY = [pytest.param(window, marks=pytest.mark.nightly) for window in MORE]
+CASES = [
+    pytest.param(window, keyed, id=f"{window}-{'keyed' if keyed else 'unkeyed'}", marks=marks)
+    for windows, marks in ((SAMPLE, ()), (MORE, pytest.mark.nightly))
+    for window, own in windows.items()
+    for keyed in ([True] if "key" in own else [True, False])
+]
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +69,7 @@ def log() -> pa.Table:
     return dataframe_log()
 
 
-@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "unkeyed"])
-@pytest.mark.parametrize("window", [*SAMPLE, *NIGHTLY])
+@pytest.mark.parametrize(("window", "keyed"), CASES)
 def test_windows_are_those_of_the_table(spark: SparkSession, log: pa.Table, window: str, keyed: bool) -> None:
     own = {**SAMPLE, **MORE}[window]
     options: dict[str, Any] = {"key": "k" if keyed else [], "order_by": "t", "aggregates": CALLS, **own}

@@ -21,7 +21,6 @@ from support.places import ROOT, TESTS
 from support.spark_cluster import QUICK
 from wincli.windowing.errors import DataError, SparkError
 from wincli.windowing.spark.boot import Progress, SparkExecutor, guarded
-from wincli.windowing.spark.class_archive import SWITCH
 from wincli.windowing.spark.code_archive import PACKAGES
 
 
@@ -138,6 +137,10 @@ def session(master="local[2]", conf={}):
 def pids(running):
     import psutil
     return [child.pid for child in psutil.Process().children(recursive=True)]
+
+def alive(there):
+    import psutil
+    return [p for p in there if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
 """
 
 
@@ -155,26 +158,6 @@ def told(process: subprocess.Popen[str]) -> str:
     assert err == ""
     assert process.returncode == 0
     return out
-
-
-def test_nothing_is_left_when_a_session_is_closed(tmp_path: Path) -> None:
-    out = told(
-        script(
-            tmp_path,
-            """
-running = session()
-running.map("pid", pid, range(4))
-there = pids(running)
-running.close()
-import psutil
-alive = [p for p in there if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
-print(len(there), alive, os.listdir(os.environ["TMPDIR"]))
-""",
-        )
-    )
-    count, left = out.split(" ", 1)
-    assert int(count) >= 3  # Java, the daemon, a worker
-    assert left == "[] []\n"
 
 
 def test_workers_grow_from_a_fork_of_the_driver(tmp_path: Path) -> None:
@@ -201,11 +184,9 @@ starting.start_fork_server()
 found = starting.session().map("look", look, range(4))
 there = pids(starting)
 starting.close()
-import psutil
 daemon = found[0][0]
 print(found == [(daemon, os.getpid(), (1, 1), "1", False)] * 4, daemon in there)
-alive = [p for p in there if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
-print(alive, os.listdir(os.environ["TMPDIR"]))
+print(alive(there), os.listdir(os.environ["TMPDIR"]))
 """,
         )
     )
@@ -254,7 +235,7 @@ def test_java_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
     assert not alive
 
 
-def test_a_boot_can_be_closed_before_it_is_up_and_another_started(tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_session_nor_of_a_boot_that_is_closed_before_it_is_up(tmp_path: Path) -> None:
     out = told(
         script(
             tmp_path,
@@ -265,11 +246,13 @@ print(os.listdir(os.environ["TMPDIR"]))
 for _ in range(2):
     with session(conf={"spark.local.dir": os.environ["TMPDIR"]}) as running:
         print(len(running.map("pid", pid, [1])), running.parallelism)
+        there = pids(running)
+    print(len(there) > 2, alive(there))  # Java, the daemon, a worker
 print(os.listdir(os.environ["TMPDIR"]))
 """,
         )
     )
-    assert out == "[]\n1 2\n1 2\n[]\n"
+    assert out == "[]\n1 2\nTrue []\n1 2\nTrue []\n[]\n"
 
 
 TELL = """
@@ -289,11 +272,6 @@ def test_session_that_cannot_start_is_an_error_with_its_cause(tmp_path: Path) ->
     assert lines[1].startswith("the Spark master spark://127.0.0.1:1 does not answer; check")
     assert lines[2].startswith("no folder for Spark's temporary files: No such file or directory: /nowhere/wincli-")
     assert lines[3] == "[]"
-
-
-def test_the_bundled_java_runs_spark(tmp_path: Path) -> None:
-    text = "with session() as running:\n    print(len(set(running.map('pid', pid, range(8)))) > 0)\n"
-    assert told(script(tmp_path, text, PATH="/nowhere", JAVA_HOME="", **{SWITCH: "off"})) == "True\n"
 
 
 def test_code_travels_to_executors_elsewhere_and_kernels_are_loaded_there_and_not_compiled(tmp_path: Path) -> None:

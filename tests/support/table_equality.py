@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 
 def difference(one: pa.Table, other: pa.Table) -> str:
@@ -17,3 +20,10 @@ def same(one: pa.Table, other: pa.Table) -> bool:
         a.combine_chunks().equals(b.combine_chunks()) or repr(a.to_pylist()) == repr(b.to_pylist())
         for a, b in zip(one.columns, other.columns, strict=True)
     )
+
+
+def same_rows(one: Path, other: Path) -> bool:
+    """Whether the parts in two folders hold the same windows, of the key `k` or of none."""
+    tables = [ds.dataset(sorted(map(str, folder.glob("part-*.parquet")))).to_table() for folder in (one, other)]
+    by = [(name, "ascending") for name in ("k", "window") if name in tables[0].column_names]
+    return same(*(table.sort_by(by) for table in tables))
