@@ -1,6 +1,8 @@
 """Hypothesis profiles: the default, and ``--hypothesis-profile=deep``. The engines of DataFrames, the S3 server."""
 
 import gc
+import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -28,6 +30,14 @@ LONG = (
 
 They begin first: else one process would run the last one alone.
 """
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _unsynced_files() -> Iterator[None]:
+    """Let no test wait for the disk (fsync), which is slow: none takes the power away, and a kill loses nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda fd: None)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,13 +1,16 @@
-"""One warm process for the whole run of the tests, started by the first that asks for it."""
+"""A command in this process, or on the Spark of one warm process, which the first test that asks for it starts."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from support.in_process import wincli_here
 from support.processes import Ran, Warm, run_args, tree
 
 
@@ -30,13 +33,20 @@ def warm() -> Iterator[Warm]:
 
 
 @pytest.fixture
-def run(warm: Warm, tmp_path: Path) -> Callable[..., Ran]:
-    """``wincli run`` in the test's folder: its arguments, and ``env``."""
+def run(tmp_path: Path) -> Callable[..., Ran]:
+    """``wincli run`` in the test's folder and this process, a loop in place of Spark: its arguments, and ``env``."""
 
     def call(*args: str, env: dict[str, str] | None = None) -> Ran:
-        return warm.run(run_args(args), tmp_path, env)
+        with mock.patch.dict(os.environ, env or {}):
+            return wincli_here("run", *args, cwd=tmp_path)
 
     return call
+
+
+@pytest.fixture
+def spark_run(warm: Warm, tmp_path: Path) -> Callable[..., Ran]:
+    """``wincli run`` in the test's folder, on Spark."""
+    return lambda *args: warm.run(run_args(args), tmp_path)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from support.processes import MASTER, Ran, Warm, manifest, rejected, table, tree, wincli, write
+from support.in_process import wincli_here
+from support.processes import MASTER, Ran, Warm, manifest, rejected, table, write
 from wincli import aggregate
 
 Run = Callable[..., Ran]
@@ -66,8 +66,7 @@ def job(folder: Path, name: str, **keys: Any) -> str:
     return f"{name}.yaml"
 
 
-def run_here(warm: Warm, folder: Path, *args: str) -> None:
-    ran = warm.run(["run", "--master", MASTER, *args], folder)
+def done(ran: Ran) -> None:
     assert ran.code == 0, ran.err
 
 
@@ -76,14 +75,14 @@ def test_a_chain_is_one_run_after_the_other(warm: Warm, logs: Path, case: str) -
     stages = CHAINS[case]
     own = [{**stage, "output": f"{case}-mid"} if "output" in stage else stage for stage in stages]
     chain = job(logs, case, input="log", output=f"{case}-chain", stages=own)
-    run_here(warm, logs, chain, *SMALL)
+    done(warm.run(["run", "--master", MASTER, chain, *SMALL], logs))
     source = "log"
     for at, stage in enumerate(stages):
         out = f"{case}-{at}"
         window = {key: value for key, value in stage.items() if key not in ("name", "output")}
         if at < len(stages) - 1:
             window.pop("output_format", None)
-        run_here(warm, logs, job(logs, out, input=source, output=out, **window))
+        done(wincli_here("run", job(logs, out, input=source, output=out, **window), cwd=logs))
         source = out
     want = table(logs / source)
     assert want.num_rows >= 5
@@ -145,34 +144,12 @@ def test_rejects_of_all_stages_count(fails: Fails, run: Run, chain: str) -> None
     assert run(chain, "--max-rejects", "3").code == 0
 
 
-def test_the_last_stage_fails_and_nothing_is_left(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"x": [2**62] * 3}), tmp_path / "log.parquet")
-    stages = [
-        {"window": "count(1)", "agg": "x=sum(x)", "output": "mid/csv", "output_format": "csv"},
-        {"window": "count(2)", "agg": "x=last(x)", "output": "mid/parquet"},
-        {"name": "totals", "window": "count(2)", "agg": "sum(x)"},
-    ]
-    name = job(tmp_path, "job", input="log.parquet", output="out", stages=stages)
-    before = tree(tmp_path)
-    ran = wincli("run", name, "--master", MASTER, "--log-format", "json", cwd=tmp_path)
-    told = json.loads(ran.err.splitlines()[-1])
-    assert (ran.code, told["level"]) == (4, "error")
-    assert told["message"].startswith("stage totals: sum(x) does not fit int64 in window 0 (column 'x'); ")
-    assert tree(tmp_path) == before
-
-
-def test_column_missing_in_a_later_stage_is_an_error_at_once(fails: Fails, tmp_path: Path) -> None:
-    write(tmp_path, log__csv="ts,x\n1,1\n")
-    stages = [{"window": "count(1)", "agg": "total=sum(x)"}, {"name": "far", "window": "count(1)", "agg": "sum(totl)"}]
-    name = job(tmp_path, "job", input="log.csv", output="out", stages=stages)
-    fails(2, "stage far: there is no column 'totl' for sum_totl=sum(totl); did you mean 'total'?", name)
-
-
 @pytest.mark.parametrize("case", ["rollup", "ticks"])
-def test_the_library_goes_on_from_a_result_as_the_next_stage_does(warm: Warm, logs: Path, case: str) -> None:
+def test_the_library_goes_on_from_a_result_as_the_next_stage_does(logs: Path, case: str) -> None:
     first, *others = CHAINS[case]
     own = [{**first, "output": f"{case}-first"}, *others]
-    run_here(warm, logs, job(logs, f"{case}-all", input="log", output=f"{case}-last", stages=own), *SMALL)
+    last = job(logs, f"{case}-all", input="log", output=f"{case}-last", stages=own)
+    done(wincli_here("run", last, *SMALL, cwd=logs))
     found = table(logs / f"{case}-first")
     for stage in others:
         window = {key: value for key, value in stage.items() if key not in ("name", "agg")}

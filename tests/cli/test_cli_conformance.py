@@ -22,13 +22,14 @@ import pytest
 
 from references import tumbling as reference
 from support import batched_cases as batched
-from support.processes import MASTER, Ran, table, wincli
+from support.processes import Ran, table
 from support.spl_cases import ALL, Case, Output, has_nan, order_of, outputs, read, records, table_of
 from wincli.windowing.language.spec import Sliding, Time, Tumbling
 
 Run = Callable[..., Ran]
+FORMS = ("parquet", "csv")
+"""These take turns."""
 CASES = {case.name: case for case in ALL if not has_nan(case) and not case.watermarks}
-OWN_PROCESS = ("tumbling_delta_int", "tumbling_punct_partitioned", "pe_sliding_tupleCount4")
 
 
 # --- the cases of SPL ---------------------------------------------------------------------------------------------
@@ -39,9 +40,9 @@ def ends(case: Case) -> list[int]:
     return [case.rows_before(index) for index in case.marks]
 
 
-def forms(case: Case) -> tuple[str, ...]:
-    """How a case can be written down: files, if no rows come after the last mark, and a column of marks."""
-    files = ("parquet", "csv") if not case.marks or ends(case)[-1] == len(case.rows) else ()
+def forms(at: int, case: Case) -> tuple[str, ...]:
+    """How a case is written down: in files, if no rows come after the last mark, and with a column of marks."""
+    files = (FORMS[at % 2],) if not case.marks or ends(case)[-1] == len(case.rows) else ()
     return (*files, "column") if case.marks else files
 
 
@@ -98,19 +99,20 @@ def check(case: Case, ran: Ran, out: Path, form: str) -> None:
     assert outputs(case, [read(case, record) for record in records(table(out))]) == wanted(case, form)
 
 
-@pytest.mark.parametrize(("name", "form"), [(name, form) for name, case in CASES.items() for form in forms(case)])
+@pytest.mark.parametrize(
+    ("name", "form"), [(name, form) for at, (name, case) in enumerate(CASES.items()) for form in forms(at, case)]
+)
 def test_case(run: Run, tmp_path: Path, name: str, form: str) -> None:
     case = CASES[name]
     put(case, tmp_path / "log", form)
     check(case, run(*arguments(case, form)), tmp_path / "out", form)
 
 
-@pytest.mark.parametrize("name", OWN_PROCESS)
-def test_case_in_a_process_of_its_own(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["tumbling_delta_int", "tumbling_punct_partitioned", "pe_sliding_tupleCount4"])
+def test_case_on_spark(spark_run: Run, tmp_path: Path, name: str) -> None:
     case = CASES[name]
     put(case, tmp_path / "log", "parquet")
-    ran = wincli("run", "--master", MASTER, *arguments(case, "parquet"), cwd=tmp_path)
-    check(case, ran, tmp_path / "out", "parquet")
+    check(case, spark_run(*arguments(case, "parquet")), tmp_path / "out", "parquet")
 
 
 # --- batched windows ----------------------------------------------------------------------------------------------
@@ -184,8 +186,7 @@ BY_OUTPUT: list[tuple[Callable[..., dict[str, batched.TimedOutputs]], tuple[str,
 ]
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
-@pytest.mark.parametrize("name", BATCHED)
+@pytest.mark.parametrize(("name", "form"), [(name, FORMS[at % 2]) for at, name in enumerate(BATCHED)])
 def test_batched_case(run: Run, tmp_path: Path, name: str, form: str) -> None:
     case = BATCHED[name]
     rows = case.table(pa.timestamp("us") if form == "parquet" else pa.float64())

@@ -94,14 +94,14 @@ def test_each_stage_of_a_job_has_expressions_of_its_own(run: Run, tmp_path: Path
     assert table(tmp_path / "out").select(["n", "q"]).to_pylist() == [{"n": 2, "q": 13.0 + 1 + 6.0 + 1}]
 
 
-def test_two_units_with_a_state_are_one_run(run: Run, tmp_path: Path) -> None:
+def test_two_units_with_a_state_are_one_run(spark_run: Run, tmp_path: Path) -> None:
     lines = LOG.splitlines(keepends=True)
     write(tmp_path / "whole", a__jsonl="".join(lines[:3]), b__jsonl="".join(lines[3:]))
     write(tmp_path / "first", a__jsonl="".join(lines[:3]))
     write(tmp_path / "second", b__jsonl="".join(lines[3:]))
-    assert run(*ASKED, "whole", "one").code == 0
-    assert run(*ASKED, "--state", "st", "first", "out1").code == 0
-    ran = run(*ASKED, "--state", "st", "--at-end", "flush", "second", "out2")
+    assert spark_run(*ASKED, "whole", "one").code == 0
+    assert spark_run(*ASKED, "--state", "st", "first", "out1").code == 0
+    ran = spark_run(*ASKED, "--state", "st", "--at-end", "flush", "second", "out2")
     assert ran.code == 0, ran.err
     names = ("user", "window", "total", "rise", "large")
     found = [row for out in ("out1", "out2") for row in rows(tmp_path / out, *names) if row[2] is not None]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.blocking import block
-from support.processes import MASTER, Ran, manifest, rejected, rows, tree, wincli, write
+from support.in_process import wincli_here
+from support.processes import MASTER, Ran, manifest, rejected, rows, wincli, write
 from support.systems import without_privilege
 
 Run = Callable[..., Ran]
@@ -82,7 +85,7 @@ def test_a_folder_that_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "log" / "b.csv").write_text("ts\n9\n")
     (tmp_path / "log" / "b.csv").chmod(0)
     before = without_privilege()
-    run = ("run", "-q", *COUNT, "--master", MASTER)
+    run = ("run", "-q", *COUNT)
     ran = wincli(*run, "log", "out", cwd=tmp_path, before=before)
     text = "log/shut (permission denied) cannot be read; remove such things, or skip them with --skip-unreadable"
     assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
@@ -110,12 +113,16 @@ CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("case", CHANGES)
-def test_a_file_that_changes_behind_its_reader_undoes_the_run(tmp_path: Path, case: str) -> None:
+def test_a_file_that_changes_behind_its_reader_undoes_the_run(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
     """It has been read when it changes: the driver looks once more before anything is put in place."""
     change, text = CHANGES[case]
-    blocked = block(tmp_path, *(("--state", "st") if case == "grows" else ()))
-    change(tmp_path / "log" / "a.csv")
-    ran = blocked.go_on()
+    write_log(tmp_path / "log", "csv")
+    function = SimpleNamespace(change=lambda ts: change(tmp_path / "log" / "a.csv") or 1.0)
+    monkeypatch.setitem(sys.modules, "meanwhile", cast(ModuleType, function))
+    state = ("--state", "st") if case == "grows" else ()
+    ran = run("-q", "-w", "count(9)", "-a", "meanwhile:change(ts)", *state, "log", "out")
     assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
     assert not (tmp_path / "out").exists()
 
@@ -175,26 +182,23 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_given_in_other_bytes_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
+def test_what_is_given_in_other_bytes_is_refused_in_one_line(fails: Fails, tmp_path: Path, case: str) -> None:
     args, text = REFUSED[case]
     write_log(tmp_path / "log", "csv")
     write_log(tmp_path / LATIN, "csv")
     write(tmp_path, **{f"{LATIN}__csv": "ts\n1\n"})
-    before = tree(tmp_path)
-    ran = wincli("run", "-q", *COUNT, *args, cwd=tmp_path)
-    assert (ran.code, ran.out, ran.err) == (2, "", f"wincli: error: {text}\n")
-    assert tree(tmp_path) == before
+    fails(2, text, *COUNT, *args)
 
 
 def test_in_a_folder_of_other_bytes_a_job_reads_and_refuses_to_write(tmp_path: Path) -> None:
     here = tmp_path / LATIN
     write_log(here, "csv")
-    run = ("run", "-q", *COUNT, "--master", MASTER)
-    assert wincli(*run, "a.csv", str(tmp_path / "out"), cwd=here).code == 0
-    ran = wincli(*run, "a.csv", "out", cwd=here)
+    run = ("run", "-q", *COUNT)
+    assert wincli(*run, "--master", MASTER, "a.csv", str(tmp_path / "out"), cwd=here).code == 0
+    ran = wincli_here(*run, "a.csv", "out", cwd=here)
     text = rf"output out is in a folder whose name is no UTF-8: {tmp_path}/caf\xe9/out; rename that folder, or name "
     assert (ran.code, ran.err) == (2, f"wincli: error: {text}another output\n")
-    ran = wincli(*run, "--state", "st", "a.csv", str(tmp_path / "out2"), cwd=here)
+    ran = wincli_here(*run, "--state", "st", "a.csv", str(tmp_path / "out2"), cwd=here)
     text = rf"the state st is in a folder whose name is no UTF-8: {tmp_path}/caf\xe9/st; rename that folder, or name "
     assert (ran.code, ran.err) == (2, f"wincli: error: {text}another one for the state\n")
     assert [path.name for path in here.iterdir()] == ["a.csv"]

@@ -97,10 +97,10 @@ def test_every_format_gives_the_same_windows(run: Run, tmp_path: Path, form: str
     assert read_back(tmp_path / "out", into) == WANTED
 
 
-def test_a_result_in_any_format_is_a_stream_again(run: Run, tmp_path: Path) -> None:
+def test_a_result_in_any_format_is_a_stream_again(run: Run, spark_run: Run, tmp_path: Path) -> None:
     put(tmp_path / "log", "parquet")
     for into in ("parquet", "csv", "jsonl", "orc"):
-        run("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", into)
+        spark_run("-w", "delta(ts, 60)", "-k", "user", *AGGREGATES, "--output-format", into, "log", into)
         assert run("-w", "punct()", "-a", "n=collect(n)", "-a", "users=collect(user)", into, f"{into}2").code == 0
         assert rows(tmp_path / f"{into}2", "n", "users") == [([4], ["a"]), ([7], ["b"]), ([4], ["a"])]
 

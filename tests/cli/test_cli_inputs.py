@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shlex
-import stat
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.processes import MASTER, Ran, rows, table, tree, wincli, write
+from support.processes import Ran, rows, table, wincli, write
 from support.systems import without_privilege
 
 Run = Callable[..., Ran]
@@ -265,18 +263,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="ts\n1\n", b__csv="ts\n2\n")
     (tmp_path / "log" / "b.csv").chmod(0)
     before = without_privilege()
-    ran = wincli("run", "-q", *DELTA, "--master", MASTER, "log", "out", cwd=tmp_path, before=before)
+    ran = wincli("run", "-q", *DELTA, "log", "out", cwd=tmp_path, before=before)
     text = "log/b.csv may not be read: permission denied; check who may read it"
     assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
     assert not (tmp_path / "out").exists()
-
-
-def test_in_a_process_of_its_own(tmp_path: Path) -> None:
-    write(tmp_path / "log", a__csv="ts,user\n1,a\n")
-    (tmp_path / "log" / "b.csv.gz").write_bytes(truncated_gzip())
-    before = tree(tmp_path)
-    ran = wincli("run", "-q", *DELTA, "--master", MASTER, "log", "new/out", cwd=tmp_path)
-    text = f"log/b.csv.gz cannot be read: Truncated compressed stream{CUT}"
-    assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")
-    assert tree(tmp_path) == before
-    assert stat.S_IMODE(os.stat(tmp_path / "log").st_mode) & stat.S_IWUSR  # noqa: PTH116 - nothing was locked up

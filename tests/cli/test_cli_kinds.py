@@ -17,7 +17,7 @@ import pytest
 from pyarrow import csv
 
 from support.chained_input import as_input
-from support.processes import MASTER, Ran, manifest, rejected, table, wincli
+from support.processes import Ran, manifest, rejected, table
 from wincli import aggregate
 
 Run = Callable[..., Ran]
@@ -71,6 +71,7 @@ CASES: dict[str, Case] = {
     "keys that are evicted": ("count(9), partitioned, tupleCount(20)", USER, {"emit_evicted": True}),
     "keys that age": ("time(60), partitioned, partitionAge(20)", USER, TS | {"emit_evicted": True}),
 }
+ON_SPARK = {"sliding time delta", "event time with gaps", "rows of event-time panes", "within every", "keys that age"}
 
 OPERATOR = """
 from wincli.windowing.operator import Operator
@@ -167,9 +168,12 @@ def same(got: pa.Table, want: pa.Table) -> None:
 
 
 @pytest.mark.usefixtures("log")
-@pytest.mark.parametrize("name", CASES)
-def test_command_and_library_give_the_same_result(run: Run, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "where"), [(name, "spark_run" if name in ON_SPARK else "run") for name in CASES])
+def test_command_and_library_give_the_same_result(
+    request: pytest.FixtureRequest, tmp_path: Path, name: str, where: str
+) -> None:
     """The rows are the same, each row is accounted for, and those that come too late are set aside whole."""
+    run: Run = request.getfixturevalue(where)
     window, key, options = CASES[name]
     calls = called(options)
     ran = run(*arguments(window, key, options, calls), "log", "out")
@@ -194,14 +198,11 @@ def without(options: Options, *names: str) -> Options:
 
 
 @pytest.mark.usefixtures("log")
-def test_an_operator_of_the_working_folder_in_a_process_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_operator_of_the_working_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "moves.py").write_text(OPERATOR)
     monkeypatch.syspath_prepend(tmp_path)
     options: Options = {"operator": "moves:Moves"}
-    asked = [*arguments("delta(ts, 40)", USER, options, None), "log", "out"]
-    ran = wincli("run", "--master", MASTER, *asked, cwd=tmp_path)
+    ran = run(*arguments("delta(ts, 40)", USER, options, None), "log", "out")
     assert ran.code == 0, ran.err
     got, want = table(tmp_path / "out"), by_library("delta(ts, 40)", USER, options, None)
     same(got, want)

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from support.processes import MASTER, Ran, manifest, wincli, write
+from support.processes import MASTER, Ran, manifest, write
 
 Run = Callable[..., Ran]
 
 
-def test_the_manifest_of_a_run_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_the_manifest_of_a_run_on_spark(spark_run: Run, tmp_path: Path) -> None:
     log = tmp_path / "log"
     write(log, a__csv="ts,user,n\n2026-11-01,a,1\n2026-11-02,,2\n", b__csv="ts,user,n\n2026-11-05,a,3\nx,a,4\n")
     args = ("-w", "DELTA(ts, 1d)", "-k", "user", "-a", "s=sum(n)", "--schema", "ts:date", "--at-end", "drop")
-    assert wincli("run", "-q", "--master", MASTER, *args, "log", "out", cwd=tmp_path).code == 0
+    assert spark_run("-q", *args, "log", "out").code == 0
     told = manifest(tmp_path / "out")
     assert list(told) == [
         *("format", "spec", "job", "schema", "order", "stream", "inputs", "inputs_skipped", "inputs_cut_at", "enrich"),

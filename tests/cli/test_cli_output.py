@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.blocking import block
-from support.processes import MASTER, Ran, rows, tree, wincli, write
+from support.processes import Ran, rows, tree, wincli, write
 from support.systems import files_up_to, without_privilege
 
 Run = Callable[..., Ran]
@@ -85,7 +87,7 @@ def test_no_permission(tmp_path: Path) -> None:
     folder.mkdir(mode=0o555)
     before = without_privilege()
     for out in ("theirs/out", "theirs/new/out"):
-        ran = wincli("run", "-q", *COUNT, "--master", MASTER, "log", out, cwd=tmp_path, before=before)
+        ran = wincli("run", "-q", *COUNT, "log", out, cwd=tmp_path, before=before)
         text = (
             f"cannot write {out}: permission denied; nothing was written; "
             "get the right to write there, or write to another folder"
@@ -98,7 +100,7 @@ def test_a_disk_that_takes_no_more(run: Run, tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: the same call fails, with another number."""
     noise = [os.urandom(500).hex() for _ in range(4000)]
     pq.write_table(pa.table({"id": range(4000), "text": noise}), tmp_path / "log.parquet")
-    args = ["run", "-q", "--master", MASTER, "-w", "count(2)", "-a", "x=collect(text)", "--mode", "overwrite"]
+    args = ["run", "-q", "-w", "count(2)", "-a", "x=collect(text)", "--mode", "overwrite"]
     assert run(*COUNT, "log", "out").code == 0
     before = tree(tmp_path)
     ran = wincli(*args, "log.parquet", "out", cwd=tmp_path, before=files_up_to(1024))
@@ -110,10 +112,22 @@ def test_a_disk_that_takes_no_more(run: Run, tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-def test_the_second_of_two_runs_into_one_output_refuses(tmp_path: Path) -> None:
-    first = block(tmp_path)
-    before = tree(tmp_path)
-    second = wincli("run", "-q", *COUNT, "--master", MASTER, "log", "out", cwd=tmp_path)
+def test_the_second_of_two_runs_into_one_output_refuses(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of the first run starts the second."""
+    seen = []
+
+    def look(ids: object) -> float:
+        before = tree(tmp_path)
+        seen.append(wincli("run", "-q", *COUNT, "log", "out", cwd=tmp_path))
+        assert tree(tmp_path) == before
+        return 1.0
+
+    monkeypatch.setitem(sys.modules, "meanwhile", cast(ModuleType, SimpleNamespace(look=look)))
+    assert run("-q", "-w", "count(9)", "-a", "x=meanwhile:look(id)", "log", "out") == Ran(0, "", "")
+    assert rows(tmp_path / "out", "x") == [1.0]
+    (second,) = seen
     found = re.fullmatch(
         r"wincli: error: another run is writing to out \(process (\d+) on \S+, started "
         r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00)\); nothing was written; wait for it to end, or choose another "
@@ -121,10 +135,5 @@ def test_the_second_of_two_runs_into_one_output_refuses(tmp_path: Path) -> None:
         second.err,
     )
     assert found, second.err
-    assert (second.code, second.out, int(found[1])) == (3, "", first.process.pid)
-    assert tree(tmp_path) == before
-    ran = first.go_on()
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
-    assert rows(tmp_path / "out", "x") == [1.0, 100.0]
-    assert first.alive() == []
+    assert (second.code, second.out, int(found[1])) == (3, "", os.getpid())
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

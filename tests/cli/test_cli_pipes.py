@@ -1,4 +1,4 @@
-"""``wincli run - -`` as a part of a pipeline, with Spark in it."""
+"""``wincli run - -`` as a part of a pipeline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_result_of_many_slices_comes_out_of_stdout_in_order_and_nothing_else(t
 
 def test_a_reader_that_has_seen_enough_ends_the_run_quietly(tmp_path: Path) -> None:
     log(tmp_path, 50_000)
-    words = f"{WINCLI} run -q -w 'count(1)' --master {MASTER} log.csv - | head -n 1; echo ${{PIPESTATUS[0]}}"
+    words = f"{WINCLI} run -q -w 'count(1)' log.csv - | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
     )

@@ -164,17 +164,17 @@ def test_an_integer_sum_that_overflows_names_column_key_and_window(
     fails(4, text, "-w", "count(3)", *keys, "-a", "s=sum(amount)", "log.parquet", "out")
 
 
-def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_in_a_process_of_its_own_and_on_spark(spark_run: Run, tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="ts,user\n1,a\nx,b\n", b__csv="ts,user\n2,\n3,a\n")
-    args = ("run", "--master", MASTER, "-w", "delta(ts,60)", "-k", "user", "--schema", "ts:int", "log", "out")
-    failed = wincli(*args, "--max-rejects", "1", "-q", cwd=tmp_path)
+    args = ("-w", "delta(ts,60)", "-k", "user", "--schema", "ts:int", "log", "out")
+    failed = wincli("run", "--master", MASTER, *args, "--max-rejects", "1", "-q", cwd=tmp_path)
     text = (
         "2 rows were rejected (null_key 1, unparsable 1), more than the 1 allowed; nothing was written; "
         "run without --max-rejects to see them in _rejected"
     )
     assert (failed.code, failed.out, failed.err) == (4, "", f"wincli: error: {text}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
-    ran = wincli(*args, cwd=tmp_path)
+    ran = spark_run(*args)
     assert (ran.code, ran.out) == (0, "")
     assert ran.summary == "4 rows in, 1 window out, 2 rejected (null_key 1, unparsable 1), see _rejected"
     assert sorted(rejected(tmp_path / "out", *WHY[:3])) == [
@@ -183,7 +183,9 @@ def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     ]
 
 
-def test_rows_that_fail_beside_the_row_before_are_set_aside_like_others(run: Run, tmp_path: Path) -> None:
+def test_rows_that_fail_beside_the_row_before_are_set_aside_like_others(
+    run: Run, spark_run: Run, tmp_path: Path
+) -> None:
     """By the scan, in one task and in many; one row is rejected as it is read, and is no row before."""
     prices = [i % 50 for i in range(2000)]
     log = {"ts": range(2000), "user": [f"u{i % 7}" for i in range(2000)], "price": [None, *prices[1:]]}
@@ -193,8 +195,8 @@ def test_rows_that_fail_beside_the_row_before_are_set_aside_like_others(run: Run
     asked = ("-w", "delta(price, 45)", "-k", "user", "--order-by", "ts", "-a", "n=count()", "-a", f"ok=sum({fails})")
     wanted = [i for i in range(2000) if i > 7 and i % 50 < (i - 7) % 50 - 40]
     results = []
-    for out, sizes in (("one", ()), ("many", ("--slice-size", "2KiB", "--split-size", "1KiB"))):
-        ran = run(*asked, *sizes, "log", out)
+    many = ("--slice-size", "2KiB", "--split-size", "1KiB")
+    for out, ran in (("one", run(*asked, "log", "one")), ("many", spark_run(*asked, *many, "log", "many"))):
         reasons = f"expression_error {len(wanted)}, null_attribute 1"
         assert ran.code == 0, ran.err
         assert f"{len(wanted) + 1} rejected ({reasons}), see _rejected" in ran.summary

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import psutil
 
-from support.processes import Ran, ended, run_args, start, wincli, write
+from support.in_process import wincli_here
+from support.processes import Ran, ended, run_args, start, write
 
 SECRETS = ("confsecret", "javasecret", "urlsecret")
 JOB = """
@@ -42,8 +43,8 @@ def test_no_secret_is_printed_stored_or_on_a_command_line(tmp_path: Path) -> Non
     assert ran.code == 0, ran.err
     assert "SparkSubmit" in lines
     text = ran.out + ran.err + lines
-    told = [wincli("status", path, *more, cwd=tmp_path) for path in ("st", "out") for more in ((), ("--json",))]
-    told.append(wincli("run", "job.yaml", "--schema", "nope:int64", "-vv", "--log-format", "json", cwd=tmp_path))
+    told = [wincli_here("status", path, *more, cwd=tmp_path) for path in ("st", "out") for more in ((), ("--json",))]
+    told.append(wincli_here("run", "job.yaml", "--schema", "nope:int64", "-vv", "--log-format", "json", cwd=tmp_path))
     assert [each.code for each in told] == [0, 0, 0, 0, 2]
     text += "".join(each.out + each.err for each in told)
     assert "/out?secret_key=***" in text

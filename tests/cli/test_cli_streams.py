@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.blocking import block
-from support.processes import WINCLI, environment, rows, run_args, write
+from support.processes import MASTER, WINCLI, environment, rows, write
 
 
 def close(*numbers: int) -> Callable[[], None]:
@@ -21,8 +21,11 @@ def close(*numbers: int) -> Callable[[], None]:
     return closed
 
 
-@pytest.mark.parametrize("progress", ["auto", "plain"])
-@pytest.mark.parametrize("way", ["full", "closed pipe", "closed", "all closed"])
+WAYS = ("full", "closed pipe", "closed", "all closed")
+ON_SPARK = {("closed pipe", "plain"), ("all closed", "auto")}
+
+
+@pytest.mark.parametrize(("way", "progress"), [(way, progress) for way in WAYS for progress in ("auto", "plain")])
 def test_a_run_whose_stderr_cannot_be_written_is_done(tmp_path: Path, way: str, progress: str) -> None:
     write(tmp_path / "log", a__csv="ts,user\n1,a\n2,b\n100,a\n")
     before = {"closed": close(2), "all closed": close(0, 1, 2)}.get(way)
@@ -31,7 +34,8 @@ def test_a_run_whose_stderr_cannot_be_written_is_done(tmp_path: Path, way: str, 
     if way == "full":
         stderr = os.open("/dev/full", os.O_WRONLY)
     verbose = ["-vv"] if progress == "plain" else []
-    args = run_args([*verbose, "--progress", progress, "-w", "count(2)", "-a", "n=count()", "log", "out"])
+    master = ["--master", MASTER] if (way, progress) in ON_SPARK else []
+    args = ["run", *master, *verbose, "--progress", progress, "-w", "count(2)", "-a", "n=count()", "log", "out"]
     done = subprocess.run(
         [WINCLI, *args], cwd=tmp_path, env=environment(), stderr=stderr, preexec_fn=before, check=False, timeout=180
     )

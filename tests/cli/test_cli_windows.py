@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.processes import MASTER, Ran, rows, table, wincli, write
+from support.processes import Ran, rows, table, write
 
 Run = Callable[..., Ran]
 DAY = dt.date(2026, 11, 1)
@@ -175,13 +175,12 @@ def test_falling_number_in_arrival_order_is_reported(run: Run, tmp_path: Path) -
     assert rows(tmp_path / "out2", "ts") == [[1, 3, 5, 7]]
 
 
-def test_a_user_function_of_the_working_folder_in_a_process_of_its_own(tmp_path: Path) -> None:
-    write(tmp_path, log__csv="x,u\n1,a\n2,bb\n4,c\n", mine__py=(
+def test_a_user_function_of_the_working_folder(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, log__csv="x,u\n1,a\n2,bb\n4,c\n", spreads__py=(
         "def spread(values):\n    return float(values.max() - values.min())\n\n"
         "def longest(texts) -> str:\n    return max(texts.to_pylist(), key=len)\n"
     ))  # fmt: skip
-    args = ("-w", "count(2)", "-a", "s=mine:spread(x)", "-a", "l=mine:longest(u)")
-    ran = wincli("run", "--master", MASTER, *args, "log.csv", "out", cwd=tmp_path)
+    ran = run("-w", "count(2)", "-a", "s=spreads:spread(x)", "-a", "l=spreads:longest(u)", "log.csv", "out")
     assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected")
     assert rows(tmp_path / "out", "s", "l") == [(1.0, "bb"), (0.0, "c")]
 
@@ -211,29 +210,32 @@ def merge_tops(states):
 
 top.merge = merge_tops
 """
-CUT_SMALL = ("--split-size", "2KiB", "--slice-size", "2KiB", "--master", MASTER)
+CUT_SMALL = ("--split-size", "2KiB", "--slice-size", "2KiB")
 
 
 @pytest.mark.parametrize(
     ("key", "of_key"),
     [
-        pytest.param((), "", id="presorted", marks=pytest.mark.nightly),
+        pytest.param((), "", id="presorted"),
         pytest.param(("-k", "k"), " of key k='a'", id="keyed"),
     ],
 )
-def test_parts_of_a_window_are_merged_by_the_users_function(tmp_path: Path, key: tuple[str, ...], of_key: str) -> None:
+def test_parts_of_a_window_are_merged_by_the_users_function(
+    run: Run, tmp_path: Path, key: tuple[str, ...], of_key: str
+) -> None:
     """One window of 3,000 rows behind one of a single row, whole and in many segments; then a merge that fails."""
     steps = [(i * 7919) % 1009 for i in range(3001)]
     lines = "".join(f"{i + 5000 * (i > 0)},a,{x}\n" for i, x in enumerate(steps))
-    write(tmp_path, log__csv=f"ts,k,x\n{lines}", mine__py=MERGING)
-    window = ("run", "-w", "gap(ts, 9)", *key)
+    write(tmp_path, log__csv=f"ts,k,x\n{lines}", merging__py=MERGING)
+    window = ("-w", "gap(ts, 9)", *key)
     want = [0, sum(abs(b - a) for a, b in pairwise(steps[1:]))]
-    for out, cut in (("whole", ()), ("cut", CUT_SMALL)):
-        ran = wincli(*window, "-a", "way=mine:way(x)", *cut, "log.csv", out, cwd=tmp_path)
+    way = ("-a", "way=merging:way(x)")
+    whole = run(*window, *way, "-a", "merging:top(x)", "log.csv", "whole")
+    cut = run(*window, *way, *CUT_SMALL, "log.csv", "cut")
+    for out, ran in (("whole", whole), ("cut", cut)):
         assert (ran.code, ran.summary) == (0, "3,001 rows in, 2 windows out, 0 rejected")
         assert rows(tmp_path / out, "way") == want
-    assert wincli(*window, "-a", "mine:top(x)", "log.csv", "tops", cwd=tmp_path).code == 0
-    failed = wincli(*window, "-a", "mine:top(x)", *CUT_SMALL, "log.csv", "tops2", cwd=tmp_path)
+    failed = run(*window, "-a", "merging:top(x)", *CUT_SMALL, "log.csv", "tops")
     assert failed.code == 4
-    assert f"mine:top(x): merge failed in window 1{of_key}: ValueError: True of int64" in failed.err
-    assert not (tmp_path / "tops2").exists()
+    assert f"merging:top(x): merge failed in window 1{of_key}: ValueError: True of int64" in failed.err
+    assert not (tmp_path / "tops").exists()

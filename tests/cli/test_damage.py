@@ -28,7 +28,7 @@ def without_error(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("stage", ["visits", pytest.param("moves", marks=pytest.mark.nightly)])
 def test_days_end_at_a_damaged_state_or_output_and_go_on_from_a_mended_one(
-    run: Run, tmp_path: Path, stage: str
+    run: Run, spark_run: Run, tmp_path: Path, stage: str
 ) -> None:
     write_log(tmp_path / "log")
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(JOB))
@@ -37,7 +37,7 @@ def test_days_end_at_a_damaged_state_or_output_and_go_on_from_a_mended_one(
     parts = sorted((tmp_path / "st" / day(3) / stage).glob("keys-*.parquet"))
     flip(parts[-1])
     before = without_error(tmp_path)
-    ran = run(*days, *span(4, 4))
+    ran = spark_run(*days, *span(4, 4))
     said = rf"wincli: error: {day(4)}: .*st/{day(3)}/{stage}/{parts[-1].name} is damaged: its checksum is crc32"
     assert ran.code == 3
     assert re.match(said, ran.err.splitlines()[-1]), ran.err
@@ -46,7 +46,7 @@ def test_days_end_at_a_damaged_state_or_output_and_go_on_from_a_mended_one(
     assert run(*days, *span(3, 3), "--redo").code == 0
     lost = sorted((tmp_path / "visits" / f"dt={day(2)}").glob("part-*"))[-1]
     lost.unlink()
-    ran = run(*days, *span(1, 4))
+    ran = spark_run(*days, *span(1, 4))
     assert ran.code == 0, ran.err
     assert f"{day(2)} is run again: its output visits/dt={day(2)} lacks {lost.name}" in ran.notes
     whole = {

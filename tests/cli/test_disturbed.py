@@ -18,6 +18,7 @@ from support.disturbances import (
     stop_and_continue,
 )
 from support.kills import Victim
+from support.processes import Warm
 from support.range_scenario import PHASES, Course, Moment, undisturbed
 
 
@@ -26,8 +27,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return undisturbed(tmp_path_factory.mktemp("disturbed"))
 
 
-def test_many_small_files_give_the_windows_of_one_file(tmp_path: Path) -> None:
-    assert read_crumbs(tmp_path, 300) == []
+def test_many_small_files_give_the_windows_of_one_file(warm: Warm, tmp_path: Path) -> None:
+    assert read_crumbs(tmp_path, 300, lambda args: warm.run(args, tmp_path)) == []
 
 
 def test_of_runs_that_start_at_once_on_one_output_one_writes_it(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_of_runs_that_start_at_once_on_one_output_one_writes_it(tmp_path: Path) 
 
 
 def test_runs_that_start_at_once_on_one_state_do_no_harm(course: Course) -> None:
-    assert race_on_state(course, 4) == []
+    assert race_on_state(course, 3) == []
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def totals(folder: Path, command: list[str], path: str) -> dict[str, int]:
     return {name: int(row[name]) for name in NAMES}
 
 
-@pytest.mark.parametrize("path", ["", "."], ids=["as it is", "on PYTHONPATH"])
+@pytest.mark.parametrize("path", [pytest.param("", marks=pytest.mark.nightly), "."], ids=["as it is", "on PYTHONPATH"])
 def test_modules_called_as_those_of_wincli_work_beside_an_editable_install(folder: Path, path: str) -> None:
     assert totals(folder, [str(WINCLI)], path) == {name: 6 + number for number, name in enumerate(NAMES)}
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from support.day_results import day
 from support.in_process import wincli_here
-from support.processes import Ran, wincli
+from support.processes import Ran
 
 HOUR = 3_600_000_000
 OPERATOR = """
@@ -52,11 +52,6 @@ ASKED = ("run", "-k", "user", "--order-by", "ts", "-w", "sliding, count(3), coun
 
 
 def run(folder: Path, *arguments: str) -> Ran:
-    """Run the operator as a process of its own on Spark."""
-    return wincli(*ASKED, "--master", "local[2]", *arguments, cwd=folder)
-
-
-def run_here(folder: Path, *arguments: str) -> Ran:
     """Run the operator in this process, which imports its module anew."""
     sys.modules.pop("seen", None)
     return wincli_here(*ASKED, *arguments, cwd=folder)
@@ -90,18 +85,18 @@ def test_nights_with_late_rows_and_a_new_version(tmp_path: Path) -> None:
         end = ("--at-end", "flush") if night == 3 else ()
         ran = run(tmp_path, *state, *end, f"log/dt={day(night)}", f"out/{night}")
         assert ran.code == 0, ran.err
-    assert run_here(tmp_path, "log", "whole").code == 0
+    assert run(tmp_path, "log", "whole").code == 0
     assert told(tmp_path / "out") == told(tmp_path / "whole")
     assert sum("'finish'" in row for row in told(tmp_path / "whole")) == 2
 
-    assert run_here(tmp_path, "--state", "new", f"log/dt={day(1)}", "first").code == 0
+    assert run(tmp_path, "--state", "new", f"log/dt={day(1)}", "first").code == 0
     module.write_text(OPERATOR.replace("    output", "    version = 2\n    output"))
-    ran = run_here(tmp_path, "--state", "new", f"log/dt={day(2)}", "second")
+    ran = run(tmp_path, "--state", "new", f"log/dt={day(2)}", "second")
     assert ran.code == 2, ran.err
     assert "version 1 of operator Seen saved the state of key user='a', and it is version 2 now" in ran.err
     assert not (tmp_path / "second").exists()
 
     module.write_text(OPERATOR.replace("self.turn, self.ids = 0, []", "self.turn, self.ids, self.lock = 0, [], {1}"))
-    ran = run_here(tmp_path, "--state", "other", f"log/dt={day(1)}", "third")
+    ran = run(tmp_path, "--state", "other", f"log/dt={day(1)}", "third")
     assert ran.code == 2, ran.err
     assert "operator Seen keeps lock, a set, which a state cannot hold; define checkpoint and restore" in ran.err

