@@ -74,7 +74,9 @@ def test_a_run_goes_on_from_the_state_of_a_release(name: str, anew: Path, tmp_pa
             assert checked.code == 0, checked.out + checked.err
 
 
-@pytest.mark.parametrize("name", WITH_STATE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if at % 4 == 0 else pytest.mark.nightly) for at, name in enumerate(WITH_STATE)]
+)
 def test_days_of_a_release_are_corrected(name: str, anew: Path, tmp_path: Path) -> None:
     folder = unpacked(name, tmp_path)
     log_of(folder, 1, 2, 3)
