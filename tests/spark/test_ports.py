@@ -13,8 +13,6 @@ import pytest
 
 from support.knocking import GATEWAY, REFUSED
 from support.places import ROOT, TESTS
-from wincli.windowing.spark.boot import SparkExecutor
-from wincli.windowing.spark.setup import AUTHENTICATE
 
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
@@ -103,8 +101,3 @@ with start(master, {}, spark_settings(master, {})) as running:
 def test_a_cluster_in_miniature_refuses_strangers_and_needs_nothing_set(tmp_path: Path) -> None:
     assert run_alone(CLUSTER, tmp_path) == ["64 False False", f"True {sorted([GATEWAY, REFUSED, 'page 403'])}", "2"]
     assert list(tmp_path.iterdir()) == []  # not even the folder that Spark keeps for each of its workers
-
-
-def test_authentication_is_on_for_every_master(session: SparkExecutor) -> None:
-    assert session.context.getConf().get(AUTHENTICATE) == "true"
-    assert session.context.getConf().get("spark.authenticate.secret") is None  # Spark's own, in memory alone

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +19,6 @@ import wincli
 from references import tumbling as reference
 from support.in_process import wincli_here
 from support.processes import Ran
-from wincli.windowing.spark.boot import SparkExecutor
 
 ROWS = 3_000
 COLUMNS = ["user", "window", "window_start", "window_end", "closed_by", "n", "total", "high", "ids"]
@@ -56,14 +54,6 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     ),
 }
 """Windows of other kinds over the same log: as the command line says it, and as the library does."""
-
-
-@pytest.fixture(scope="module")
-def sql(session: SparkExecutor) -> Iterator[SparkSession]:
-    """Spark SQL over the Spark that the other tests use."""
-    spark = SparkSession(session.context)
-    yield spark
-    SparkSession._instantiatedSession = None
 
 
 @pytest.fixture(scope="module")
@@ -132,43 +122,43 @@ def same(got: DataFrame, want: DataFrame) -> None:
     assert sorted(map(repr, got.collect())) == sorted(map(repr, want.collect()))
 
 
-def test_spark_reads_what_the_rules_say(sql: SparkSession, folder: Path, expected: list[Any]) -> None:
-    want = sql.createDataFrame(expected, SCHEMA)
-    got = sql.read.parquet(str(folder / "out"))
+def test_spark_reads_what_the_rules_say(spark: SparkSession, folder: Path, expected: list[Any]) -> None:
+    want = spark.createDataFrame(expected, SCHEMA)
+    got = spark.read.parquet(str(folder / "out"))
     assert got.columns == [*COLUMNS, *STREAM]
     same(got.select(*COLUMNS), want)
-    same(sql.read.parquet(str(folder / "plain")), want)
+    same(spark.read.parquet(str(folder / "plain")), want)
     assert got.where("_mark = 'window'").count() == got.count() > 200
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_spark_reads_results_of_other_kinds_as_the_library_does(
-    sql: SparkSession, folder: Path, log: pa.Table, tmp_path: Path, name: str
+    spark: SparkSession, folder: Path, log: pa.Table, tmp_path: Path, name: str
 ) -> None:
     result = wincli.aggregate(log, key=["user"], rejected="drop", **KINDS[name][1])
     pq.write_table(result, tmp_path / "want.parquet")
-    got = sql.read.parquet(str(folder / name))
+    got = spark.read.parquet(str(folder / name))
     assert got.columns == result.column_names
     assert got.count() > 500
-    same(got, sql.read.parquet(str(tmp_path / "want.parquet")))
+    same(got, spark.read.parquet(str(tmp_path / "want.parquet")))
 
 
-def test_spark_finds_late_panes_and_the_rows_that_came_too_late(sql: SparkSession, folder: Path) -> None:
-    out = sql.read.parquet(str(folder / "panes"))
+def test_spark_finds_late_panes_and_the_rows_that_came_too_late(spark: SparkSession, folder: Path) -> None:
+    out = spark.read.parquet(str(folder / "panes"))
     timings = {(row["timing"], row["closed_by"]) for row in out.select("timing", "closed_by").distinct().collect()}
     assert timings >= {("on_time", "watermark"), ("late", "late")}
     twice = out.groupBy("user", "window_start").agg(f.count("*").alias("n"), f.max("index").alias("last"))
     assert twice.where("n > 1").count() > 0
     assert twice.where("n != last + 1").count() == 0
-    rejects = sql.read.json(str(folder / "panes/_rejected/*.ndjson"))
+    rejects = spark.read.json(str(folder / "panes/_rejected/*.ndjson"))
     late = rejects.where("reason = 'late'").select("row.id")
     assert late.count() > 0
     same(late.join(out.select(f.explode("ids").alias("id")), "id"), late.limit(0))
 
 
-def test_spark_reads_rows_of_panes_in_their_order(sql: SparkSession, folder: Path, expected: list[Any]) -> None:
+def test_spark_reads_rows_of_panes_in_their_order(spark: SparkSession, folder: Path, expected: list[Any]) -> None:
     """Sorted in each pane by x, the largest first; each pane ends with a mark; together they are the panes of out."""
-    rows = sql.read.parquet(str(folder / "rows")).orderBy("user", "window", "_row").collect()
+    rows = spark.read.parquet(str(folder / "rows")).orderBy("user", "window", "_row").collect()
     panes = [list(some) for _, some in groupby(rows, key=lambda row: (row["user"], row["window"]))]
     assert all([row["x"] for row in some] == sorted((row["x"] for row in some), reverse=True) for some in panes)
     assert all([row["_mark"] for row in some] == [None] * (len(some) - 1) + ["window"] for some in panes)
@@ -176,15 +166,15 @@ def test_spark_reads_rows_of_panes_in_their_order(sql: SparkSession, folder: Pat
     assert {(some[0]["user"], some[0]["window"]): sorted(row["id"] for row in some) for some in panes} == want
 
 
-def test_spark_reads_the_text_formats_too(sql: SparkSession, folder: Path) -> None:
+def test_spark_reads_the_text_formats_too(spark: SparkSession, folder: Path) -> None:
     names = ["user", "window", "closed_by", "n", "total", "high"]
-    want = sql.read.parquet(str(folder / "out")).select(*names)
-    same(sql.read.csv(str(folder / "csv"), header=True, inferSchema=True).select(*names).to(want.schema), want)
-    same(sql.read.json(str(folder / "jsonl"), schema=want.schema), want)
+    want = spark.read.parquet(str(folder / "out")).select(*names)
+    same(spark.read.csv(str(folder / "csv"), header=True, inferSchema=True).select(*names).to(want.schema), want)
+    same(spark.read.json(str(folder / "jsonl"), schema=want.schema), want)
 
 
-def test_spark_reads_the_rejects(sql: SparkSession, folder: Path, log: pa.Table) -> None:
-    rejects = sql.read.json(str(folder / "out/_rejected/*.ndjson"))
+def test_spark_reads_the_rejects(spark: SparkSession, folder: Path, log: pa.Table) -> None:
+    rejects = spark.read.json(str(folder / "out/_rejected/*.ndjson"))
     counted = {row["reason"]: row["count"] for row in rejects.groupBy("reason").count().collect()}
     both = sum(
         ts is None and user is None for ts, user in zip(log["ts"].to_pylist(), log["user"].to_pylist(), strict=True)

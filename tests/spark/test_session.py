@@ -22,6 +22,7 @@ from support.spark_cluster import QUICK
 from wincli.windowing.errors import DataError, SparkError
 from wincli.windowing.spark.boot import Progress, SparkExecutor, guarded
 from wincli.windowing.spark.code_archive import PACKAGES
+from wincli.windowing.spark.setup import AUTHENTICATE
 
 
 def double(x: int) -> int:
@@ -43,6 +44,11 @@ def die(x: int) -> None:
 def sleep(x: float) -> float:
     time.sleep(x)
     return x
+
+
+def test_authentication_is_on_for_every_master(session: SparkExecutor) -> None:
+    assert session.context.getConf().get(AUTHENTICATE) == "true"
+    assert session.context.getConf().get("spark.authenticate.secret") is None  # Spark's own, in memory alone
 
 
 def test_each_keeps_the_order_of_its_items(session: SparkExecutor) -> None:

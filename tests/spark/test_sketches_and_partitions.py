@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.in_process import wincli_here
-from wincli.windowing.spark.boot import SparkExecutor
 
 ROWS = 6_000
 ODD = ["a/b", "..", "x y", "é", "c:d=%20", "line\nend", "q'\"\\", "{[]}^|<>", "#*?\x7f\x01", "A", "~", "", None]
@@ -24,12 +22,9 @@ HASHED = {"i": "i", "s": "s", "b": "b", "d": "unix_date(d)", "t": "unix_micros(t
 
 
 @pytest.fixture(scope="module")
-def sql(session: SparkExecutor) -> Iterator[SparkSession]:
-    """Spark SQL over the Spark that the other tests use."""
-    spark = SparkSession(session.context)
+def sql(spark: SparkSession) -> SparkSession:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    yield spark
-    SparkSession._instantiatedSession = None
+    return spark
 
 
 def done(place: Path, *args: str) -> None:
