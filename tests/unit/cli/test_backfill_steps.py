@@ -110,7 +110,80 @@ def ordinals(units: Sequence[Unit]) -> list[int]:
     return [unit.ordinal for unit in units]
 
 
-# A first time, a second time
+# What a range does to days that were done before
+#
+#   memory 2:   a b c d e f      day 1 becomes x:   a x c d e f
+#                 |___ab  bc                          ax xc cd       from day 3 on all is as it was
+
+
+@dataclass
+class Case:
+    """Days that were run; what arrives then; the range that is run over it; and what is to come of that.
+
+    ``ran``: the days that run, all of which are days that had been done but for those in ``new``. ``reached``: the last
+    of them, where it is a correction. ``unaffected``: the days behind it. ``skipped``: days of the range that are done.
+    """
+
+    line: str
+    arrives: dict[int, str] = field(default_factory=dict)
+    range: tuple[int, int] = (0, DAYS)
+    ran: list[int] = field(default_factory=list)
+    reached: int | None = None
+    unaffected: list[int] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    new: list[int] = field(default_factory=list)
+    memory: int = 2
+    redo: bool = False
+    done: tuple[int, int] = (0, DAYS)
+    has_state: bool = True
+
+
+X = {1: "x"}
+CASES = {
+    "a second time": Case("ab.d", range=(0, 4), skipped=[0, 1, 3]),
+    "a change before the range": Case("abcde", X, (3, 5), skipped=[3, 4]),
+    "a change, and the days that it reaches": Case(
+        "abcdef", X, ran=[1, 2, 3], reached=3, unaffected=[4, 5], skipped=[0, 4, 5]
+    ),
+    "a change that reaches past the range": Case("abcdef", X, (1, 2), ran=[1, 2, 3], reached=3, unaffected=[4, 5]),
+    "a redo of what has not changed": Case(
+        "abcdef", {}, (1, 3), ran=[1, 2], reached=2, unaffected=[3, 4, 5], redo=True
+    ),
+    "a change that reaches the last day": Case(
+        "abcdef", {0: "x"}, (0, 1), ran=[0, 1, 2, 3, 4, 5], reached=5, memory=99
+    ),
+    "a day that comes late, and the days after it": Case(
+        "ab.def", {2: "c"}, (2, 3), ran=[2, 3, 4], reached=4, unaffected=[5], new=[2]
+    ),
+    "days before the first that come late": Case(
+        "..cdef", {0: "a", 1: "b"}, (0, 2), ran=[0, 1, 2, 3], reached=3, unaffected=[4, 5], new=[0, 1]
+    ),
+    "new days, which are no correction": Case("abcdef", {}, (3, 6), ran=[3, 4, 5], new=[3, 4, 5], done=(0, 3)),
+    "two changes that each die out": Case(
+        "abcdefghij", {1: "x", 7: "y"}, ran=[1, 2, 3, 7, 8, 9], reached=9, skipped=[0, 4, 5, 6]
+    ),
+    "a change without a state": Case(
+        "abcdef", X, ran=[1], reached=1, unaffected=[2, 3, 4, 5], skipped=[0, 2, 3, 4, 5], has_state=False
+    ),
+    "a redo without a state": Case(
+        "abcdef", {}, (2, 4), ran=[2, 3], reached=3, unaffected=[4, 5], redo=True, has_state=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_days_that_a_range_runs_and_leaves(name: str) -> None:
+    case = CASES[name]
+    model = days(case.line, memory=case.memory, has_state=case.has_state)
+    model.backfill(*case.done)
+    model.inputs |= case.arrives
+    outcome = model.backfill(*case.range, redo=case.redo)
+    assert model.ran == case.ran
+    assert outcome.reached == (None if case.reached is None else unit_at(case.reached, "day"))
+    assert ordinals(outcome.rerun) == [n for n in case.ran if n not in case.new]
+    assert (ordinals(outcome.unaffected), ordinals(outcome.skipped)) == (case.unaffected, case.skipped)
+    assert ordinals(outcome.gaps) == [n for n in range(*case.range) if n not in model.inputs]
+    assert not case.ran or model.outputs() == model.wanted()
 
 
 def test_units_run_in_order_and_each_restores_the_state_of_the_previous() -> None:
@@ -118,115 +191,20 @@ def test_units_run_in_order_and_each_restores_the_state_of_the_previous() -> Non
     outcome = model.backfill(0, 4)
     assert model.outputs() == {0: "a", 1: "ab", 3: "abd"}
     assert [record.previous for record in outcome.done] == [None, "1970-01-01", "1970-01-02"]
-    assert (ordinals(outcome.gaps), outcome.rerun, outcome.skipped, outcome.reached) == ([2], (), (), None)
 
 
-def test_a_second_time_does_nothing() -> None:
-    model = days("ab.d")
-    model.backfill(0, 4)
-    outcome = model.backfill(0, 4)
-    assert (outcome.done, model.ran, model.notes) == ((), [], [])
-    assert (ordinals(outcome.skipped), ordinals(outcome.gaps)) == ([0, 1, 3], [2])
-
-
-def test_backfill_that_grows_by_a_day_runs_only_the_new_day() -> None:
-    model = days("abcde")
-    for night in range(5):
-        model.backfill(0, night + 1)
-        assert model.ran == [night]
-    assert model.outputs() == model.wanted()
-
-
-def test_only_the_range_is_looked_at() -> None:
-    model = days("abcde")
-    model.backfill(0, 5)
-    model.inputs[1] = "x"
-    assert model.backfill(3, 5).done == ()
-
-
-# Corrections
-#
-#   memory 2:   a b c d e f      day 1 becomes x:   a x c d e f
-#                 |___ab  bc                          ax xc cd       from day 3 on all is as it was
-
-
-def test_a_changed_input_is_run_again_and_so_are_the_days_it_reaches() -> None:
+def test_why_a_day_is_run_again_is_noted() -> None:
     model = days("abcdef")
     model.backfill()
     model.inputs[1] = "x"
-    outcome = model.backfill()
-    assert model.ran == [1, 2, 3]
-    assert model.outputs() == model.wanted()
-    assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(3, "day"), [4, 5])
-    assert ordinals(outcome.rerun) == [1, 2, 3]
-    assert ordinals(outcome.skipped) == [0, 4, 5]
+    model.backfill()
     assert model.notes == [
         "1970-01-02 is run again: its input is not what it was",
         "1970-01-03 is run again: the state before it is not the one that it began from",
         "1970-01-04 is run again: the state before it is not the one that it began from",
     ]
-
-
-def test_correction_runs_past_the_range_and_stops_where_the_state_is_unchanged() -> None:
-    model = days("abcdef")
-    model.backfill()
-    model.inputs[1] = "x"
-    outcome = model.backfill(1, 2)
-    assert model.ran == [1, 2, 3]
-    assert (outcome.reached, ordinals(outcome.unaffected), outcome.skipped) == (unit_at(3, "day"), [4, 5], ())
-
-
-def test_redo_of_what_has_not_changed_stays_in_its_range() -> None:
-    model = days("abcdef")
-    model.backfill()
-    outcome = model.backfill(1, 3, redo=True)
-    assert model.ran == [1, 2]
-    assert (outcome.reached, ordinals(outcome.unaffected)) == (unit_at(2, "day"), [3, 4, 5])
+    model.backfill(1, 3, redo=True)
     assert model.notes == [f"1970-01-0{n} is run again: redo was requested" for n in (2, 3)]
-
-
-def test_a_correction_that_reaches_the_last_day_has_nothing_beyond() -> None:
-    model = days("abcdef", memory=99)
-    model.backfill()
-    model.inputs[0] = "x"
-    outcome = model.backfill(0, 1)
-    assert model.ran == [0, 1, 2, 3, 4, 5]
-    assert (outcome.reached, outcome.unaffected) == (unit_at(5, "day"), ())
-
-
-def test_a_day_that_arrives_late_is_run_and_the_days_after_it() -> None:
-    model = days("ab.def")
-    model.backfill()
-    model.inputs[2] = "c"
-    outcome = model.backfill(2, 3)
-    assert model.ran == [2, 3, 4]
-    assert model.outputs() == model.wanted()
-    assert (outcome.reached, ordinals(outcome.rerun)) == (unit_at(4, "day"), [3, 4])
-
-
-def test_days_before_the_first_that_arrive_late() -> None:
-    model = days("..cdef")
-    model.backfill()
-    model.inputs |= {0: "a", 1: "b"}
-    model.backfill(0, 2)
-    assert model.ran == [0, 1, 2, 3]
-    assert model.outputs() == model.wanted()
-
-
-def test_new_days_are_no_correction() -> None:
-    model = days("abcdef")
-    model.backfill(0, 3)
-    outcome = model.backfill(3, 6)
-    assert (model.ran, outcome.reached, outcome.unaffected) == ([3, 4, 5], None, ())
-
-
-def test_two_corrections_at_once_each_die_out() -> None:
-    model = days("abcdefghij")
-    model.backfill()
-    model.inputs |= {1: "x", 7: "y"}
-    model.backfill()
-    assert model.ran == [1, 2, 3, 7, 8, 9]
-    assert model.outputs() == model.wanted()
 
 
 # Units that were taken out of the state
@@ -259,21 +237,6 @@ def test_a_unit_whose_folder_was_deleted_by_hand_is_still_an_error() -> None:
     del model.inputs[2], model.done[2]
     with pytest.raises(DamagedError, match="began from 1970-01-03, which is no longer in the state"):
         model.backfill()
-
-
-# Without a state
-
-
-def test_without_a_state_units_do_not_know_each_other() -> None:
-    model = days("abcdef", has_state=False)
-    model.backfill()
-    model.inputs[1] = "x"
-    outcome = model.backfill()
-    assert model.ran == [1]
-    assert [record.previous for record in outcome.done] == [None]
-    assert model.outputs() == {**dict(enumerate("abcdef")), 1: "x"}
-    model.backfill(2, 4, redo=True)
-    assert model.ran == [2, 3]
 
 
 # What cannot be
