@@ -122,7 +122,7 @@ def test_a_file_that_changes_behind_its_reader_undoes_the_run(
     function = SimpleNamespace(change=lambda ts: change(tmp_path / "log" / "a.csv") or 1.0)
     monkeypatch.setitem(sys.modules, "meanwhile", cast(ModuleType, function))
     state = ("--state", "st") if case == "grows" else ()
-    ran = run("-q", "-w", "count(9)", "-a", "meanwhile:change(ts)", *state, "log", "out")
+    ran = run("-q", "-w", "count(3)", "-a", "meanwhile:change(ts)", *state, "log", "out")
     assert (ran.code, ran.err) == (3, f"wincli: error: {text}\n")
     assert not (tmp_path / "out").exists()
 

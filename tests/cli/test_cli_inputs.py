@@ -142,26 +142,51 @@ def test_clock_of_dates_gives_a_note_that_it_has_no_time_of_day(run: Run, tmp_pa
     )
 
 
-def test_a_missing_path_names_the_nearest(fails: Fails, log: Path) -> None:
-    fails(3, "there is no file or folder lgo; did you mean log?", *DELTA, "lgo", "out")
-    fails(3, "there is no file or folder log/b.csv; did you mean log/a.csv?", *DELTA, "log/b.csv", "out")
-    fails(3, "there is no file or folder elsewhere; check the path", *DELTA, "elsewhere", "out")
+NO_FILES = "holds no files; names that begin with _ or . are skipped"
+NO_COLUMN = (
+    "has no column; is the input empty, or of another format? --schema says which columns an empty input has, as in "
+    "--schema 'ts:timestamp,user:string'"
+)
+FILES = {
+    **{"a.csv": "", "a.jsonl": "", "quote.csv": 'ts,note\n1,plain\n2,"two\n3,b\n', "odd/a.log": "ts\n1\n"},
+    **{"hidden/_a.csv": "ts\n1\n", "hidden/.b.csv": "ts\n1\n", "empty/below/.a": ""},
+    **{"two/a.csv": "ts\n1\n", "two/b.jsonl": '{"ts":1}\n'},
+}
+UNREADABLE: dict[str, tuple[tuple[str, ...], str]] = {
+    "a missing folder": (("lgo",), "there is no file or folder lgo; did you mean log?"),
+    "a missing file": (("log/b.csv",), "there is no file or folder log/b.csv; did you mean log/a.csv?"),
+    "a missing path like no other": (("elsewhere",), "there is no file or folder elsewhere; check the path"),
+    "an empty folder": (("empty",), f"empty {NO_FILES}"),
+    "hidden files": (("hidden",), f"hidden {NO_FILES}"),
+    "a glob that matches nothing": (
+        ("hidden/*.csv",),
+        "nothing matches hidden/*.csv; check the folder; * stops at /, ** does not",
+    ),
+    "an empty file of CSV": (("a.csv",), f"a.csv {NO_COLUMN}"),
+    "an empty file of JSON": (("a.jsonl",), f"a.jsonl {NO_COLUMN}"),
+    "a quote that never ends": (
+        ("--multiline", "quote.csv"),
+        "quote.csv line 3: a quoted field begins here and never ends; close the quote",
+    ),
+    "files of two formats": (
+        ("two",),
+        "two/a.csv is csv and two/b.jsonl is jsonl; read one format at a time, or say which it is with --input-format",
+    ),
+    "a file of no format": (
+        ("odd",),
+        "the name of odd/a.log gives no format; say which with --input-format csv, jsonl, orc or parquet",
+    ),
+}
 
 
-def test_an_empty_folder_or_glob(fails: Fails, tmp_path: Path) -> None:
-    (tmp_path / "empty" / "below").mkdir(parents=True)
-    write(tmp_path / "hidden", _a__csv="ts\n1\n", __b__csv="ts\n1\n")
-    fails(3, "empty holds no files; names that begin with _ or . are skipped", *DELTA, "empty", "out")
-    fails(3, "hidden holds no files; names that begin with _ or . are skipped", *DELTA, "hidden", "out")
-    fails(3, "nothing matches hidden/*.csv; check the folder; * stops at /, ** does not", *DELTA, "hidden/*.csv", "out")
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_an_empty_file_alone(fails: Fails, tmp_path: Path, form: str) -> None:
-    write(tmp_path, **{f"a__{form}": ""})
-    what = f"a.{form} has no column; is the input empty, or of another format?"
-    do = "--schema says which columns an empty input has, as in --schema 'ts:timestamp,user:string'"
-    fails(3, f"{what} {do}", *DELTA, f"a.{form}", "out")
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_read_is_named(fails: Fails, tmp_path: Path, case: str) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    args, text = UNREADABLE[case]
+    fails(3, text, *DELTA, *args, "out")
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -234,12 +259,6 @@ def test_a_torn_quote_names_the_line_and_the_flag_that_reads_it(fails: Fails, ru
     assert rows(tmp_path / "out", "notes") == [["plain", "two\nlines, one field", 'a "b"']]
 
 
-def test_a_quote_that_never_ends(fails: Fails, tmp_path: Path) -> None:
-    write(tmp_path, a__csv='ts,note\n1,plain\n2,"two\n3,b\n')
-    text = "a.csv line 3: a quoted field begins here and never ends; close the quote"
-    fails(3, text, "-w", "count(3)", "--multiline", "a.csv", "out")
-
-
 def test_one_column_of_two_types_names_both_files(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     pq.write_table(pa.table({"ts": [1], "a": [1]}), tmp_path / "log" / "a.parquet")
@@ -248,15 +267,6 @@ def test_one_column_of_two_types_names_both_files(fails: Fails, tmp_path: Path) 
     told = "column 'a' is int64 in {0}/a.{1} and string in {0}/b.{1}; read it as one type with --schema 'a:string', "
     fails(3, told.format("log", "parquet") + "or cast it in one of them", *DELTA, "log", "out")
     fails(3, told.format("text", "csv") + "or cast it in one of them", *DELTA, "text", "out")
-
-
-def test_files_of_two_formats_or_none(fails: Fails, tmp_path: Path) -> None:
-    write(tmp_path / "log", a__csv="ts\n1\n", b__jsonl='{"ts":1}\n')
-    write(tmp_path / "odd", a__log="ts\n1\n")
-    text = "log/a.csv is csv and log/b.jsonl is jsonl; read one format at a time, or say which it is with "
-    fails(3, text + "--input-format", *DELTA, "log", "out")
-    text = "the name of odd/a.log gives no format; say which with --input-format csv, jsonl, orc or parquet"
-    fails(3, text, *DELTA, "odd", "out")
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
