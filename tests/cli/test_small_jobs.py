@@ -16,7 +16,7 @@ NO_JAVA = {"PATH": "", "JAVA_HOME": "", "PYTHONDONTWRITEBYTECODE": "1"}
 DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
 RANGE = ("--start", DAYS[0], "--end", "2026-11-04", "--state", "state")
 WINDOW = ("-w", "gap(ts, 2h)", "-k", "user", "-a", "n=count()", "-a", "spent=sum(amount)")
-CUT = ("--slice-size", "64", "--split-size", "64")
+CUT = ("--slice-size", "2KiB", "--split-size", "2KiB")
 
 
 @pytest.fixture(autouse=True)
