@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
 
 import psutil
@@ -26,12 +28,10 @@ def seen_run(folder: Path, *args: str) -> tuple[Ran, str]:
     env = {"TMPDIR": str(folder / "tmp"), "WINCLI_CLASS_ARCHIVE": "off"}  # nothing is to run on when it has ended
     process, lines = start(run_args(args), folder, env), set()
     while process.poll() is None:
-        for each in psutil.process_iter():
-            try:
-                if each.pid == process.pid or process.pid in [parent.pid for parent in each.parents()]:
-                    lines.add(" ".join(each.cmdline()))
-            except psutil.Error:
-                continue
+        with contextlib.suppress(psutil.Error):  # one that has just ended
+            running = psutil.Process(process.pid)
+            lines |= {" ".join(each.cmdline()) for each in (running, *running.children(recursive=True))}
+        time.sleep(0.01)
     return ended(process), "\n".join(lines)
 
 
