@@ -17,70 +17,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.processes import rejected
+from support.in_process import wincli_here
+from support.processes import manifest, rejected
 from support.strategies import examples
-from wincli.cli.run.context import StageRun
-from wincli.cli.run.job_plan import open_outputs, plan_job
-from wincli.cli.run.pipeline import PlainRun, run_stages
-from wincli.cli.run.reports import manifests_of
-from wincli.cli.run.request import read_options
+from wincli.cli.run.request import parse_job, read_options
 from wincli.cli.run.stage_plans import plan_stages, schema_after_parquet
-from wincli.conf.job import Job, defaults
+from wincli.conf.job import Job
 from wincli.readers.open import open_source
 from wincli.readers.options import ReadOptions
-from wincli.windowing.errors import ConfigError, DataError, WincliError
+from wincli.windowing.errors import ConfigError
 from wincli.windowing.local_executor import LocalExecutor
 from wincli.windowing.planning.plan import make_plan
-from wincli.writers.places.lock import Owner
-from wincli.writers.state.journal import commit_all
 
-OWNER = Owner(1, "here", "2026-11-01T00:00:00+00:00")
-STAGE: tuple[str, ...] = (
-    "agg",
-    "emit",
-    "partial",
-    "at_end",
-    "empty",
-    "closed",
-    "origin",
-    "lag",
-    "min_gap",
-    "emit_evicted",
-    "marks",
-)
-STAGE += ("output_format", "plain")
+Stages = Sequence[dict[str, Any]]
 
 
-class Stages(LocalExecutor):
-    """A local executor that takes the names of stages, and shows no progress."""
-
-    def named(self, _label: str, _rows: int) -> Stages:
-        return self
-
-
-def asked(folder: Path, stages: Sequence[dict[str, Any]], source: str = "in", **job: Any) -> Job:
+def job_file(folder: Path, stages: Stages, source: str = "in", output: str = "out", **job: Any) -> Path:
     """A job from ``folder/in`` to ``folder/out``; outputs of stages are names below the folder, too."""
-    usual = defaults()
-    given_stages = []
-    for at, stage in enumerate(stages):
-        where = {"output": str(folder / stage["output"])} if "output" in stage else {}
-        options = {name: usual[name] for name in STAGE}
-        given_stages.append({**options, "name": f"stage-{at + 1}", **stage, **where})
-    rest = {name: value for name, value in usual.items() if name not in STAGE}
-    places = {"input": (str(folder / source),), "output": str(folder / job.pop("output", "out"))}
-    return Job.model_validate({**rest, **places, **job, "stages": given_stages})
+    given = [{**each, "output": str(folder / each["output"])} if "output" in each else each for each in stages]
+    told = {"input": str(folder / source), "output": str(folder / output), "stages": given, **job}
+    (folder / "job.yaml").write_text(json.dumps(told))
+    return folder / "job.yaml"
 
 
-def run(job: Job) -> list[StageRun]:
-    with open_outputs(job, OWNER) as outputs:
-        source = open_source(job.input, read_options(job), LocalExecutor())
-        plan = plan_job(job, source, outputs)
-        ran = run_stages(plan, PlainRun(0.0), Stages())
-        commit_all(manifests_of(plan, ran, {"total": 1.0}))
-    return ran
+def asked(folder: Path, stages: Stages) -> Job:
+    return parse_job({"paths": (str(job_file(folder, stages)),)})
 
 
-def run_apart(folder: Path, stages: Sequence[dict[str, Any]]) -> Path:
+def run(folder: Path, stages: Stages, *places: str, code: int = 0, **job: Any) -> str:
+    """Run a job from a file that is gone afterwards; return what it says."""
+    path = job_file(folder, stages, *places, **job)
+    ran = wincli_here("run", "-q", path.name, cwd=folder)
+    path.unlink()
+    assert ran.code == code, ran.err
+    return ran.err
+
+
+def fails(code: int, text: str, folder: Path, stages: Stages, *places: str) -> None:
+    assert run(folder, stages, *places, code=code).startswith(f"wincli: error: {text}")
+
+
+def run_apart(folder: Path, stages: Stages) -> Path:
     """Run the stages as jobs of their own, each over the whole result of the one before; return the last result."""
     source = "in"
     for at, stage in enumerate(stages):
@@ -88,7 +65,7 @@ def run_apart(folder: Path, stages: Sequence[dict[str, Any]]) -> Path:
         own = {key: value for key, value in stage.items() if key != "output"}
         last = at == len(stages) - 1
         own |= {} if last else {"output_format": "parquet", "plain": False}
-        run(asked(folder, [own], source, output=name))
+        run(folder, [own], source, name)
         source = name
     return folder / source
 
@@ -96,10 +73,6 @@ def run_apart(folder: Path, stages: Sequence[dict[str, Any]]) -> Path:
 def result(out: Path) -> pa.Table:
     names = [part["name"] for part in manifest(out)["parts"]]
     return pa.concat_tables([pq.read_table(out / name) for name in names])
-
-
-def manifest(out: Path) -> dict[str, Any]:
-    return dict(json.loads((out / "_wincli" / "manifest.json").read_text()))
 
 
 def files(folder: Path) -> list[str]:
@@ -159,14 +132,12 @@ def test_a_chain_is_the_chain_of_separate_runs(stages: list[dict[str, Any]], siz
         folder = Path(name)
         table = log(size, seed)
         put(folder, table.slice(0, size // 3), table.slice(size // 3))
-        ran = run(asked(folder, stages))
+        run(folder, stages)
         apart = run_apart(folder, stages)
         assert result(folder / "out").equals(result(apart))
-        for at, each in enumerate(ran):
-            assert each.outcome.counts.balanced
-            alone = manifest(folder / f"apart-{at}")["counts"]
-            assert each.outcome.counts.rows_in == alone["rows_in"]
-        assert manifest(folder / "out")["counts"] == manifest(apart)["counts"]
+        told = manifest(folder / "out")
+        counts = [stage["counts"] for stage in [*told["stages"], told]]
+        assert counts == [manifest(folder / f"apart-{at}")["counts"] for at in range(len(stages))]
 
 
 @pytest.mark.parametrize(("form", "plain"), [("csv", True), ("csv", False), ("jsonl", False)])
@@ -177,8 +148,8 @@ def test_a_stage_in_another_form_is_what_a_run_of_its_own_writes(
     put(tmp_path, log(0, 1), log(30, 1), log(20, 2), log(0, 1))
     first = {"window": window, "order_by": ("t",), "agg": ["x=sum(x)", "t=first(t)"]}
     written = {**first, "output_format": form, "plain": plain}
-    run(asked(tmp_path, [{**written, "output": "mid"}, {"window": "count(2)"}]))
-    run(asked(tmp_path, [written], output="alone"))
+    run(tmp_path, [{**written, "output": "mid"}, {"window": "count(2)"}])
+    run(tmp_path, [written], "in", "alone")
     part = f"part-00000.{form}"
     assert (tmp_path / "mid" / part).read_bytes() == (tmp_path / "alone" / part).read_bytes()
     told, alone = manifest(tmp_path / "mid"), manifest(tmp_path / "alone")
@@ -188,7 +159,7 @@ def test_a_stage_in_another_form_is_what_a_run_of_its_own_writes(
 
 def test_a_plain_stage_of_which_nothing_is_left_has_a_part_without_rows(tmp_path: Path) -> None:
     put(tmp_path, log(0, 1), log(0, 1))
-    run(asked(tmp_path, [{"window": "punct()", "output": "mid", "plain": True}, {"window": "punct()"}]))
+    run(tmp_path, [{"window": "punct()", "output": "mid", "plain": True}, {"window": "punct()"}])
     assert files(tmp_path / "mid") == ["_SUCCESS", "_wincli/manifest.json", "part-00000.parquet"]
     assert result(tmp_path / "mid").num_rows == 0
     assert result(tmp_path / "out")["_mark"].to_pylist() == ["only", "only"]
@@ -234,7 +205,7 @@ def test_a_plan_made_beforehand_is_the_plan_made_of_the_result(
     job = asked(tmp_path, [first, second])
     source = open_source(job.input, read_options(job), LocalExecutor())
     planned = plan_stages(job, source)[1]
-    run(asked(tmp_path, [first], output="alone"))
+    run(tmp_path, [first], "in", "alone")
     found = open_source([str(tmp_path / "alone")], ReadOptions(), LocalExecutor())
     assert planned.schema == found.schema
     asked_second = job.stages[1]
@@ -266,7 +237,7 @@ CHAIN: list[dict[str, Any]] = [
 
 def test_rejects_of_a_stage_without_output_are_kept_beside_those_of_the_last(tmp_path: Path) -> None:
     put(tmp_path, holes())
-    run(asked(tmp_path, CHAIN))
+    run(tmp_path, CHAIN)
     out = tmp_path / "out"
     assert files(out) == [
         "_SUCCESS",
@@ -289,7 +260,7 @@ def test_rejects_of_a_stage_without_output_are_kept_beside_those_of_the_last(tmp
 def test_the_manifest_follows_every_row_from_the_input_on(tmp_path: Path) -> None:
     put(tmp_path, holes())
     first, second, third = CHAIN
-    run(asked(tmp_path, [{**first, "output": "sites"}, second, third]))
+    run(tmp_path, [{**first, "output": "sites"}, second, third])
     told = manifest(tmp_path / "out")
     assert [(stage["name"], stage["spec"], stage["output"]) for stage in told["stages"]] == [
         ("sites", "tumbling, count(1)", str(tmp_path / "sites")),
@@ -323,8 +294,7 @@ def test_a_later_stage_that_fails_leaves_nothing_and_is_named(tmp_path: Path) ->
         {"window": "count(1)", "agg": ["x=sum(x)"], "output": "mid", "output_format": "csv"},
         {"window": "count(3)", "agg": ["sum(x)"], "name": "totals"},
     ]
-    with pytest.raises(DataError, match=r"^stage totals: sum\(x\) does not fit int64 in window 0 "):
-        run(asked(tmp_path, stages))
+    fails(4, "stage totals: sum(x) does not fit int64 in window 0 ", tmp_path, stages)
     assert files(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
@@ -353,8 +323,7 @@ def test_stage_that_does_not_fit_its_input_is_an_error_before_anything_runs(
 def test_format_that_cannot_hold_a_column_is_an_error_before_anything_runs(tmp_path: Path) -> None:
     put(tmp_path, pa.table({"x": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}))
     stages = [{"window": "count(1)", "agg": ["last(x)"], "output": "mid", "output_format": "csv", "name": "maps"}]
-    with pytest.raises(ConfigError, match=r"^stage maps: csv cannot hold column "):
-        run(asked(tmp_path, [*stages, {"window": "count(1)"}]))
+    fails(2, "stage maps: csv cannot hold column ", tmp_path, [*stages, {"window": "count(1)"}])
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
@@ -379,19 +348,16 @@ def test_column_that_parquet_cannot_hold_between_stages_is_an_error(tmp_path: Pa
 )
 def test_outputs_that_overlap_are_refused(tmp_path: Path, mid: str, text: str) -> None:
     put(tmp_path, log(5, 1))
-    with pytest.raises(ConfigError) as error:
-        run(asked(tmp_path, [{"window": "count(2)", "output": mid}, {"window": "count(2)"}]))
-    assert error.value.what == text.format(tmp_path)
+    fails(2, f"{text.format(tmp_path)}; ", tmp_path, [{"window": "count(2)", "output": mid}, {"window": "count(2)"}])
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_an_output_that_is_taken_stops_the_job_before_it_begins(tmp_path: Path) -> None:
     put(tmp_path, log(5, 1))
     stages = [{"window": "count(2)", "output": "mid"}, {"window": "count(2)"}]
-    run(asked(tmp_path, stages))
+    run(tmp_path, stages)
     before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
-    with pytest.raises(WincliError, match="already holds a result"):
-        run(asked(tmp_path, stages, output="new"))
+    fails(2, f"output {tmp_path}/mid already holds a result; ", tmp_path, stages, "in", "new")
     assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
-    run(asked(tmp_path, stages, mode="overwrite"))
+    run(tmp_path, stages, mode="overwrite")
     assert files(tmp_path) == sorted(before)
