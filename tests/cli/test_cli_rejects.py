@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.processes import MASTER, Ran, manifest, rejected, rows, table, wincli, write
+from support.processes import Ran, manifest, rejected, rows, table, write
 
 Run = Callable[..., Ran]
 Fails = Callable[..., None]
@@ -164,10 +164,10 @@ def test_an_integer_sum_that_overflows_names_column_key_and_window(
     fails(4, text, "-w", "count(3)", *keys, "-a", "s=sum(amount)", "log.parquet", "out")
 
 
-def test_in_a_process_of_its_own_and_on_spark(spark_run: Run, tmp_path: Path) -> None:
+def test_rejects_of_a_run_on_spark(spark_run: Run, tmp_path: Path) -> None:
     write(tmp_path / "log", a__csv="ts,user\n1,a\nx,b\n", b__csv="ts,user\n2,\n3,a\n")
     args = ("-w", "delta(ts,60)", "-k", "user", "--schema", "ts:int", "log", "out")
-    failed = wincli("run", "--master", MASTER, *args, "--max-rejects", "1", "-q", cwd=tmp_path)
+    failed = spark_run(*args, "--max-rejects", "1", "-q")
     text = (
         "2 rows were rejected (null_key 1, unparsable 1), more than the 1 allowed; nothing was written; "
         "run without --max-rejects to see them in _rejected"

@@ -47,7 +47,7 @@ def left_beside(folder: Path) -> list[str]:
     ("stop", "code", "text"),
     [
         (signal.SIGINT, 130, "interrupted; nothing was written"),
-        (signal.SIGTERM, 143, "terminated; nothing was written"),
+        pytest.param(signal.SIGTERM, 143, "terminated; nothing was written", marks=pytest.mark.nightly),
     ],
     ids=["Ctrl-C", "SIGTERM"],
 )

@@ -22,7 +22,7 @@ def close(*numbers: int) -> Callable[[], None]:
 
 
 WAYS = ("full", "closed pipe", "closed", "all closed")
-ON_SPARK = {("closed pipe", "plain"), ("all closed", "auto")}
+ON_SPARK = {("all closed", "plain")}
 
 
 @pytest.mark.parametrize(("way", "progress"), [(way, progress) for way in WAYS for progress in ("auto", "plain")])

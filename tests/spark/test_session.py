@@ -230,17 +230,6 @@ except KeyboardInterrupt:
     assert out == "True []\n"
 
 
-def test_java_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
-    process = script(tmp_path, "running = session()\nprint(*pids(running), flush=True)\ntime.sleep(60)\n")
-    assert process.stdout is not None
-    java = [psutil.Process(int(word)) for word in process.stdout.readline().split()]
-    process.kill()
-    process.communicate()
-    _, alive = psutil.wait_procs(java, timeout=60)
-    assert java
-    assert not alive
-
-
 def test_nothing_is_left_of_a_session_nor_of_a_boot_that_is_closed_before_it_is_up(tmp_path: Path) -> None:
     out = told(
         script(
