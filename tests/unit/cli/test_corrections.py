@@ -109,7 +109,7 @@ def test_corrected_days_are_one_run_and_no_day_is_run_again_that_begins_as_befor
         write_day(tmp_path, n, rng)
     run(tmp_path, *command)
     triggers = asked[1] == "sliding, count(3), count(2)"
-    for _ in range(3):
+    for _ in range(2):
         before, runs = left(tmp_path / "st", triggers), runs_of(tmp_path / "st")
         corrected = rng.sample(range(1, DAYS + 1), rng.randint(1, 2))
         for n in corrected:
