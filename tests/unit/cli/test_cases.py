@@ -52,8 +52,14 @@ def test_every_example_has_cases() -> None:
     assert jobs == {path.name.removesuffix(".test.yaml") for path in EXAMPLES.glob("*.test.yaml")}
 
 
+def shown_files() -> dict[str, str]:
+    """The jobs and the cases that the docs show, by their names."""
+    shown = {lines[0].removeprefix("# "): "\n".join(lines) for _, lines in fences(DOCS["check"], "yaml")}
+    return {name: text for name, text in shown.items() if name.endswith(".yaml")}
+
+
 def test_cases_of_the_docs_pass(tmp_path: Path) -> None:
-    shown = {lines[0].removeprefix("# "): "\n".join(lines) for _, lines in fences(DOCS["testing"], "yaml")}
+    shown = shown_files()
     shown["nightly.yaml"] = (EXAMPLES / "nightly_sessions.yaml").read_text()
     for name, text in shown.items():
         (tmp_path / name).write_text(text)
@@ -63,11 +69,11 @@ def test_cases_of_the_docs_pass(tmp_path: Path) -> None:
 
 
 def test_the_failure_that_the_docs_show_is_what_is_printed(tmp_path: Path) -> None:
-    shown = {lines[0].removeprefix("# "): "\n".join(lines) for _, lines in fences(DOCS["testing"], "yaml")}
+    shown = shown_files()
     cases = shown["sessions.test.yaml"].replace("events: 2, spent: 3", "events: 3, spent: 7")
     for name, text in (("sessions.yaml", shown["sessions.yaml"]), ("sessions.test.yaml", cases)):
         (tmp_path / name).write_text(text)
-    ((_, printed),) = fences(DOCS["testing"], "console")
+    (printed,) = [lines for _, lines in fences(DOCS["check"], "console") if "wincli test" in lines[0]]
     ran = wincli_here("test", "sessions.yaml", cwd=tmp_path)
     assert without_times("\n".join(printed)) == without_times(
         "\n".join(["$ wincli test sessions.yaml", ran.out.rstrip()])

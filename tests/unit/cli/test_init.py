@@ -342,7 +342,8 @@ def shop_log() -> str:
 def test_the_page_shows_what_init_says_and_writes(tmp_path: Path) -> None:
     (tmp_path / "shop.csv").write_text(shop_log())
     ran = wincli_here("init", "shop.csv", "-o", "visits.yaml", cwd=tmp_path)
-    (_, shown), *_ = fences(DOCS["init"], "console")
+    (_, shown), *_ = fences(DOCS["check"], "console")
     assert shown == ["$ wincli init shop.csv -o visits.yaml", *ran.out.splitlines()]
-    assert [lines for _, lines in fences(DOCS["init"], "yaml")] == [(tmp_path / "visits.yaml").read_text().splitlines()]
+    (_, job), *_ = fences(DOCS["check"], "yaml")
+    assert job == (tmp_path / "visits.yaml").read_text().splitlines()
     assert wincli_here("run", "visits.yaml", cwd=tmp_path).code == 0
