@@ -1,4 +1,4 @@
-"""``docs/jobs.md`` tells every key: what it may be and what it is when nobody says anything."""
+"""``docs/jobs.md`` has every key of a job file in the row of its type; its option says the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.docs_pages import rows_of
-from wincli.conf.job import SINGLE_KEYS, defaults
+from wincli.conf.job import SINGLE_KEYS
 from wincli.conf.job_file import file_schema, types_of
 
 TYPES = {
@@ -19,45 +19,42 @@ TYPES = {
     "number": "number",
     "boolean": "true or false",
 }
-DEFAULTS = {"agg": "count()", "at_end": "flush; with a state hold", "delimiter": '","'}
-REQUIRED = ("input", "output", "window")
+NO_OPTION = {"input", "output", "stages", "name"}
 
 
 def words(schema: Mapping[str, Any]) -> str:
     """A type as the tables say it."""
     if "enum" in schema:
-        return "|".join(schema["enum"])
+        return "one of the words of the option"
     named = [TYPES[each] for each in types_of(schema)]
     return " or ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
 
 
-def shown(key: str) -> str | None:
-    """A default as the tables say it; None where they use words of their own."""
-    if key in DEFAULTS:
-        return DEFAULTS[key]
-    value = defaults().get(key)
-    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
-
-
-def tables() -> list[Any]:
+def keys() -> dict[str, Mapping[str, Any]]:
+    """The keys below each heading of the page, with what the schema says of them."""
     schema = file_schema()
     whole, stage = schema["properties"], schema["$defs"]["stage"]["properties"]
-    found = [(row, whole) for row in rows_of("jobs", "Keys of the job")]
-    found += [(row, stage) for row in rows_of("jobs", "Keys of a window")]
-    return [pytest.param(*each, id=each[0][0]) for each in found]
+    return {
+        "Keys of the job": {name: each for name, each in whole.items() if name not in SINGLE_KEYS},
+        "Keys of a window": stage,
+    }
 
 
-def test_every_key_is_in_its_table() -> None:
-    schema = file_schema()
-    assert {row[0] for row in rows_of("jobs", "Keys of the job")} == set(schema["properties"]) - set(SINGLE_KEYS)
-    assert [row[0] for row in rows_of("jobs", "Keys of a window")] == list(schema["$defs"]["stage"]["properties"])
+@pytest.mark.parametrize("heading", ["Keys of the job", "Keys of a window"])
+def test_every_key_is_in_the_row_of_its_type(heading: str) -> None:
+    wanted: dict[str, set[str]] = {}
+    for name, schema in keys()[heading].items():
+        wanted.setdefault(words(schema), set()).add(name)
+    told = {kind: [name.split()[0] for name in names.split(", ")] for kind, names in rows_of("jobs", heading)}
+    assert {kind: set(names) for kind, names in told.items()} == wanted
+    assert all(len(names) == len(set(names)) for names in told.values())
 
 
-@pytest.mark.parametrize(("row", "known"), tables())
-def test_key(row: list[str], known: Mapping[str, Any]) -> None:
-    key, type_, default, meaning = row
-    assert type_ == words(known[key])
-    assert default == (shown(key) or default)
-    is_stage_output = key == "output" and "name" in known
-    assert (default == "must be given") == (key in REQUIRED and not is_stage_output)
-    assert meaning, "says nothing"
+def test_every_key_is_an_option_with_the_same_words() -> None:
+    flags = {row[0].split(",")[0].split(" ")[0]: row[0] for row in rows_of("options", "All options")}
+    for known in keys().values():
+        for name, schema in known.items():
+            flag = "--" + name.replace("_", "-")
+            assert name in NO_OPTION or flag in flags, name
+            if "enum" in schema:
+                assert set(flags[flag].split()[-1].split("|")) == set(schema["enum"]), name
