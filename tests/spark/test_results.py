@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import chispa
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,8 +119,7 @@ def expected(log: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def same(got: DataFrame, want: DataFrame) -> None:
-    assert got.dtypes == want.dtypes
-    assert sorted(map(repr, got.collect())) == sorted(map(repr, want.collect()))
+    chispa.assert_df_equality(got, want, ignore_nullable=True, ignore_row_order=True)
 
 
 def test_spark_reads_what_the_rules_say(spark: SparkSession, folder: Path, expected: list[Any]) -> None:
