@@ -140,7 +140,7 @@ def test_remedy_of_the_error_repairs_the_last_plain_run(tmp_path: Path, spoiled:
     shutil.rmtree(tmp_path / "st/run-000002")
     night(tmp_path, 2, "--mode", "overwrite")
     night(tmp_path, 3)
-    assert rows(tmp_path / "out/3", "count") == [(2,)]
+    assert rows(tmp_path / "out/3", "count") == [2]
 
 
 def test_late_rows_need_a_position_that_is_whole(log: Log) -> None:
