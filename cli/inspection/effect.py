@@ -226,8 +226,8 @@ def effect_text(effect: Effect) -> str:
     for stage in effect.stages:
         tally, which = stage.diff.tally, f"stage {stage.stage}: " if len(effect.stages) > 1 else ""
         counts = f"{tally.changed:,} changed, {tally.only_in_a:,} gone, {tally.only_in_b:,} new"
-        outcome = f"{count_of(tally.total, 'window')} would differ: {counts}"
-        lines += ["", which + (outcome if tally.total else "no window would differ")]
+        differ = f"{count_of(tally.total, 'window')} would differ: {counts}"
+        lines += ["", which + (differ if tally.total else "no window would differ")]
         lines += [f"{which}{renumbered(tally, 'would ')}"] if tally.renumbered else []
         lines += [f"{label} has no result now, and would have {count_of(rows, 'row')}" for label, rows in stage.new]
         lines += detail_lines(stage.diff, ("gone", "new"))

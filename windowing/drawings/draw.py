@@ -293,13 +293,13 @@ def _lane(
     places = np.flatnonzero(chosen.lane == lane)
     rows = dict(zip(places.tolist(), batch.sequences.pos[chosen.rows[places]].tolist(), strict=True))
     is_mine = pc.is_valid(result.column("window"))
-    for name in [] if chosen.keys is None else chosen.keys.column_names:
-        is_mine = pc.and_(is_mine, pc.equal(result.column(name), chosen.keys.column(name)[lane]))
+    keys = {} if chosen.keys is None else dict(zip(chosen.keys.column_names, chosen.keys.columns, strict=True))
+    for name, column in keys.items():
+        is_mine = pc.and_(is_mine, pc.equal(result.column(name), column[lane]))
     mine = result.filter(is_mine)
     more_rows = chosen.totals[lane] - len(rows)
     panes = drawn_panes(plan, own, mine, not more_rows, limit_panes)
-    values = [] if chosen.keys is None else [column.slice(lane, 1) for column in chosen.keys.columns]
-    label = ", ".join(_short(value)[0] for value in values)
+    label = ", ".join(_short(column.slice(lane, 1))[0] for column in keys.values())
     return Lane(label, rows, tuple(panes), more_rows, count_panes(mine) - len(panes))
 
 
@@ -405,11 +405,11 @@ def draw_with(
     while stem in used:
         stem += "_"
     own = OwnColumns([f"_{stem}{i}" for i in range(max(columns, 1))], f"_{stem}n", given.get("aggregates") is None)
-    asked: Calls | None = given.get("aggregates")
-    if isinstance(asked, Mapping):
-        call = {**given, "aggregates": {**asked, **own.aggregates}}
+    calls: Calls | None = given.get("aggregates")
+    if isinstance(calls, Mapping):
+        call = {**given, "aggregates": {**calls, **own.aggregates}}
     else:
-        named = ["count()"] if asked is None else as_names(asked, "aggregates")
+        named = ["count()"] if calls is None else as_names(calls, "aggregates")
         call = {**given, "aggregates": [*named, *(f"{name}={text}" for name, text in own.aggregates.items())]}
     drawn = with_bits(table, [name[1:] for name in own.bits], batch.sequences, chosen.rows)
     plan = plan_of_call(drawn.schema, call)
