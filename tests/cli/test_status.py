@@ -51,7 +51,7 @@ def test_what_is_neither_a_state_nor_a_result(tmp_path: Path) -> None:
     write_log(tmp_path)
     for path, text in (
         ("log", "log is no state and no result of wincli; name the folder of --state, or of an output"),
-        ("lag", "there is no file or folder lag; check the path"),
+        ("nowhere", "there is no file or folder nowhere; check the path"),
     ):
         ran = wincli("status", path, cwd=tmp_path)
         assert (ran.code, ran.out, ran.err) == (3, "", f"wincli: error: {text}\n")

@@ -204,7 +204,7 @@ def test_an_effect_is_that_of_a_range(words: tuple[str, ...], tmp_path: Path) ->
     (tmp_path / "in.csv").write_text("ts\n2026-11-01\n")
     ran = wincli_here(*words, "--window", "count(1)", "in.csv", "out", cwd=tmp_path)
     assert ran.code == 2
-    assert "say --start and --end" in ran.err
+    assert "--start and --end" in ran.err
 
 
 def test_a_plan_says_the_effect_and_publishes_nothing(folder: Path) -> None:
