@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from itertools import permutations
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from support.docs_pages import DOCS, fences
 from support.in_process import wincli_here
-from support.places import ROOT, mistakes
+from support.places import ROOT, mistakes, table_of
 from support.processes import Ran
 from support.strategies import examples
 from wincli.cli.inspection.cases.case import Scalar, csv_rows
@@ -168,30 +169,18 @@ def test_the_report_in_xml_says_the_same(tmp_path: Path) -> None:
     assert "+ ann   2  3" in str(bad[0].text)
 
 
-def test_rejects_that_nobody_expects_fail_a_case(tmp_path: Path) -> None:
-    ran = checked(tmp_path, "cases:\n - name: a\n   given: [{ts: 1, user: a, x: 1}, {ts: null, user: b, x: 2}]\n")
-    assert (ran.code, ran.err) == (1, "")
-    assert "rejects: 1 not expected, 0 as expected" in ran.out
-    assert "null_attribute  input-0/rows.jsonl  2" in ran.out
+OUTCOMES = table_of("outcomes_of_cases")
 
 
-def test_an_error_may_be_expected(tmp_path: Path) -> None:
-    case = "cases:\n - name: a\n   given: [{ts: 1, user: a}]\n   error: there is no column 'x'\n"
-    assert checked(tmp_path, case).code == 0
-    ran = checked(tmp_path, case.replace("'x'", "'y'"))
-    assert ran.code == 1
-    assert "it fails with another error than" in ran.out
-    ran = checked(tmp_path, "cases:\n - name: a\n   given: [{ts: 1, user: a, x: 1}]\n   error: any\n")
-    assert ran.code == 1
-    assert "it does not fail" in ran.out
-
-
-def test_order_counts_where_a_case_says_so(tmp_path: Path) -> None:
-    rows = "given: [{ts: 1, user: b, x: 1}, {ts: 2, user: a, x: 1}]\n   expect: [{user: b}, {user: a}]\n"
-    assert checked(tmp_path, f"cases:\n - name: a\n   {rows}").code == 0
-    ran = checked(tmp_path, f"cases:\n - name: a\n   ordered: true\n   {rows}")
-    assert ran.code == 1
-    assert "all are there, in another order" in ran.out
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_case_passes_or_says_why_not(name: str, tmp_path: Path) -> None:
+    outcome = OUTCOMES[name]
+    more = outcome.get("job", "")
+    job = JOB if "agg:" not in more else JOB.partition("agg:")[0]
+    ran = checked(tmp_path, "cases:\n - name: a\n" + indent(outcome["case"], "   "), job + more)
+    assert (ran.code, ran.err) == (1 if "says" in outcome else 0, ""), ran.out
+    assert all(words in ran.out for words in outcome.get("says", ()))
+    assert {path.name for path in tmp_path.iterdir()} == {"job.yaml", "job.test.yaml"}
 
 
 def test_rows_come_from_files_and_for_several_inputs(tmp_path: Path) -> None:
@@ -202,30 +191,6 @@ def test_rows_come_from_files_and_for_several_inputs(tmp_path: Path) -> None:
     case = case.replace("{}}", "'ts,user,x\n\n    5,a,9'}") + "   expect: [{n: 2, spent: 3}, {n: 1, spent: 9}]\n"
     ran = checked(tmp_path, case, job)
     assert (ran.code, ran.err) == (0, ""), ran.out
-
-
-def test_rows_of_enrich_tables_are_given_by_name(tmp_path: Path) -> None:
-    job = JOB + "enrich: {p: prices.csv on user}\n"
-    job = job.replace("spent: sum(x)", "spent: sum(p_price)")
-    case = "cases:\n - name: a\n   given: [{ts: 1, user: a, x: 1}]\n   tables: {p: [{user: a, price: 7}]}\n"
-    ran = checked(tmp_path, case + "   expect: [{user: a, spent: 7}]\n", job)
-    assert (ran.code, ran.err) == (0, ""), ran.out
-    ran = checked(tmp_path, case.replace("{p:", "{q:"), job)
-    assert "the job has no enrich table 'q'" in ran.out
-
-
-def test_units_without_dates_run_one_after_the_other_on_the_state(tmp_path: Path) -> None:
-    case = """
-cases:
-  - name: a window goes on
-    units:
-      - {given: [{ts: 0, user: a, x: 1}], expect: []}
-      - {given: [{ts: 50, user: a, x: 2}, {ts: 100, user: a, x: 3}], expect: [{n: 2, spent: 3}]}
-"""
-    ran = checked(tmp_path, case, JOB + "state: kept\n")
-    assert (ran.code, ran.err) == (0, ""), ran.out
-    assert "there is no state" in checked(tmp_path, case).out
-    assert {path.name for path in tmp_path.iterdir()} == {"job.yaml", "job.test.yaml"}
 
 
 # Laws
