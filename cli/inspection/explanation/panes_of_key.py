@@ -184,6 +184,8 @@ def is_of_key(rows: pa.RecordBatch | pa.Table, key: Mapping[str, pa.Scalar]) -> 
         column = combined(rows.column(name))
         if pa.types.is_dictionary(column.type):
             found = pc.equal(column.dictionary, value.cast(column.type.value_type)).take(column.indices)
+        elif pa.types.is_floating(value.type) and math.isnan(value.as_py()):
+            found = pc.is_nan(column)
         else:
             found = pc.equal(column, value.cast(column.type))
         mask &= found.fill_null(False).to_numpy(zero_copy_only=False)

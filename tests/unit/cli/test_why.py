@@ -123,6 +123,13 @@ def test_a_time_finds_its_window_and_json_has_the_numbers(folder: Path) -> None:
     assert (closed["rule"], closed["row"], closed["numbers"]) == ("gap", 5, {"distance": "239.75", "limit": "120"})
 
 
+def test_rows_with_a_key_that_is_no_number_are_told_to_be_rejected(folder: Path) -> None:
+    pq.write_table(pa.table({"ts": [1, 2, 3], "x": [float("nan"), 0.5, float("nan")]}), folder / "floats.parquet")
+    run(folder, "--window", "count(2)", "--key", "x", "--order-by", "ts", "floats.parquet", "out")
+    _, out, _ = why(folder, "out", "--only", "x=nan", "--window", "0")
+    assert "rows     2 rows of this key in the input\n           2 rejected, null_key\n" in out
+
+
 def test_for_a_key_without_the_window_it_says_where_the_rows_went(folder: Path) -> None:
     run(folder, "--window", "gap(ts, 2m)", "--key", "user", "--where", "amount > 3", "log.csv", "out")
     _, out, _ = why(folder, "out", "--only", "user=ann", "--window", "7")
