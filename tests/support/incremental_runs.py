@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from support.event_logs import cut_up
 from support.in_memory_engine import MemoryFiles, MemorySource, Result, run_in_memory
+from support.table_equality import difference, same
 from wincli.windowing.engine.snapshot import restore
 from wincli.windowing.planning.plan import Plan, stream_of
 from wincli.windowing.ports import StreamInfo
@@ -73,20 +74,40 @@ class IncrementalRuns:
         return table.set_column(table.column_names.index("_pos"), "_pos", pa.array(pos, pa.int64()))
 
 
-def run_parts_and_whole(
-    data: st.DataObject, plan: Plan, table: pa.Table, keyed: bool, end: str
-) -> tuple[IncrementalRuns, Result]:
-    """Run a log cut into parts anywhere, in incremental runs, and as a whole; ``end``: what the last run does."""
-    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
-    parts = [table.slice(low, high - low) for low, high in pairwise([0, *cuts, len(table)])]
-    files, runs = [], IncrementalRuns(plan, "files")
-    for i, part in enumerate(parts):
-        source, chunks, slices = data.draw(cut_up(part, keyed))
-        files += source.tables
-        runs.run(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
-    return runs, run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
-
-
 def in_emission_order(plan: Plan, table: pa.Table) -> pa.Table:
     """Sort a result as a later stage reads it."""
     return table.sort_by([(name, "ascending") for name in stream_of(plan).order]).combine_chunks()
+
+
+def check_runs(
+    data: st.DataObject, plan: Plan, table: pa.Table, keyed: bool, end: str
+) -> tuple[IncrementalRuns, Result]:
+    """Runs over parts, cut anywhere, give what one run gives, to the bit, and count the rows that it counts.
+
+    ``end``: what the last run does with open windows.
+    """
+    cuts = data.draw(st.lists(st.integers(0, len(table)), max_size=6).map(sorted))
+    files, runs = [], IncrementalRuns(plan, "files")
+    for i, (low, high) in enumerate(pairwise([0, *cuts, len(table)])):
+        source, chunks, slices = data.draw(cut_up(table.slice(low, high - low), keyed))
+        files += source.tables
+        runs.run(source.tables, source.cuts, end if i == len(cuts) else "hold", chunks, slices)
+    whole = run_in_memory(plan, MemorySource(files, [[] for _ in files]), [], None, "files")
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
+    assert same(some, one), difference(some, one)
+    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
+    assert (counts.rows_in, counts.windowed) == (whole.counts.rows_in, whole.counts.windowed)
+    assert (counts.filtered, counts.dropped_at_end) == (whole.counts.filtered, whole.counts.dropped_at_end)
+    assert counts.rejected == whole.counts.rejected
+    return runs, whole
+
+
+def check_cuts(data: st.DataObject, plan: Plan, table: pa.Table, keyed: bool) -> tuple[MemorySource, Result]:
+    """Chunks and slices give what one scan over the same files gives; these files, and what it gives."""
+    source, chunks, slices = data.draw(cut_up(table, keyed))
+    files = MemorySource(source.tables, [[] for _ in source.tables])
+    whole, cut = run_in_memory(plan, files, [], None), run_in_memory(plan, source, chunks, slices)
+    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, cut.table)
+    assert same(some, one), difference(some, one)
+    assert cut.counts == whole.counts
+    return files, whole

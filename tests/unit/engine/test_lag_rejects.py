@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
-from support.event_logs import cut_up, logs
+from support.event_logs import logs
 from support.in_memory_engine import MemorySource, run_in_memory
-from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
+from support.incremental_runs import IncrementalRuns, check_cuts, check_runs, in_emission_order
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
@@ -74,9 +74,7 @@ def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
     table = table.sort_by("t") if case[1] == ["t"] else table
     table = table.set_column(0, "id", pa.array(range(len(table))))
     plan = plan_of(table, case, key, (LET,), at_end=end)
-    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
+    runs, whole = check_runs(data, plan, table, keyed, end)
     late = [row["row"]["id"] for row in whole.rejects.to_pylist() if row["reason"] == "late"]
     wanted, out = read_row_by_row(table, case, key, late)
     fallen = [row for result in runs.results for row in result.rejects.to_pylist() if row["reason"] != "late"]
@@ -84,13 +82,8 @@ def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
     assert {row["reason"] for row in fallen} <= {"expression_error"}
     assert all(row["detail"].startswith("v: 'no' is no INTEGER") for row in fallen)
     assert whole.counts.balanced
-    source, chunks, slices = data.draw(cut_up(table, keyed))
-    edges = MemorySource(source.tables, [[] for _ in source.tables])
-    whole, cut = run_in_memory(plan, edges, [], None), run_in_memory(plan, source, chunks, slices)
-    assert cut.counts == whole.counts
-    assert ids_of(cut.rejects) == out
-    one, parts = in_emission_order(plan, whole.table), in_emission_order(plan, cut.table)
-    assert same(parts, one), difference(parts, one)
+    source, whole = check_cuts(data, plan, table, keyed)
+    assert ids_of(whole.rejects) == out
     if plan.kind.needs.clock or plan.kind.needs.watermark:
         return  # a row that is rejected has moved the clock
     if "lag(" in case[0]:
@@ -98,7 +91,7 @@ def test_rows_that_fail_are_rejected_whatever_the_cuts_and_units(
     plain = plan_of(wanted, case, key, (), at_end=end, where=parse_expression("there"))
     files = [wanted.slice(sum(map(len, source.tables[:i])), len(part)) for i, part in enumerate(source.tables)]
     expected = run_in_memory(plain, MemorySource(files, [[] for _ in files]), [], None)
-    rows = in_emission_order(plain, expected.table)
+    one, rows = in_emission_order(plan, whole.table), in_emission_order(plain, expected.table)
     assert same(one, rows), difference(one, rows)
     assert whole.counts.windowed == expected.counts.windowed
 

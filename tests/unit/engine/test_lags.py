@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wincli
-from support.event_logs import cut_up, logs
+from support.event_logs import logs
 from support.in_memory_engine import MemorySink, MemorySource, run_in_memory
-from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.incremental_runs import check_cuts, check_runs, in_emission_order
 from support.strategies import examples
 from support.table_equality import difference, same
 from support.window_cases import MORE, WINDOWS, WindowCase
@@ -84,14 +84,9 @@ def test_lags_are_columns_whatever_the_cuts_and_units(
     if grouped and "empty" in case[2]:
         del options["group_by"]
     plan = plan_of(table, case, key, LAGS, let=tuple(map(parse_let, LET)), **options)
-    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
-    source, chunks, slices = data.draw(cut_up(table, keyed))
-    whole = run_in_memory(plan, MemorySource(source.tables, [[] for _ in source.tables]), [], None)
-    cut = in_emission_order(plan, run_in_memory(plan, source, chunks, slices).table)
+    check_runs(data, plan, table, keyed, end)
+    source, whole = check_cuts(data, plan, table, keyed)
     one = in_emission_order(plan, whole.table)
-    assert same(cut, one), difference(cut, one)
     out = {row["id"] for row in whole.rejects["row"].to_pylist()} | (
         {i for i in range(30) if i % 5 == 3} if filtered else set()
     )
@@ -142,11 +137,10 @@ def test_conditions_over_new_columns_are_conditions_over_their_expressions(
     texts = ["ids=collect(id)", "d=collect(d)"]
     one = plan_of(table, (window, ["t"], {}), key, texts, let=let)
     other = plan_of(table, (WRITTEN[window], ["t"], {}), key, texts, let=let)
-    runs, whole = run_parts_and_whole(data, one, table, keyed, "flush")
+    _, whole = check_runs(data, one, table, keyed, "flush")
     wanted = in_emission_order(other, run_in_memory(other, MemorySource([table], [[]]), [], None, "none").table)
-    found, some = in_emission_order(one, whole.table), in_emission_order(one, runs.table)
+    found = in_emission_order(one, whole.table)
     assert same(found, wanted), difference(found, wanted)
-    assert same(some, wanted), difference(some, wanted)
 
 
 TRIGGERS = {  # over columns, and with lag
@@ -176,13 +170,10 @@ def test_triggers_look_back(data: st.DataObject, table: pa.Table, window: str, k
     let = () if emit == "rows" else (parse_let("d=a - lag(a)"),)
     text = TRIGGERS[window].replace("d < 0", "a - lag(a) < 0") if emit == "rows" else TRIGGERS[window]
     plan = plan_of(table, (text, ["t"], {}), key, texts, let=let, **options)
-    runs, whole = run_parts_and_whole(data, plan, table, bool(key), options["at_end"])
-    source, chunks, slices = data.draw(cut_up(table, bool(key)))
-    cut = run_in_memory(plan, source, chunks, slices)
-    wanted = wanted.select(plan.schema.names)
-    for each in (runs.table, whole.table, cut.table):
-        found = in_emission_order(plan, each)
-        assert same(found, wanted), difference(found, wanted)
+    _, whole = check_runs(data, plan, table, bool(key), options["at_end"])
+    check_cuts(data, plan, table, bool(key))
+    found, wanted = in_emission_order(plan, whole.table), wanted.select(plan.schema.names)
+    assert same(found, wanted), difference(found, wanted)
 
 
 TABLE = pa.table({"k": list("abab"), "t": [1, 2, 3, 4], "p": [1, 5, 3, 4], "s": ["1", "2", "x", "4"]})

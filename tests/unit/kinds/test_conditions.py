@@ -30,7 +30,7 @@ from support.condition_cases import (
 )
 from support.event_logs import cut_up, sliced
 from support.in_memory_engine import MemorySource, in_one_pass, run_in_memory
-from support.incremental_runs import in_emission_order, run_parts_and_whole
+from support.incremental_runs import check_runs
 from support.keeping_operators import ASKING, KEEPER, events_in
 from support.strategies import examples
 from support.table_equality import difference, same
@@ -127,12 +127,7 @@ def test_incremental_runs_give_the_result_of_one_run(
     case, end = data.draw(cases()), data.draw(ENDS)
     table, key = table.sort_by("t") if case.order else table, key_of(data, case)
     plan = plan_of(table, case, key, end, emit)
-    runs, whole = run_parts_and_whole(data, plan, table, bool(key), end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
-    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
-    assert (counts.windowed, counts.filtered) == (whole.counts.windowed, whole.counts.filtered)
-    assert counts.rejected == whole.counts.rejected
+    check_runs(data, plan, table, bool(key), end)
 
 
 @examples(200)
@@ -159,9 +154,7 @@ def test_operators_are_called_as_in_one_run(data: st.DataObject, table: pa.Table
     options: Any = Options(operator=operator, at_end=end, closed=case.closed)
     order: Any = list(case.order) or "arrival"
     plan = make_plan(parse_window(case.window), table.schema, key, order, None, options)
-    runs, whole = run_parts_and_whole(data, plan, table, bool(key), end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
+    check_runs(data, plan, table, bool(key), end)
 
 
 @pytest.mark.parametrize("limit", ["partitionCount(2)", "tupleCount(3)"])

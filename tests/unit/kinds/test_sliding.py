@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,11 @@ from support.pane_laws import check, library_table, panes_in, policy, seconds_of
 from wincli.windowing.errors import DataError
 from wincli.windowing.kinds.context import Signals, WindowContext
 from wincli.windowing.kinds.registry import kind_of
-from wincli.windowing.language import spec
+from wincli.windowing.language.parser import parse_window
 from wincli.windowing.rows.marks import no_marks
-from wincli.windowing.rows.membership import Memberships, contiguous
-from wincli.windowing.rows.sequence import build, one_batch
+from wincli.windowing.rows.membership import Memberships, contiguous, gathered
+from wincli.windowing.rows.panes import Panes
+from wincli.windowing.rows.sequence import Sequences, build, one_batch
 
 POLICIES = ["count", "delta", "time"]
 PAIRS = [(evict, trigger) for evict in POLICIES for trigger in [*POLICIES, "when"]]
@@ -116,6 +117,31 @@ def test_the_library_is_the_reference(pair: tuple[str, str], data: st.DataObject
 @given(st.data(), clocked(my.FLOATS))
 def test_ages_of_floats(trigger: str, data: st.DataObject, stream: my.Stream) -> None:
     agree(data, stream, ("time", trigger))
+
+
+@pytest.mark.parametrize("trigger", ["count", "delta"])
+@given(st.data(), my.streams(my.FLOATS), st.booleans())
+def test_nan_is_kept_and_protects_later_rows_until_a_fall(
+    trigger: str, data: st.DataObject, stream: my.Stream, partial: bool
+) -> None:
+    """In the kernels: the library rejects such rows before."""
+    holes = data.draw(st.lists(st.sampled_from([False, False, False, True]), min_size=len(stream.table)))
+    values = [np.nan if hole else a for a, hole in zip(stream.table["a"].to_pylist(), holes, strict=False)]
+    table = stream.table.select(["id"]).append_column("a", my.array(values, stream.kind("a")))
+    stream = my.Stream(table.append_column("k", my.array([n % 2 for n in range(len(values))], pa.int8())), ("k",), ())
+    (out, evict), (look, triggers), _ = data.draw(windows(stream, ("delta", trigger)))
+    wanted = sliding(reference.read(stream.table), evict, triggers, key=["k"], partial=partial)
+    sequences, panes = kernel_panes(stream, f"sliding, {out}, {look}", partial)
+    rows, bounds = gathered(panes.membership, 0, len(panes))
+    got = [tuple(sequences.pos[rows[low:high]].tolist()) for low, high in pairwise(bounds.tolist())]
+    assert got == [pane.rows for pane in sorted(wanted, key=lambda pane: (pane.key, pane.number)) if pane.key]
+
+
+def kernel_panes(stream: my.Stream, window: str, partial: bool) -> tuple[Sequences, Panes]:
+    rows = one_batch(stream.table)
+    sequences = build(rows, np.arange(len(stream.table)), stream.key, stream.order, rows.schema.names)
+    signals = Signals(no_marks(rows, []))
+    return sequences, kind_of(parse_window(window)).panes(sequences, signals, WindowContext(partial=partial))[0]
 
 
 # --- by hand ------------------------------------------------------------------------------------------------------
@@ -213,9 +239,7 @@ def test_an_amount_that_a_column_cannot_hold_is_never_exceeded() -> None:
 
 def test_contiguous_is_true_for_keys_whose_panes_are_ranges() -> None:
     """Those of key 1 are not: the 1 leaves before the 9 does."""
-    rows = one_batch(pa.table({"k": [0, 0, 0, 0, 1, 1, 1, 1], "a": [0, 1, 3, 5, 0, 9, 1, 4]}))
-    sequences = build(rows, np.arange(8), ["k"], [], rows.schema.names)
-    window, signals = spec.Sliding(spec.Delta("a", Fraction(2))), Signals(no_marks(rows, []))
-    panes, _ = kind_of(window).panes(sequences, signals, WindowContext(partial=True))
+    table = pa.table({"k": [0, 0, 0, 0, 1, 1, 1, 1], "a": [0, 1, 3, 5, 0, 9, 1, 4]})
+    _, panes = kernel_panes(my.Stream(table, ("k",), ()), "sliding, delta(a, 2), count(1)", True)
     assert isinstance(panes.membership, Memberships)
     assert contiguous(panes.membership).tolist() == [True, False]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import wincli
 from support.event_logs import cut_up, logs, sliced
 from support.in_memory_engine import MemorySource, Result, in_one_pass, run_in_memory
-from support.incremental_runs import IncrementalRuns, in_emission_order, run_parts_and_whole
+from support.incremental_runs import IncrementalRuns, check_runs
 from support.keeping_operators import ASKING, KEEPER
 from support.strategies import examples
 from support.stream_cases import in_order, options_of
@@ -213,12 +213,7 @@ def test_operators_are_called_as_in_one_scan(
     options = {"key": ["k"] if keyed else [], "order_by": order_by, "at_end": end, **own}
     asks &= not evicts and (keyed or not own.get("partial"))
     plan = plan_of(table, window, options | {"operator": ASKING if asks else KEEPER})
-    runs, whole = run_parts_and_whole(data, plan, table, keyed, end)
-    one, some = in_emission_order(plan, whole.table), in_emission_order(plan, runs.table)
-    assert same(some, one), difference(some, one)
-    counts = sum((result.counts for result in runs.results[1:]), runs.results[0].counts)
-    assert (counts.rows_in, counts.windowed) == (whole.counts.rows_in, whole.counts.windowed)
-    assert (counts.filtered, counts.dropped_at_end) == (whole.counts.filtered, whole.counts.dropped_at_end)
+    check_runs(data, plan, table, keyed, end)
     if "punct()" in window or evicts:
         return
     reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(7))

@@ -22,7 +22,6 @@ from wincli.windowing.errors import ConfigError
 from wincli.windowing.language.parser import parse_window
 from wincli.windowing.planning.plan import Plan, make_plan, stream_of
 from wincli.windowing.planning.result_schema import stream_of_columns
-from wincli.windowing.ports import StreamInfo
 
 Stage = dict[str, Any]
 DEFAULTS: Stage = {
@@ -131,16 +130,6 @@ def test_columns_say_what_the_manifest_says(first: Stage) -> None:
         assert found == (None if plan.options.plain else stream_of(plan))
         if found is None:
             return
-
-
-def test_several_results_stay_in_their_order() -> None:
-    nights = pa.table({
-        "_stream": [0, 0, 1, 1], "_at": [5, None, 7, None], "_pos": [1, None, 4, None], "window": [0, 1, 0, 1],
-        "x": ["a", "b", "c", "d"], "_mark": ["window"] * 4,
-    })  # fmt: skip
-    info = StreamInfo(("_stream", "_at", "_pos", "window"), ("_at",))
-    plan = make_plan(parse_window("count(1)"), nights.schema, stream=info)
-    assert stream_of_columns(plan.schema) == stream_of(plan)
 
 
 @examples(40)
