@@ -1,15 +1,108 @@
-"""The window language read from text, whatever kind of window: empty texts, huge numbers, the cases of conformance."""
+"""The window language read from text: windows of every kind, durations, empty texts, huge numbers, and mistakes.
+
+Each mistake is what a user sees, whole: the message, then the text as typed, then the caret.
+"""
 
 import json
 import subprocess
 import sys
+import zoneinfo
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.places import CASES
-from support.spec_errors import message
+from support.spec_errors import message, mistakes
+from support.spec_texts import WINDOWS
 from wincli.windowing.language.parser import parse_aggregate, parse_duration, parse_window
+from wincli.windowing.language.spec import Batched, Calendar, Count, Tumbling, WindowSpec
+
+WINDOW_MISTAKES = "\n".join(p.read_text(encoding="utf-8") for p in sorted((CASES / "window_mistakes").glob("*.txt")))
+DURATIONS = [
+    ("60", Fraction(60)),
+    ("0", Fraction(0)),
+    (" 1.5s ", Fraction(3, 2)),
+    ("250ms", Fraction(1, 4)),
+    ("100us", Fraction(1, 10_000)),
+    ("5ns", Fraction(5, 10**9)),
+    ("5m", Fraction(300)),
+    ("2h", Fraction(7200)),
+    ("1d", Fraction(86400)),
+    ("1e3", Fraction(1000)),
+    ("1.5e-3s", Fraction(3, 2000)),
+    (".1", Fraction(1, 10)),
+]
+
+DURATION_MISTAKES = """\
+unknown unit 'x' in '5x'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
+  5x
+  ^^
+
+expected a duration of 0 or more, found '-5'; write it like 60, 1.5s, 250ms, 5m, 2h or 1d
+  -5
+  ^^
+
+expected the end, found 'x'; write it like 60, 1.5s, 250ms, 5m, 2h or 1d
+  1 x
+    ^
+
+unknown unit 'u' in '5u'; the units are ns, us, ms, s, m, h, d and w, or words such as 5 minutes
+  5u
+  ^^
+
+expected a number, found 'abc'; write it like 60, 1.5s, 250ms, 5m, 2h or 1d
+  abc
+  ^^^
+
+a number has more than 400 digits on one side of its point
+  1e999
+  ^^^^^
+
+expected a number, found '"5"'; write it like 60, 1.5s, 250ms, 5m, 2h or 1d
+  "5"
+  ^^^
+"""
+
+
+@pytest.mark.parametrize(("text", "spec"), WINDOWS, ids=[text for text, _ in WINDOWS])
+def test_window_text_reads_as_its_spec_and_back(text: str, spec: WindowSpec) -> None:
+    assert parse_window(text) == spec
+    assert parse_window(str(spec)) == spec
+
+
+@pytest.mark.parametrize(("text", "printed"), mistakes(WINDOW_MISTAKES))
+def test_mistake_in_window_text_is_shown_with_a_caret_and_a_remedy(text: str, printed: str) -> None:
+    assert message(parse_window, text) == printed
+
+
+@given(zone=st.sampled_from(sorted(zoneinfo.available_timezones())))
+def test_every_zone_reads(zone: str) -> None:
+    assert parse_window(f'calendar(day, "{zone}")') == Tumbling(Calendar("day", zone))
+
+
+def test_a_count_has_64_bits() -> None:
+    assert parse_window(f"count({2**63 - 1})") == Tumbling(Count(2**63 - 1))
+    assert message(parse_window, f"count({2**63})").startswith("expected a whole number, 1 or more, found")
+
+
+def test_every_is_seconds_next_to_within_and_rows_next_to_retain() -> None:
+    within, retain = parse_window("within 5 every 2"), parse_window("retain 5 every 2")
+    assert isinstance(within, Batched)
+    assert isinstance(retain, Batched)
+    assert (type(within.every), type(retain.every)) == (Fraction, int)
+
+
+@pytest.mark.parametrize(("text", "seconds"), DURATIONS)
+def test_a_duration_is_exact_seconds(text: str, seconds: Fraction) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(("text", "printed"), mistakes(DURATION_MISTAKES))
+def test_mistake_in_duration_is_shown_with_a_caret_and_a_remedy(text: str, printed: str) -> None:
+    assert message(parse_duration, text) == printed
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
