@@ -112,11 +112,9 @@ def drawn_clock(data: st.DataObject, stream: my.Stream) -> Any:
     if not values or not stream.order:
         return None
     steps = data.draw(st.sampled_from([0, 0, 3, 7, 20, 100])) * unit_of(kind) / reference.seconds_per_unit(kind)
-    return (
-        max(values) + type(values[0])(steps.numerator) / steps.denominator
-        if steps.denominator > 1
-        else (max(values) + int(steps))
-    )
+    if steps.denominator > 1:  # of floats and decimals
+        return max(values) + type(values[0])(steps.numerator) / steps.denominator
+    return max(values) + int(steps)
 
 
 TUMBLING = ["count", "delta", "gap", "change", "time", "time", "time", "calendar", "cron", "punct", "flag"]
@@ -163,7 +161,7 @@ def test_sliding_windows_agree_with_the_reference(data: st.DataObject, stream: m
 # --- by hand ------------------------------------------------------------------------------------------------------
 
 
-def panes(window: str, keys: str, at: list[float] | None = None, **more: Any) -> list[str]:
+def panes(window: str, go: str, keys: str, at: list[float] | None = None, **more: Any) -> list[str]:
     """The panes of rows 1, 2, .. of keys of one letter, as ``key: rows why @ the row or instant that caused it``."""
     columns = {"id": range(len(keys)), "key": list(keys), "at": at or list(range(len(keys)))}
     stream = my.Stream(pa.table(columns), ("key",), ("at",) if at else ())
@@ -172,7 +170,7 @@ def panes(window: str, keys: str, at: list[float] | None = None, **more: Any) ->
     return [
         f"{out.key[0]}{out.number}: {','.join(str(row + 1) for row in out.rows)} {out.closed_by} "
         + ("-" if out.pos is None else f"at {out.at[0]}" if out.pos < 0 and out.at else f"by {out.pos + 1}")
-        for out in panes_in(library_table(stream, f"{window}, partitioned, {more.pop('go')}", **more), ("key",))
+        for out in panes_in(library_table(stream, f"{window}, partitioned, {go}", **more), ("key",))
         if out.key is not None
     ]
 
@@ -199,11 +197,11 @@ BY_HAND: list[tuple[str, str, str, list[float] | None, list[str]]] = [
 
 @pytest.mark.parametrize(("window", "go", "keys", "at", "wanted"), BY_HAND)
 def test_examples(window: str, go: str, keys: str, at: list[float] | None, wanted: list[str]) -> None:
-    assert panes(window, keys, at, go=go) == wanted
+    assert panes(window, go, keys, at) == wanted
 
 
 def test_a_mark_closes_what_it_finds_and_looks_at_no_age() -> None:
-    assert panes("punct()", "ab", [0.0, 9.0], go="partitionAge(2)", marks=[1]) == ["a0: 1 punct by 1", "b0: 2 end -"]
+    assert panes("punct()", "partitionAge(2)", "ab", [0.0, 9.0], marks=[1]) == ["a0: 1 punct by 1", "b0: 2 end -"]
 
 
 def test_tick_evicts_all_old_keys_if_one_is_too_old() -> None:
@@ -211,7 +209,7 @@ def test_tick_evicts_all_old_keys_if_one_is_too_old() -> None:
     #   a       [1]         [1]
     #   b             [2]   [2]                        at 4.0 a is older than 2 s, and so is b: both go, no pane
     #   c                                     [3]      at the end
-    assert panes("sliding, count(9), time(2)", "abc", [0.0, 1.0, 6.5], go="partitionAge(2)", partial=True) == [
+    assert panes("sliding, count(9), time(2)", "partitionAge(2)", "abc", [0.0, 1.0, 6.5], partial=True) == [
         *("a0: 1 trigger at 2.0", "b0: 2 trigger at 2.0", "c0: 3 end -"),
     ]
 
@@ -220,9 +218,9 @@ def test_empty_key_at_a_tick_does_not_evict_others() -> None:
     #   at     0.9   1.1   ...   4.5
     #   x      1                 -        3.6 s old: gone with time(3.5), else evicted together with y
     #   y            2           [2]      3.4 s old
-    window, rows = "sliding, time(3.5), time(4.5)", ("xy", [0.9, 1.1])
-    assert panes(window, *rows, clock=4.6, go="partitionAge(3)") == ["y0: 2 trigger at 4.5"]
-    assert panes(window.replace("3.5", "3.6"), *rows, clock=4.6, go="partitionAge(3)") == []
+    window, rows = "sliding, time(3.5), time(4.5)", ("partitionAge(3)", "xy", [0.9, 1.1])
+    assert panes(window, *rows, clock=4.6) == ["y0: 2 trigger at 4.5"]
+    assert panes(window.replace("3.5", "3.6"), *rows, clock=4.6) == []
 
 
 # --- far from zero ------------------------------------------------------------------------------------------------
