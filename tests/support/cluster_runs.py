@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from support.in_process import wincli_here
 from support.processes import ROOT, Ran, ended, manifest, start
-from support.s3_server import S3Bucket, S3Server
+from support.s3_server import S3Bucket
 from support.spark_cluster import SparkCluster
 
 Victim = Literal["executor", "worker", "python"]
@@ -76,17 +76,10 @@ def told(of_result: Mapping[str, Any]) -> tuple[Any, ...]:
     return of_result["digest"], of_result["rows_out"], of_result["counts"]
 
 
-def prepared(server: S3Server) -> S3Bucket:
-    """A bucket with the log of all days."""
-    bucket = server.bucket()
-    put_log(bucket)
-    return bucket
-
-
 def put_log(bucket: S3Bucket) -> None:
     """Put the log of all days into a bucket."""
     for day in DAYS:
-        bucket.client.put_object(Bucket=bucket.name, Key=f"events/dt={day}/log.parquet", Body=log(day))
+        bucket.put(f"events/dt={day}/log.parquet", log(day))
 
 
 def job_on(bucket: S3Bucket) -> list[str]:
@@ -103,8 +96,7 @@ def cluster_options(cluster: SparkCluster, settings: Mapping[str, str]) -> list[
 
 def on_s3(bucket: S3Bucket, day: str) -> dict[str, Any]:
     """The manifest of a day."""
-    found = bucket.client.get_object(Bucket=bucket.name, Key=f"sessions/dt={day}/_wincli/manifest.json")
-    return dict(json.loads(found["Body"].read()))
+    return dict(json.loads(bucket.get(f"sessions/dt={day}/_wincli/manifest.json") or b""))
 
 
 def unnamed(bucket: S3Bucket, day: str) -> set[str]:

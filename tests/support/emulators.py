@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,27 +33,23 @@ _NUMBERS = itertools.count(1)
 _PATIENCE = 60.0
 
 
-@contextlib.contextmanager
-def azurite() -> Iterator[str]:
+def azurite() -> AbstractContextManager[str]:
     """Start an emulator of Azure's store on the loopback, which keeps all in memory; the value is its address."""
-    port = _free_port()
-    command = [str(AZURITE), "--blobHost", "127.0.0.1", "--blobPort", str(port)]
-    with subprocess.Popen(
-        [*command, "--inMemoryPersistence", "--silent", "--skipApiVersionCheck"], stdout=-3
-    ) as process:
-        try:
-            _wait_for(port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()  # it keeps nothing, and would wait for its clients
+    options = ("--blobHost", "127.0.0.1", "--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--blobPort")
+    return _serving(AZURITE, *options)
+
+
+def google_store() -> AbstractContextManager[str]:
+    """Start an emulator of Google's store on the loopback, with a bucket ``lake``; the value is its address."""
+    return _serving(GOOGLE, "start", "--host=127.0.0.1", "--in-memory", "--default-bucket=lake", "--port")
 
 
 @contextlib.contextmanager
-def google_store() -> Iterator[str]:
-    """Start an emulator of Google's store on the loopback, with a bucket ``lake``; the value is its address."""
-    port = _free_port()
-    command = [str(GOOGLE), "start", "--host=127.0.0.1", f"--port={port}", "--in-memory", "--default-bucket=lake"]
-    with subprocess.Popen(command, stdout=-3, stderr=-3) as process:
+def _serving(program: Path, *options: str) -> Iterator[str]:
+    """Start an emulator, whose last option is that for its port."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+    with subprocess.Popen([str(program), *options, str(port)], stdout=-3, stderr=-3) as process:
         try:
             _wait_for(port)
             yield f"http://127.0.0.1:{port}"
@@ -114,11 +111,6 @@ class Container:
         obstore.delete(self.store, name)
 
     def abort_uploads(self) -> None: ...
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 def _wait_for(port: int) -> None:
