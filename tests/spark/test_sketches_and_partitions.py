@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from support.in_process import wincli_here
 
-ROWS = 6_000
+ROWS = 2_000
 ODD = ["a/b", "..", "x y", "é", "c:d=%20", "line\nend", "q'\"\\", "{[]}^|<>", "#*?\x7f\x01", "A", "~", "", None]
 HASHED = {"i": "i", "s": "s", "b": "b", "d": "unix_date(d)", "t": "unix_micros(t)"}
 """Columns, and what of them `hll_sketch_agg` of Spark takes."""
