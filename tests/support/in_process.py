@@ -71,3 +71,10 @@ def wincli_here(*args: str, cwd: Path) -> Ran:
     finally:
         os.chdir(before)
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def done(cwd: Path, *args: str, code: int = 0) -> Ran:
+    """Run ``wincli`` in a folder to an end with this exit code."""
+    ran = wincli_here(*args, cwd=cwd)
+    assert ran.code == code, ran.err
+    return ran

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from support.processes import Ran, write
 from support.s3_server import S3Bucket
 from wincli.windowing.support.checksum import CHECKSUM, PLACE, TAIL
@@ -26,15 +26,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ok(folder: Path, *args: str) -> Ran:
-    ran = wincli_here(*args, cwd=folder)
-    assert ran.code == 0, ran.err
-    return ran
-
-
 def make(folder: Path, *options: str) -> None:
     for n, out in enumerate("ab", 1):
-        ok(folder, "run", *WINDOW, *options, f"in{n}.csv", out)
+        done(folder, "run", *WINDOW, *options, f"in{n}.csv", out)
 
 
 def exchange(one: Path, other: Path) -> None:
@@ -78,12 +72,12 @@ def test_results_that_were_exchanged_are_refused_until_one_is_moved_away(folder:
     (folder / "a").rename(folder / "c")
     for out in "bc":
         assert read(folder, out).code == 0
-        ok(folder, "verify", out)
+        done(folder, "verify", out)
 
 
 def test_results_that_took_each_others_places_in_a_circle_are_refused(folder: Path) -> None:
     make(folder)
-    ok(folder, "run", *WINDOW, "in1.csv", "c")
+    done(folder, "run", *WINDOW, "in1.csv", "c")
     exchange(folder / "a", folder / "b")
     exchange(folder / "b", folder / "c")
     for out in "abc":
@@ -93,22 +87,22 @@ def test_results_that_took_each_others_places_in_a_circle_are_refused(folder: Pa
 def test_result_that_was_moved_or_copied_is_read(folder: Path) -> None:
     make(folder)
     (folder / "a").rename(folder / "old")
-    ok(folder, "run", *WINDOW, "in2.csv", "a")
+    done(folder, "run", *WINDOW, "in2.csv", "a")
     shutil.copytree(folder / "b", folder / "copy")
     (folder / "link").symlink_to("b")
     for out in ("old", "a", "b", "copy", "link"):
         assert read(folder, out).code == 0
-        ok(folder, "verify", out)
+        done(folder, "verify", out)
 
 
 def test_results_are_known_after_their_disk_has_another_name(folder: Path) -> None:
     (folder / "disk").mkdir()
     for n, out in enumerate("ab", 1):
-        ok(folder, "run", *WINDOW, f"in{n}.csv", f"disk/{out}")
+        done(folder, "run", *WINDOW, f"in{n}.csv", f"disk/{out}")
     (folder / "disk").rename(folder / "other")
     (folder / "disk").symlink_to("other")
     assert read(folder, "disk/a").code == 0
-    ok(folder, "verify", "disk/a")
+    done(folder, "verify", "disk/a")
     exchange(folder / "other" / "a", folder / "other" / "b")
     for out in ("disk/a", "other/b"):
         is_refused(folder, out, " holds the result that was written to ")
@@ -116,7 +110,7 @@ def test_results_are_known_after_their_disk_has_another_name(folder: Path) -> No
 
 def test_objects_of_results_that_were_exchanged_are_refused(folder: Path, s3: S3Bucket) -> None:
     for n, out in enumerate("ab", 1):
-        ok(folder, "run", *WINDOW, f"in{n}.csv", f"{s3.uri}/{out}")
+        done(folder, "run", *WINDOW, f"in{n}.csv", f"{s3.uri}/{out}")
     contents = {name: s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read() for name in s3.names()}
     for name in contents:
         s3.client.delete_object(Bucket=s3.name, Key=name)
@@ -126,11 +120,11 @@ def test_objects_of_results_that_were_exchanged_are_refused(folder: Path, s3: S3
     for name in s3.names("b/"):
         s3.client.delete_object(Bucket=s3.name, Key=name)
     assert read(folder, f"{s3.uri}/a").code == 0
-    ok(folder, "verify", f"{s3.uri}/a")
+    done(folder, "verify", f"{s3.uri}/a")
 
 
 def test_units_of_a_range_that_were_exchanged_are_refused(folder: Path) -> None:
-    ok(folder, "run", *WINDOW, *RANGE, "in", "days")
+    done(folder, "run", *WINDOW, *RANGE, "in", "days")
     exchange(folder / "days" / "dt=2026-11-01", folder / "days" / "dt=2026-11-02")
     is_refused(folder, "days", "days/dt=2026-11-01 holds the result that was written to ")
 
@@ -142,8 +136,8 @@ def test_outputs_of_one_unit_that_were_exchanged_are_not_those_that_its_state_na
         "{name: one, window: 'delta(ts, 60)', key: user, agg: ['n=sum(n)'], order_by: ts, output: one}, "
         "{name: two, window: count(1), key: user, agg: ['n=sum(n)']}]}",
     )
-    ok(folder, "run", "job.yaml")
-    ok(folder, "verify", "st")
+    done(folder, "run", "job.yaml")
+    done(folder, "verify", "st")
     exchange(folder / "one", folder / "two")
     ran = wincli_here("verify", "st", cwd=folder)
     assert (ran.code, "its output one/dt=2026-11-01 holds another result" in ran.out) == (4, True)
@@ -159,4 +153,4 @@ def test_result_of_an_earlier_version_says_nothing_of_its_place(folder: Path) ->
         path.write_text(json.dumps({key: value for key, value in told.items() if key not in (PLACE, CHECKSUM)}))
     exchange(folder / "a", folder / "b")
     assert read(folder, "a").code == 0
-    ok(folder, "verify", "a")
+    done(folder, "verify", "a")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.iceberg_catalog import Lake
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from support.processes import write
 
 WINDOW = ("-w", "delta(ts, 60)", "-k", "user", "-a", "n=sum(n)", "--order-by", "ts")
@@ -63,11 +63,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(here: Path, *args: str) -> None:
-    ran = wincli_here("run", *WINDOW, *args, cwd=here)
-    assert ran.code == 0, ran.err
-
-
 def says(here: Path, codes: tuple[int, ...], *args: str) -> None:
     ran = wincli_here(*args, cwd=here)
     assert ran.code in codes, (args, ran.code, ran.err)
@@ -78,7 +73,7 @@ def says(here: Path, codes: tuple[int, ...], *args: str) -> None:
 @changed("2026-11-01/unit.json", "2026-11-02/unit.json", "2026-11-02/window/keys-00000.parquet", ".wincli-state")
 def test_state(here: Path, name: str, change: Callable[[Path], None]) -> None:
     state = ("--state", "st", "--at-end", "hold")
-    run(here, *state, *RANGE, "in", "out")
+    done(here, "run", *WINDOW, *state, *RANGE, "in", "out")
     change(here / "st" / name)
     says(here, (2, 3), "run", *WINDOW, *state, *NEXT, "in", "out")
     says(here, (0, 2, 3), "status", "st")
@@ -89,9 +84,9 @@ def test_state(here: Path, name: str, change: Callable[[Path], None]) -> None:
 def test_fifo_under_a_name_to_be_written_is_removed_and_one_in_place_of_a_lock_is_told(here: Path) -> None:
     (here / "st").mkdir()
     os.mkfifo(here / "st" / ".wincli-state.half")
-    run(here, "--state", "st", *RANGE, "in", "out")
+    done(here, "run", *WINDOW, "--state", "st", *RANGE, "in", "out")
     os.mkfifo(here / "st" / ".running.json.half")
-    run(here, "--state", "st", *NEXT, "in", "out")
+    done(here, "run", *WINDOW, "--state", "st", *NEXT, "in", "out")
     os.mkfifo(here / ".new.wincli-lock")
     ran = wincli_here("run", *WINDOW, "in/day=2026-11-01", "new", cwd=here)
     assert (ran.code, "has the name of the lock of new and is no lock" in ran.err) == (3, True), ran.err
@@ -99,7 +94,7 @@ def test_fifo_under_a_name_to_be_written_is_removed_and_one_in_place_of_a_lock_i
 
 @changed("_wincli/manifest.json", "part-00000.parquet", "_rejected/rejects-00000.ndjson")
 def test_result(here: Path, name: str, change: Callable[[Path], None]) -> None:
-    run(here, "in/day=2026-11-01", "out")
+    done(here, "run", *WINDOW, "in/day=2026-11-01", "out")
     change(here / "out" / name)
     says(here, (4,) if "manifest" not in name or change is deep else (3,), "verify", "out")
     says(here, (0,) if "rejects" in name else (3,), *READ, "out", "next")
@@ -108,7 +103,7 @@ def test_result(here: Path, name: str, change: Callable[[Path], None]) -> None:
 
 @changed("_delta_log/*.json", "day=2026-11-01/part-*.parquet", "*/_wincli/manifest-*.json")
 def test_delta(here: Path, name: str, change: Callable[[Path], None]) -> None:
-    run(here, *RANGE, "in", "delta+out")
+    done(here, "run", *WINDOW, *RANGE, "in", "delta+out")
     change(min((here / "out").glob(name)))
     says(here, (0, 3) if "manifest" in name else (3,), *READ, "out", "next")
     says(here, (3, 4), "verify", "out")
@@ -119,7 +114,7 @@ def test_delta(here: Path, name: str, change: Callable[[Path], None]) -> None:
 def test_iceberg(here: Path, name: str, change: Callable[[Path], None]) -> None:
     Lake(here / "lake").make()
     out = "iceberg://lake/logs.out"
-    run(here, *RANGE, "in", out)
+    done(here, "run", *WINDOW, *RANGE, "in", out)
     change(max((here / "lake").glob(f"tables/logs/out/{name}"), key=lambda path: path.stat().st_mtime_ns))
     says(here, (3,), *READ, out, "next")
     says(here, (3, 4), "verify", out)

@@ -12,8 +12,7 @@ import pytest
 import yaml
 from pyarrow import dataset as ds
 
-from support.in_process import wincli_here
-from support.processes import Ran
+from support.in_process import done, wincli_here
 
 HOURS = 96
 WINDOW = ("--window", "count(5)", "--key", "user", "--group-by", "day", "--agg", "total=sum(x)", "--agg", "n=count()")
@@ -38,16 +37,6 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(place: Path, *args: str) -> Ran:
-    return wincli_here("run", *args, cwd=place)
-
-
-def done(place: Path, *args: str) -> Ran:
-    ran = run(place, *args)
-    assert ran.code == 0, ran.err
-    return ran
-
-
 def rows(folder: Path, **kinds: pa.DataType) -> list[str]:
     """Return the rows of a result as texts, in one order, its columns by name."""
     hive = ds.partitioning(pa.schema(list(kinds.items())), flavor="hive") if kinds else None
@@ -60,8 +49,8 @@ def files(folder: Path) -> list[str]:
 
 
 def test_the_rows_are_those_of_a_result_without_partitions(place: Path) -> None:
-    done(place, *WINDOW, "in", "whole")
-    ran = done(place, *WINDOW, "--partition-by", "day,user", "in", "out")
+    done(place, "run", *WINDOW, "in", "whole")
+    ran = done(place, "run", *WINDOW, "--partition-by", "day,user", "in", "out")
     assert rows(place / "out", day=pa.date32(), user=pa.string()) == rows(place / "whole")
     assert "day=2026-11-02/user=b%2Fc/part-00000.parquet" in files(place / "out")
     manifest = json.loads((place / "out/_wincli/manifest.json").read_text())
@@ -85,10 +74,10 @@ def test_a_next_run_reads_the_same_stream_with_the_same_types(place: Path, form:
         "--agg",
         "t=sum(total)",
     )
-    done(place, *WINDOW, *more, "in", "whole")
-    done(place, *WINDOW, *more, "--partition-by", "user,day", "in", "out")
+    done(place, "run", *WINDOW, *more, "in", "whole")
+    done(place, "run", *WINDOW, *more, "--partition-by", "user,day", "in", "out")
     for name in ("whole", "out"):
-        done(place, *second, name, f"of-{name}")
+        done(place, "run", *second, name, f"of-{name}")
     assert rows(place / "of-out") == rows(place / "of-whole")
     assert len(rows(place / "of-out")) > 9
 
@@ -96,10 +85,10 @@ def test_a_next_run_reads_the_same_stream_with_the_same_types(place: Path, form:
 def test_types_that_only_a_manifest_knows_come_back(place: Path) -> None:
     by = "first_at,mean,user,bits"
     aggregates = ("--agg", "first_at=first(ts)", "--agg", "mean=mean(x)", "--agg", "bits=sum(x)", "--agg", "n=count()")
-    done(place, "--window", "count(5)", "--key", "user", *aggregates, "--partition-by", by, "in", "out")
-    done(place, "--window", "count(1)", "--emit", "rows", "out", "again")
-    done(place, "--window", "count(5)", "--key", "user", *aggregates, "in", "whole")
-    done(place, "--window", "count(1)", "--emit", "rows", "whole", "once")
+    done(place, "run", "--window", "count(5)", "--key", "user", *aggregates, "--partition-by", by, "in", "out")
+    done(place, "run", "--window", "count(1)", "--emit", "rows", "out", "again")
+    done(place, "run", "--window", "count(5)", "--key", "user", *aggregates, "in", "whole")
+    done(place, "run", "--window", "count(1)", "--emit", "rows", "whole", "once")
     found, expected = (pq.read_table(place / name, partitioning=None) for name in ("again", "once"))
     for name in by.split(","):
         assert found[name].combine_chunks().equals(expected[name].combine_chunks()), name
@@ -110,10 +99,10 @@ def test_expressions_over_the_result_name_folders(place: Path) -> None:
     slot = "slot=case when total > 300 then 'high, very' else 'low' end"
     by = f"hour=date_trunc('hour', at), day=cast(at as date), {slot},user"
     made = ("--window", "count(5)", "--key", "user", "--agg", "at=first(ts)", "--agg", "total=sum(x)")
-    done(place, *made, "--partition-by", by, "in", "out")
+    done(place, "run", *made, "--partition-by", by, "in", "out")
     names = {name.rpartition("/")[0] for name in files(place / "out")}
     assert "hour=2026-11-01 01%3A00%3A00/day=2026-11-01/slot=low/user=b%2Fc" in names
-    done(place, "--window", "count(1)", "--emit", "rows", "out", "next")
+    done(place, "run", "--window", "count(1)", "--emit", "rows", "out", "next")
     found = pq.read_table(place / "next")
     assert found.num_rows == len(rows(place / "out"))
     assert found["slot"].to_pylist() == ["high, very" if total > 300 else "low" for total in found["total"].to_pylist()]
@@ -122,11 +111,10 @@ def test_expressions_over_the_result_name_folders(place: Path) -> None:
 
 
 def test_an_expression_that_fails_for_a_row_of_the_result_ends_the_run(place: Path) -> None:
-    ran = run(place, *WINDOW, "--partition-by", "n_of_user=cast(user as int)", "in", "out")
-    assert ran.code == 4
+    ran = done(place, "run", *WINDOW, "--partition-by", "n_of_user=cast(user as int)", "in", "out", code=4)
     assert "fails for a row of the result: '..' is no INTEGER; use TRY_CAST" in ran.err
     assert not (place / "out").exists()
-    done(place, *WINDOW, "--partition-by", "n_of_user=try_cast(user as int)", "in", "out")
+    done(place, "run", *WINDOW, "--partition-by", "n_of_user=try_cast(user as int)", "in", "out")
     assert {name.partition("/")[0] for name in files(place / "out")} == {
         "n_of_user=7", "n_of_user=__HIVE_DEFAULT_PARTITION__",
     }  # fmt: skip
@@ -141,7 +129,7 @@ def test_stages_of_a_job_have_partitions_of_their_own(place: Path) -> None:
     }.items():
         job = {"input": "in", "output": f"out-{name}", "stages": stages}
         (place / f"{name}.yaml").write_text(yaml.safe_dump(job))
-        done(place, f"{name}.yaml")
+        done(place, "run", f"{name}.yaml")
     assert rows(place / "mid", day=pa.date32()) == rows(place / "mid0")
     assert all(name.startswith("day=2026-11-0") for name in files(place / "mid"))
     assert {name.partition("/")[0] for name in files(place / "out-cut")} == {
@@ -153,13 +141,13 @@ def test_mark_only_rows_stand_with_null_and_mark_the_next_stage(place: Path) -> 
     window = ("--window", "punct()", "--key", "user", "--agg", "n=count()")
     pq.write_table(log(range(0)), place / "in" / "b.parquet")
     second = ("--window", "punct()", "--agg", "n=sum(n)", "--agg", "users=collect(user)")
-    done(place, *window, "in", "whole")
-    done(place, *window, "--partition-by", "user", "in", "out")
+    done(place, "run", *window, "in", "whole")
+    done(place, "run", *window, "--partition-by", "user", "in", "out")
     assert "user=__HIVE_DEFAULT_PARTITION__/part-00000.parquet" in files(place / "out")
     for name in ("whole", "out"):
-        done(place, *second, name, f"of-{name}")
+        done(place, "run", *second, name, f"of-{name}")
     assert rows(place / "of-out") == rows(place / "of-whole")
-    done(place, *window, "--partition-by", "user", "--plain", "in", "plain")
+    done(place, "run", *window, "--partition-by", "user", "--plain", "in", "plain")
     assert not any("__HIVE" in name for name in files(place / "plain"))
 
 
@@ -170,9 +158,9 @@ def test_units_of_a_state_have_folders_and_a_lost_file_is_written_again(place: P
         pq.write_table(log(range(24 * day - 24, 24 * day)), folder / "a.parquet")
     job = ("--window", "gap(ts, 7h)", "--key", "user", "--agg", "n=count()", "--agg", "closed=last(day)")
     span = ("--start", "2026-11-01", "--end", "2026-11-04")
-    done(place, *job, *span, "--state", "st0", "log/dt={date}", "whole/{date}")
+    done(place, "run", *job, *span, "--state", "st0", "log/dt={date}", "whole/{date}")
     command = (*job, *span, "--state", "st", "--partition-by", "closed,user", "log/dt={date}", "out/{date}")
-    done(place, *command)
+    done(place, "run", *command)
     kinds = {"closed": pa.date32(), "user": pa.string()}
     for day in (1, 2, 3):
         unit = f"2026-11-0{day}"
@@ -182,15 +170,15 @@ def test_units_of_a_state_have_folders_and_a_lost_file_is_written_again(place: P
     lost.unlink()
     status = wincli_here("status", "st", cwd=place)
     assert lost.name in status.out + status.err
-    done(place, *command, "--redo")
+    done(place, "run", *command, "--redo")
     assert lost.exists()
     assert rows(place / "out" / "2026-11-02", **kinds) == rows(place / "whole" / "2026-11-02")
 
 
 def test_few_open_files_and_another_way_of_cutting_give_the_same_rows(place: Path) -> None:
-    done(place, *WINDOW, "in", "whole")
+    done(place, "run", *WINDOW, "in", "whole")
     small = ("--slice-size", "1KiB", "--split-size", "1KiB", "--max-open-files", "1")
-    done(place, *WINDOW, *small, "--partition-by", "day,user", "in", "out")
+    done(place, "run", *WINDOW, *small, "--partition-by", "day,user", "in", "out")
     assert rows(place / "out", day=pa.date32(), user=pa.string()) == rows(place / "whole")
 
 
@@ -209,8 +197,7 @@ def test_few_open_files_and_another_way_of_cutting_give_the_same_rows(place: Pat
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(place: Path, args: tuple[str, ...], message: str) -> None:
-    ran = run(place, *WINDOW, *args)
-    assert ran.code == 2
+    ran = done(place, "run", *WINDOW, *args, code=2)
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert not (place / "out").exists()
@@ -218,6 +205,6 @@ def test_mistakes_are_one_line_and_nothing_is_written(place: Path, args: tuple[s
 
 def test_a_result_without_rows_is_read_as_one(place: Path) -> None:
     never = ("--window", "count(1000)", "--key", "user", "--agg", "n=count()", "--at-end", "drop")
-    done(place, *never, "--partition-by", "user", "in", "out")
+    done(place, "run", *never, "--partition-by", "user", "in", "out")
     assert files(place / "out") == ["user=__HIVE_DEFAULT_PARTITION__/part-00000.parquet"]
-    assert "0 rows in" in done(place, "--window", "count(2)", "--key", "user", "out", "next").err
+    assert "0 rows in" in done(place, "run", "--window", "count(2)", "--key", "user", "out", "next").err

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.day_results import day, span
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from support.processes import table, write
 
 RELEASES = Path(__file__).parents[2] / "releases"
@@ -50,7 +50,7 @@ def anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("anew")
     log_of(folder, 1, 2, 3)
     for job in (GAPS, SLIDES):
-        assert wincli_here("run", *job, *span(1, 3), cwd=folder).code == 0
+        done(folder, "run", *job, *span(1, 3))
     return folder
 
 
@@ -63,15 +63,13 @@ def test_a_run_goes_on_from_the_state_of_a_release(name: str, anew: Path, tmp_pa
     folder = unpacked(name, tmp_path)
     log_of(folder, 3)
     for job, out, state in ((GAPS, "gaps", "st"), (SLIDES, "slides", "st2")):
-        ran = wincli_here("run", *job, *span(3, 3), cwd=folder)
-        assert ran.code == 0, ran.err
+        done(folder, "run", *job, *span(3, 3))
         last = f"{out}/dt={day(3)}"
         assert table(folder / last).equals(table(anew / last))
         told = json.loads(wincli_here("status", state, "--json", cwd=folder).out)
         assert [unit["label"] for unit in told["units"]] == [day(1), day(2), day(3)]
         for place in (out, state):
-            checked = wincli_here("verify", place, cwd=folder)
-            assert checked.code == 0, checked.out + checked.err
+            done(folder, "verify", place)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +78,7 @@ def test_a_run_goes_on_from_the_state_of_a_release(name: str, anew: Path, tmp_pa
 def test_days_of_a_release_are_corrected(name: str, anew: Path, tmp_path: Path) -> None:
     folder = unpacked(name, tmp_path)
     log_of(folder, 1, 2, 3)
-    ran = wincli_here("run", *GAPS, *span(1, 3), "--redo", cwd=folder)
-    assert ran.code == 0, ran.err
+    done(folder, "run", *GAPS, *span(1, 3), "--redo")
     for n in (1, 2, 3):
         assert table(folder / f"gaps/dt={day(n)}").equals(table(anew / f"gaps/dt={day(n)}"))
 
@@ -90,12 +87,10 @@ def test_days_of_a_release_are_corrected(name: str, anew: Path, tmp_path: Path) 
 def test_a_result_of_a_release_is_shown_and_read_on(name: str, tmp_path: Path) -> None:
     folder = unpacked(name, tmp_path)
     for more in ((), ("--rejects",)):
-        shown = wincli_here("show", "plain", *more, cwd=folder)
-        assert shown.code == 0, shown.err
+        shown = done(folder, "show", "plain", *more)
         assert len(shown.out.splitlines()) == (2 if more else 7)
-    assert wincli_here("verify", "plain", cwd=folder).code == 0
-    counted = wincli_here("run", "-w", "punct()", "-a", "total=sum(s)", "plain", "counted", cwd=folder)
-    assert counted.code == 0, counted.err
+    done(folder, "verify", "plain")
+    done(folder, "run", "-w", "punct()", "-a", "total=sum(s)", "plain", "counted")
     assert sum(table(folder / "counted")["total"].to_pylist()) == 40
 
 
@@ -103,6 +98,5 @@ def test_damage_of_the_rejects_of_the_first_releases_is_named(tmp_path: Path) ->
     folder = unpacked("0.2.0", tmp_path)
     file = folder / "plain/_rejected/part-00000.parquet"
     file.write_bytes(b"x" * file.stat().st_size)
-    told = wincli_here("verify", "plain", cwd=folder)
-    assert told.code == 4
+    told = done(folder, "verify", "plain", code=4)
     assert "damaged: plain/_rejected/part-00000.parquet: it cannot be read (" in told.out

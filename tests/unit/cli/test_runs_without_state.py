@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.day_results import day, span
-from support.in_process import wincli_here
+from support.in_process import done
 from support.processes import Ran, manifest, rows, tree, write
 from support.s3_server import S3Bucket
 from wincli.writers.places.lock import Owner
@@ -19,9 +19,7 @@ COUNTS = ("-w", "count(2)", "-a", "ids=collect(id)")
 
 
 def run(folder: Path, *args: str, code: int = 0) -> Ran:
-    ran = wincli_here("run", *args, cwd=folder)
-    assert ran.code == code, ran.err
-    return ran
+    return done(folder, "run", *args, code=code)
 
 
 def error(folder: Path, code: int, *args: str) -> str:
@@ -111,8 +109,7 @@ def test_a_range_into_a_plain_result_is_refused(days: Path, out: str, below: str
     else:
         assert error(days, 2, *given) == refused
     assert not [path for path in tree(days / "out") if "dt=" in path or "2026" in path]
-    plan = wincli_here("plan", "-q", *given, cwd=days)
-    assert (plan.code, plan.err) == (2, f"wincli: error: {refused}\n")
+    assert done(days, "plan", "-q", *given, code=2).err == f"wincli: error: {refused}\n"
 
 
 def test_a_range_into_the_folders_of_a_partitioned_result_is_refused(days: Path) -> None:
@@ -133,8 +130,7 @@ def test_a_plain_run_into_the_units_of_a_range_is_refused_and_names_one(days: Pa
     )
     given = (*COUNTS, "--mode", mode, "in", "out")
     assert error(days, 2, *given) == refused
-    plan = wincli_here("plan", "-q", *given, cwd=days)
-    assert (plan.code, plan.err) == (2, f"wincli: error: {refused}\n")
+    assert done(days, "plan", "-q", *given, code=2).err == f"wincli: error: {refused}\n"
 
 
 def test_a_result_among_units_is_not_replaced_with_them(days: Path) -> None:

@@ -331,10 +331,11 @@ def test_column_that_parquet_cannot_hold_between_stages_is_an_error(tmp_path: Pa
     put(tmp_path, log(5, 1))
     opened = open_source([str(tmp_path / "in")], ReadOptions(), LocalExecutor())
     source = replace(opened, stored=pa.schema([("x", pa.month_day_nano_interval())]))
-    one = {"window": "count(1)", "agg": ["last(x)"], "output_format": "csv"}
+    first = {"window": "count(1)", "agg": ["last(x)"]}
+    last = {**first, "output_format": "csv"}
     with pytest.raises(ConfigError, match=r"^stage stage-1: parquet cannot hold column .* of type month_day_nano"):
-        plan_stages(asked(tmp_path, [one, one]), source)
-    (alone,) = plan_stages(asked(tmp_path, [one]), source)
+        plan_stages(asked(tmp_path, [first, last]), source)
+    (alone,) = plan_stages(asked(tmp_path, [last]), source)
     assert alone.result == alone.plan.schema
 
 

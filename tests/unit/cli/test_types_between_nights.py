@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from support.in_process import wincli_here
+from support.in_process import done
 
 DAY = dt.timedelta(1)
 FIRST = dt.date(2026, 11, 1)
@@ -124,10 +124,8 @@ def test_nights_of_wider_types_are_one_run(tmp_path: Path, drift: str, window: s
     for number in range(len(DRIFTS[drift])):
         end = ("--at-end", "flush") if number == len(DRIFTS[drift]) - 1 else ()
         out = f"out/{number}"
-        ran = wincli_here("run", *job, *end, "--state", "st", f"{number}.parquet", out, cwd=tmp_path)
-        assert ran.code == 0, ran.err
-    one = wincli_here("run", *job, "*.parquet", "one", cwd=tmp_path)
-    assert one.code == 0, one.err
+        done(tmp_path, "run", *job, *end, "--state", "st", f"{number}.parquet", out)
+    done(tmp_path, "run", *job, "*.parquet", "one")
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
 
 
@@ -138,8 +136,7 @@ def day_file(folder: Path, day: dt.date, table: pa.Table) -> None:
 
 def run_range(folder: Path, first: int, count: int, *more: str) -> None:
     span = ("--start", f"{FIRST + first * DAY}", "--end", f"{FIRST + (first + count) * DAY}")
-    ran = wincli_here("run", *WINDOWS["gap"], "-k", "user", *span, "--state", "st", *more, "log", "out", cwd=folder)
-    assert ran.code == 0, ran.err
+    done(folder, "run", *WINDOWS["gap"], "-k", "user", *span, "--state", "st", *more, "log", "out")
 
 
 LATE_DRIFTS = ("ms, us, ns", "ns, ms, us", "ints to floats", "decimals", "zones")
@@ -157,8 +154,7 @@ def test_late_rows_of_wider_types_move_to_units_before(tmp_path: Path, drift: st
         day_file(tmp_path, FIRST + number * DAY, table)
         end = ("--at-end", "flush") if number == 2 else ()
         run_range(tmp_path, number, 1, "--late", "redo", *end)
-    one = wincli_here("run", *WINDOWS["gap"], "-k", "user", "log", "one", cwd=tmp_path)
-    assert one.code == 0, one.err
+    done(tmp_path, "run", *WINDOWS["gap"], "-k", "user", "log", "one")
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
 
 
@@ -172,8 +168,7 @@ def test_a_correction_begins_from_the_types_of_the_unit_before(tmp_path: Path, d
     run_range(tmp_path, 0, 3)
     run_range(tmp_path, 1, 1, "--redo")
     run_range(tmp_path, 2, 1, "--redo", "--at-end", "flush")
-    one = wincli_here("run", *WINDOWS["gap"], "-k", "user", "--order-by", "ts", "log", "one", cwd=tmp_path)
-    assert one.code == 0, one.err
+    done(tmp_path, "run", *WINDOWS["gap"], "-k", "user", "--order-by", "ts", "log", "one")
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
 
 
@@ -186,10 +181,8 @@ def test_nights_without_values_go_on_with_the_rows_before(tmp_path: Path, depth:
         rows = pa.table({"ts": [number * 10 + at for at in range(5)], "k": list("ababa"), "x": values})
         parquet.write_table(rows, tmp_path / f"{number}.parquet")
         out = f"out/{number}"
-        ran = wincli_here("run", *job, "--state", "st", f"{number}.parquet", out, cwd=tmp_path)
-        assert ran.code == 0, ran.err
-    one = wincli_here("run", *job, "--at-end", "hold", "--state", "st-one", "*.parquet", "one", cwd=tmp_path)
-    assert one.code == 0, one.err
+        done(tmp_path, "run", *job, "--state", "st", f"{number}.parquet", out)
+    done(tmp_path, "run", *job, "--at-end", "hold", "--state", "st-one", "*.parquet", "one")
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
 
 
@@ -198,10 +191,8 @@ def test_nights_in_order_of_a_duration_go_on(tmp_path: Path) -> None:
     for number, unit in enumerate(["ms", "us"]):
         spans = pa.array([number * 10 + at for at in range(3)], pa.duration("s")).cast(pa.duration(unit))
         parquet.write_table(pa.table({"v": spans, "z": [1, 2, 3]}), tmp_path / f"{number}.parquet")
-        ran = wincli_here("run", *job, "--state", "st", f"{number}.parquet", f"out/{number}", cwd=tmp_path)
-        assert ran.code == 0, ran.err
-    one = wincli_here("run", *job, "*.parquet", "one", cwd=tmp_path)
-    assert one.code == 0, one.err
+        done(tmp_path, "run", *job, "--state", "st", f"{number}.parquet", f"out/{number}")
+    done(tmp_path, "run", *job, "*.parquet", "one")
     assert result(tmp_path / "out") == result(tmp_path / "one") != []
 
 
@@ -209,8 +200,7 @@ def test_a_computed_value_that_the_wider_type_does_not_hold_is_to_be_cast(tmp_pa
     job = ("-w", "count(5)", "--let", "z=v", "-a", "l=collect(z)", "--state", "st")
     parquet.write_table(pa.table({"v": [2**53 + 1, 1]}), tmp_path / "0.parquet")
     parquet.write_table(pa.table({"v": [0.5]}), tmp_path / "1.parquet")
-    assert wincli_here("run", *job, "0.parquet", "out/0", cwd=tmp_path).code == 0
-    ran = wincli_here("run", *job, "1.parquet", "out/1", cwd=tmp_path)
-    assert ran.code == 2
+    done(tmp_path, "run", *job, "0.parquet", "out/0")
+    ran = done(tmp_path, "run", *job, "1.parquet", "out/1", code=2)
     what = "column 'z' holds 9007199254740993 in the state st at run-000001, as int64, and double does not hold that"
     assert f"{what} exactly; cast it, so that it stays int64\n" in ran.err
