@@ -175,9 +175,9 @@ def ran(ordinal: int, rows: int, rejected: dict[str, int], windows: int) -> Fake
     return FakeRecord(unit_at(ordinal, "day").label, ordinal, (), None, "", "", "", (first, last))
 
 
-def told(outcome: BackfillOutcome, has_state: bool = True, **more: Any) -> list[str]:
+def told(outcome: BackfillOutcome, **more: Any) -> list[str]:
     stream = io.StringIO()
-    report_backfill(outcome, "out", has_state, 2.0, Messages(stream=stream, **more))
+    report_backfill(outcome, "out", True, 2.0, Messages(stream=stream, **more))
     return stream.getvalue().splitlines()
 
 
@@ -210,17 +210,3 @@ def test_backfill_logs_its_summary_as_json() -> None:
         "seconds": 2.0,
         "output": "out",
     }
-
-
-def test_backfill_with_nothing_to_do_has_a_summary() -> None:
-    outcome: BackfillOutcome = BackfillOutcome((), (), days(0, 1), (), None, ())
-    assert told(outcome) == [
-        "wincli: note: already done with the same input: 1970-01-01..1970-01-02",
-        "wincli: nothing to do -> out",
-    ]
-
-
-def test_correction_to_the_end_is_reported_but_not_without_a_state() -> None:
-    outcome = BackfillOutcome((ran(1, 10, {}, 3),), days(1), (), (), unit_at(1, "day"), ())
-    assert told(outcome)[0] == "wincli: note: the correction reached 1970-01-02; no unit was done after it"
-    assert len(told(outcome, has_state=False)) == 1
