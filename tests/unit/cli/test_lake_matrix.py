@@ -34,7 +34,7 @@ JOB = ("-w", "delta(ts, 3h)", "-k", "user", "--order-by", "ts", "-a", "n=count()
 SPLITS = ("--split-size", "1KiB", "--slice-size", "1KiB")
 LAST = ("--at-end", "flush")
 
-SAMPLE = {("s3", "delta", "range"), ("s3", "iceberg", "range")}
+SAMPLE = {("s3", "delta", "range"), ("s3", "iceberg", "plain")}
 CASES = [
     pytest.param(place, form, way, marks=() if (place, form, way) in SAMPLE else pytest.mark.nightly)
     for place in ("local", "s3")
