@@ -17,7 +17,7 @@ _PACKAGES = ("cli", "conf", "readers", "windowing", "writers")
 TERMS = """
     split, chunk, slice, block, segment, lifetime, part, entry state, window state, restore, snapshot,
     emitted, incremental run, backfill, reprocess, late data, partial aggregation, presorted,
-    lateness, global pass, reject, condition, opener, amount, previous, lag(x), filtered, as-of, lookup
+    lateness, global pass, reject, condition, opener, amount, lag(x), filtered, as-of, lookup
 """
 """The words that stand for one thing each, in code, docs and messages."""
 
