@@ -61,7 +61,7 @@ def test_word_of_another_system_is_in_the_glossary(term: str) -> None:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_words_of_each_system_are_in_the_glossary(system: str) -> None:
-    assert f"\n- {system}: " in TEXT
+    assert f"\n- **{system}**. " in TEXT
 
 
 @pytest.mark.parametrize("term", LINES)
