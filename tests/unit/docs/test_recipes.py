@@ -79,4 +79,4 @@ def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert run_here(command) == untimed(lines)
         elif command.startswith(("cat", "head")) and show(command, lines):
             compared.append(command)
-    assert len(compared) == 22
+    assert len(compared) == 21
