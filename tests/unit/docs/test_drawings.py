@@ -24,7 +24,7 @@ from wincli.windowing.rows.panes import CLOSED_BY
 from wincli.windowing.rows.sequence import one_batch
 from wincli.windowing.scan.row_validation import add_late, assess, validate_rows
 
-CASES = ROOT / "tests" / "cases" / "window_drawings.md"
+CASES = ROOT / "tests" / "cases" / "window_drawings.txt"
 
 
 def drawings() -> list[Any]:

@@ -28,7 +28,7 @@ ROW = pa.table(
         "ctx": [{"pid": 7, "host": "web1"}], "tags": [["a", "b", "c"]], "odd name": [5],
     }
 )  # fmt: skip
-CASES = ROOT / "tests" / "cases" / "expression_examples.md"
+CASES = ROOT / "tests" / "cases" / "expression_examples.txt"
 LINE = re.compile(r"^\| `(.+?)` \| (`.+?`|fails) \|", re.MULTILINE)
 
 
