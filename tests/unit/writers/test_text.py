@@ -7,6 +7,7 @@ import decimal
 import io
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -245,3 +246,15 @@ def test_decimals_are_exact(values: list[decimal.Decimal | None], write: Any) ->
 def test_binary_is_hexadecimal(values: list[bytes | None], skip: int) -> None:
     array = text.hexadecimal(pa.array(values, pa.binary()).slice(skip))
     assert array.to_pylist() == [value if value is None else value.hex() for value in values[skip:]]
+
+
+def test_parts_of_csv_join_under_one_header_though_a_name_has_line_ends(tmp_path: Path) -> None:
+    schema = pa.schema([('a\n"b"\nc', pa.int64()), ("d", pa.string())])
+    paths = [tmp_path / f"{number}.csv" for number in range(3)]
+    for number, path in enumerate(paths):
+        with path.open("wb") as file:
+            csv.ENCODER.encode([pa.table([[number], ["x\ny"]], schema=schema)], schema, file)
+    with (tmp_path / "all.csv").open("wb") as whole:
+        csv.ENCODER.join(paths, whole)
+    rows = "".join(f'{number},"x\ny"\n' for number in range(3))
+    assert (tmp_path / "all.csv").read_text() == f'"a\n""b""\nc","d"\n{rows}'
