@@ -21,7 +21,7 @@ from ..kinds.needs import Needs, Step
 from ..planning.plan import Plan
 from ..rows.marks import Marks
 from ..rows.membership import Memberships, memberships_of, ranges
-from ..rows.panes import BY_TICK, Panes, reason
+from ..rows.panes import BY_TICK, Panes, ScanRejects, reason
 from ..rows.sequence import Sequences
 from .result_columns import stream_columns, stream_values
 
@@ -418,6 +418,8 @@ class OperatorOutcome:
     ``signals``: numbers of the signals that emitted a pane.
     ``saved``: what each operator has saved; None where there is none.
     ``asked``: bool (K,), the keys that were evicted because their operator asked for it.
+    ``anew``: int64 (K,), the first row of each key that was looked at anew after that; its end where none was.
+    ``rejected``: what the windows over these rows reject, in place of what they would without an eviction.
     """
 
     shown: Mask
@@ -427,14 +429,17 @@ class OperatorOutcome:
     signals: set[int]
     saved: list[str | None]
     asked: Mask
+    anew: Ints
+    rejected: list[ScanRejects]
 
 
 def no_outcome(sequences: Sequences) -> OperatorOutcome:
     """Return the outcome before the first call."""
     rows, keys = len(sequences), len(sequences.bounds) - 1
     masks = [np.zeros(size, np.bool_) for size in (rows, rows, keys)]
-    first = sequences.bounds[:-1].copy()
-    return OperatorOutcome(masks[0], masks[1], first, np.zeros(keys, np.int64), set(), [None] * keys, masks[2])
+    first, anew = sequences.bounds[:-1].copy(), sequences.bounds[1:].copy()
+    panes = np.zeros(keys, np.int64)
+    return OperatorOutcome(masks[0], masks[1], first, panes, set(), [None] * keys, masks[2], anew, [])
 
 
 @dataclass(frozen=True, slots=True)

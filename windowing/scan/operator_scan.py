@@ -22,7 +22,7 @@ from ..kinds.contract import WindowKind
 from ..kinds.key_lifetimes import Lifetimes, lifetimes
 from ..planning.plan import Plan
 from ..rows.membership import Memberships, memberships_of, shown, sizes
-from ..rows.panes import AT_END, BY_TICK, NO_REJECTS, Panes, ScanRejects, reason
+from ..rows.panes import AT_END, BY_TICK, NO_REJECTS, Panes, ScanRejects, concatenate, reason
 from ..rows.sequence import Sequences
 from ..state.window_state import (
     KeyState,
@@ -325,8 +325,11 @@ def settle(done: OperatorScan, undecided: ScanResult) -> ScanResult:
             panes = panes.take(np.flatnonzero(~already_emitted(now.plan.kind, panes, now.context, now.sequences)))
         placed = shown(panes.membership, len(now.sequences)) & ~now.outcome.shown
         dropped = int(np.count_nonzero(placed & ~(before if picks is None else before[picks])))
-    rejected = 0 if done.panes.rejects is None else len(done.panes.rejects)
-    filtered = len(before) - int(np.count_nonzero(before)) - windowed - dropped - held - rejected
+    rejects = done.panes.rejects or NO_REJECTS
+    if outcome.asked.any():
+        keys = np.searchsorted(done.sequences.bounds, rejects.row, side="right") - 1
+        rejects = concatenate([rejects.take(np.flatnonzero(rejects.row < outcome.anew[keys])), *outcome.rejected])
+    filtered = len(before) - int(np.count_nonzero(before)) - windowed - dropped - held - len(rejects)
     still_open = int(np.count_nonzero(is_end)) if options.at_end == "hold" else 0
     return replace(
         undecided,
@@ -338,6 +341,7 @@ def settle(done: OperatorScan, undecided: ScanResult) -> ScanResult:
         held=held,
         by_mark=np.array(sorted(outcome.signals), np.int64),
         state=state,
+        rejects=rejects,
         settle=None,
     )
 

@@ -191,10 +191,13 @@ class BatchScan:
             of_all_keys=True,
         )
         going = continue_scan(plan, new, batch.signals, replace(self.carry, state=state), end)
-        rejects.add_scanned(going.sequences, going.scanned.rejects)
+        if plan.options.operator is None:  # else its evictions decide what is rejected
+            rejects.add_scanned(going.sequences, going.scanned.rejects)
         yield from rejects.beside(going.tables)
+        scanned, carry = going.settle()
+        if plan.options.operator is not None:
+            rejects.add_scanned(going.sequences, scanned.rejects)
         yield from rejects.result(table, self.schema if self.shown is None else self.shown)
-        _, carry = going.settle()
         position = None if self.is_sorted else batch.after.position
         registers = replace(carry.registers, rows=batch.after.rows, watermark=batch.after.watermark, position=position)
         self.carry = replace(carry, registers=registers)

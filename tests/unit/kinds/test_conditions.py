@@ -154,7 +154,17 @@ def test_operators_are_called_as_in_one_run(data: st.DataObject, table: pa.Table
     options: Any = Options(operator=operator, at_end=end, closed=case.closed)
     order: Any = list(case.order) or "arrival"
     plan = make_plan(parse_window(case.window), table.schema, key, order, None, options)
-    check_runs(data, plan, table, bool(key), end, are_counted=False)
+    check_runs(data, plan, table, bool(key), end)
+
+
+def test_rows_are_rejected_in_the_windows_that_there_are_once_an_operator_has_evicted_its_key() -> None:
+    """Row 3 asks for it, so the amount of row 5 is never that of the window before row 6, but that of row 6 is."""
+    xs = [0.1] * 5 + [1e16, -3] + [0.1] * 5
+    rows = pa.table({"id": pa.array(range(12), pa.int64()), "x": xs})
+    options = Options(operator=ASKING, at_end="flush")
+    plan = make_plan(parse_window("count(previous(max(x), 0.5))"), rows.schema, [], "arrival", None, options)
+    counts = run_in_memory(plan, MemorySource([rows], [[]]), [], None, "files").counts
+    assert (counts.windowed, counts.filtered, counts.rejected) == (6, 1, {"negative_amount": 5})
 
 
 @pytest.mark.parametrize("limit", ["partitionCount(2)", "tupleCount(3)"])
