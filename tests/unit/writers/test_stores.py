@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -79,9 +80,11 @@ def test_objects_are_listed_and_deleted_by_name(store: ConditionalStore, s3: S3B
 
 
 def test_of_sixteen_runs_that_replace_one_version_one_succeeds(store: ConditionalStore) -> None:
-    first = store.put_if("m", b"0", None)
+    first = store.put_if("m", b"first", None)  # an ETag is of the content
+    together = threading.Barrier(16)
 
     def wins(number: int) -> bool:
+        together.wait()
         try:
             store.put_if("m", b"%d" % number, first)
         except ConditionFailedError:
