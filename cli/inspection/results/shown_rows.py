@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -178,6 +179,8 @@ def _literal(value: pa.Scalar) -> str:
     if types.is_timestamp(kind) and kind.tz is not None:  # its text has no offset of its own but that of UTC, Z
         value = value.cast(pa.timestamp(kind.unit, "UTC"))
     text = str(value.cast(pa.string()))
+    if types.is_floating(kind) and not math.isfinite(value.as_py()):
+        return f"CAST('{text}' AS DOUBLE)"
     if types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind):
         return text
     if types.is_boolean(kind):

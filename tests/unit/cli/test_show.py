@@ -188,6 +188,8 @@ KEYS = {
     "i": (pa.array([1, -2], pa.int8()), "1"),
     "b": ([True, False], "true"),
     "f": ([-0.0, 1.5], "0"),
+    "far": ([float("-inf"), float("inf")], "-inf"),
+    "none": (pa.array([float("nan"), 1], pa.float32()), "nan"),
     "d": (pa.array(["1.50", "2"]).cast(pa.decimal128(10, 2)), "1.5"),
     "tz": (pa.array([0, 1], pa.timestamp("ms", "Europe/Paris")), "1970-01-01T00:00:00"),
     "da": (pa.array([0, 1], pa.date32()), "1970-01-01"),
