@@ -9,6 +9,7 @@ import typer
 import typer.core
 
 from ..conf.job import Job
+from ..windowing.support.formats import Format
 from . import arguments
 from .arguments import ARGUMENTS, MESSAGES
 from .console.messages import Messages
@@ -291,7 +292,7 @@ def init(
         str | None, typer.Option("--key", "-k", metavar="COL,..", help="The columns of the key; an empty text: none.")
     ] = None,
     input_format: Annotated[
-        Literal["auto", "parquet", "csv", "jsonl", "orc"],
+        Literal["auto", Format],
         typer.Option("--input-format", help="Format of the input. Default: by file name."),
     ] = "auto",
     delimiter: Annotated[
