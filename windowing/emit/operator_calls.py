@@ -26,7 +26,7 @@ from ..errors import ConfigError, DataError
 from ..operator import Given, Operator, Row, load, made, reason_of
 from ..planning.plan import Plan
 from ..rows.marks import Marks
-from ..rows.panes import NO_REJECTS, Panes, ScanRejects
+from ..rows.panes import Panes, ScanRejects
 from ..rows.sequence import Sequences
 from ..state.window_state import WindowState
 from ..support.plain_values import PLAIN, NotPlainError, from_text, to_text
@@ -352,7 +352,7 @@ class _Window:
         self.first_number = self.first_number if since else self.number
         part, run = rows_of(self.sequences, self.key, first, stop), self.run
         scene = scene_anew(self.scene.plan, part, run.signals, run.context, self.first_number, run.columns, head)
-        self._reject(first, scene.panes.rejects or NO_REJECTS)
+        self._reject(first, scene.panes.rejects)
         table, known = scene.timetable, self.blocks.known if since else None
         until = len(table.time) if stop == self.end else table.before(stop - first)
         self._view(Blocks(scene, known), 0, first, table.before(since) if since else 0, until)
@@ -361,15 +361,18 @@ class _Window:
             self.group = (0, head.step) if goes_on else (-1, 0)
         return stop
 
-    def _reject(self, first: int, found: ScanRejects) -> None:
-        """Take what the windows from row ``first`` on reject, in place of what was found for these rows before."""
+    def _reject(self, first: int, found: ScanRejects | None) -> None:
+        """Take what the windows from row ``first`` on reject, in place of what was found for these rows before.
+
+        Keys come one after the other, and windows of a key too: only the last that was found reaches behind ``first``.
+        """
         outcome = self.outcome
-        if outcome.anew[self.key] == self.end:
-            outcome.anew[self.key] = first
-        else:
-            before = outcome.rejected.pop()
-            outcome.rejected.append(before.take(np.flatnonzero(before.row < first)))
-        outcome.rejected.append(replace(found, row=found.row + first))
+        outcome.anew[self.key] = min(outcome.anew[self.key], first)
+        if outcome.rejected:
+            before = outcome.rejected[-1]
+            outcome.rejected[-1] = before.take(np.flatnonzero(before.row < first))
+        if found is not None:
+            outcome.rejected.append(replace(found, row=found.row + first))
 
     def _asked(self, event: int) -> tuple[int, Head]:
         """Evict the key because its operator asked for it; return the first row of the next window, and its head."""
