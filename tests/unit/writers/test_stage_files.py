@@ -25,19 +25,15 @@ from wincli.writers.state.stage_files import LocalStage, ParquetStateFiles, Same
 
 
 def files(folder: Path) -> ParquetStateFiles:
-    return ParquetStateFiles(LocalStage(str(folder)), "state/d1/s")
+    """The files of a folder, as a task in another process has them."""
+    found: ParquetStateFiles = pickle.loads(pickle.dumps(ParquetStateFiles(LocalStage(str(folder)), "state/d1/s")))
+    return found
 
 
 def test_a_dictionary_of_numbers_comes_back_plain(tmp_path: Path) -> None:
     table = pa.table({"x": pa.array([5, None, 5]).dictionary_encode()})
     files(tmp_path).write_table("position", table)
     assert files(tmp_path).read_table("position") == pa.table({"x": [5, None, 5]})
-
-
-def test_it_works_elsewhere_by_its_path(tmp_path: Path) -> None:
-    pickle.loads(pickle.dumps(files(tmp_path))).write_keys(2, pa.table({"user": ["ann"], "__rows": [5]}))
-    (part,) = files(tmp_path).parts("keys")
-    assert files(tmp_path).read_part(part).to_pylist() == [{"user": "ann", "__rows": 5}]
 
 
 def test_parts_are_listed_by_index_with_their_rows(tmp_path: Path) -> None:
@@ -57,12 +53,26 @@ def test_nothing_there(tmp_path: Path) -> None:
     assert files(tmp_path).read_table("advances") is None
     assert files(tmp_path).parts("rows") == ()
     assert files(tmp_path / "none").parts("keys") == ()
+    with pytest.raises(OutputError, match="the folder is not there any more"):  # nor is it made again
+        files(tmp_path / "gone").write_keys(0, pa.table({"n": [2]}))
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_retried_task_replaces_what_it_wrote(tmp_path: Path) -> None:
+def test_a_retried_task_replaces_what_it_wrote_but_not_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage = files(tmp_path)
     stage.write_rows(0, pa.table({"n": [1, 2]}))
     part = stage.write_rows(0, pa.table({"n": [3]}))
+
+    def full(table: pa.Table, file: Checked, **_: object) -> None:
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(parquet, "write_table", full)
+    said = r"cannot write state/d1/s/rows-00000.parquet: the disk is full; nothing was written; free some space"
+    with pytest.raises(OutputError, match=said):
+        stage.write_rows(0, pa.table({"n": [4]}))
     assert stage.parts("rows") == (replace(part, checksum=None),)
     assert stage.read_part(part)["n"].to_pylist() == [3]
     assert [path.name for path in tmp_path.iterdir()] == ["rows-00000.parquet"]
@@ -74,28 +84,6 @@ def test_others_can_read_it(tmp_path: Path) -> None:
     assert found == [("ann", 1), (None, 2)]
     column = parquet.read_metadata(tmp_path / "rows-00000.parquet").row_group(0).column(0)
     assert column.compression == "ZSTD"
-
-
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = files(tmp_path)
-    part = stage.write_rows(0, pa.table({"n": [1]}))
-
-    def full(table: pa.Table, file: Checked, **_: object) -> None:
-        file.write(b"half")
-        raise OSError(errno.ENOSPC, "full")
-
-    monkeypatch.setattr(parquet, "write_table", full)
-    said = r"cannot write state/d1/s/rows-00000.parquet: the disk is full; nothing was written; free some space"
-    with pytest.raises(OutputError, match=said):
-        stage.write_rows(0, pa.table({"n": [2]}))
-    assert [path.name for path in tmp_path.iterdir()] == ["rows-00000.parquet"]
-    assert stage.read_part(part)["n"].to_pylist() == [1]
-
-
-def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="the folder is not there any more"):
-        files(tmp_path / "gone").write_keys(0, pa.table({"n": [2]}))
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 but not really", None])
