@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -113,21 +113,22 @@ def settled(folder: Path) -> int | None:
     return found.pop()
 
 
-def stop(monkeypatch: pytest.MonkeyPatch, root: Path, outputs: Paths, published: int) -> None:
-    """Run the unit again with the number 2, and stop after so many outputs were put in place, as a kill would."""
-    publish, done = Output.publish, list[Output]()
+def ended_at(owner: object, name: str, work: Callable[[], object], after: int = 0) -> None:
+    """Do what ends, as a kill would end it, where a function is called once more than ``after`` times."""
+    function, calls = getattr(owner, name), list[None]()
 
-    def counted(self: Output) -> None:
-        if len(done) == published:
+    def ending(*given: Any) -> Any:
+        if len(calls) == after:
             raise KeyboardInterrupt
-        done.append(self)
-        publish(self)
+        calls.append(None)
+        return function(*given)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "publish", counted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, ending)
         with pytest.raises(KeyboardInterrupt):
-            put(root, 2, outputs)
+            work()
 
 
-def stopping(*_: object) -> None:
-    raise KeyboardInterrupt
+def stop(root: Path, outputs: Paths, published: int) -> None:
+    """Run the unit again with the number 2, and end it after so many outputs were put in place."""
+    ended_at(Output, "publish", lambda: put(root, 2, outputs), published)

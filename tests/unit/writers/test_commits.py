@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -22,7 +21,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from support.numbered_units import ME, OTHER, SCHEMA, names, put, record_of, state_value, stop
+from support.lines import WRITERS, at_each_line
+from support.numbered_units import ME, OTHER, SCHEMA, ended_at, names, put, record_of, state_value, stop
 from support.quick_store import URI, QuickStore, expire, use
 from support.strategies import examples
 from wincli.windowing.errors import OutputError
@@ -192,34 +192,31 @@ def publish(kind: Result | Unit, value: int) -> str:
 
 
 @OLD
-def test_readers_see_a_result_from_its_publication_on(kind: Result | Unit, old: int | None) -> None:
+@pytest.mark.parametrize("by_another_process", [False, True])
+def test_readers_see_a_result_from_its_publication_on(
+    kind: Result | Unit, old: int | None, by_another_process: bool
+) -> None:
     before = None if old is None else publish(kind, old)
     token = new_token()
-    assert (kind.commit(token).progress(token), kind.seen()) == (Progress.GONE, old)
-    commit, description = kind.write(2, token)
-    assert (kind.commit(token).progress(token), kind.seen()) == (Progress.GONE, old)
-    commit.prepare(description)
-    assert (kind.commit(token).progress(token), kind.seen()) == (Progress.READY, old)
-    assert kind.commit(token).progress(new_token()) is Progress.GONE
-    commit.publish()
-    assert (kind.commit(token).progress(token), kind.seen()) == (Progress.PUBLISHED, 2)
-    assert before is None or kind.commit(before).progress(before) is not Progress.PUBLISHED
 
+    def now() -> tuple[Progress, int | None]:
+        return kind.commit(token).progress(token), kind.seen()
 
-@OLD
-def test_another_process_publishes_what_is_prepared_once(kind: Result | Unit, old: int | None) -> None:
-    if old is not None:
-        publish(kind, old)
-    token = new_token()
+    assert now() == (Progress.GONE, old)
     commit, description = kind.write(2, token)
     kind.commit(token).recover(token)
-    assert kind.seen() == old, "it is not prepared"
+    assert now() == (Progress.GONE, old), "it is not prepared"
     commit.prepare(description)
     kind.commit(token).recover(new_token())
-    assert kind.seen() == old, "it is of another run"
+    assert kind.commit(token).progress(new_token()) is Progress.GONE
+    assert now() == (Progress.READY, old), "it is of another run"
+    if not by_another_process:
+        commit.publish()
+        assert now() == (Progress.PUBLISHED, 2)
     for _ in range(2):
         kind.commit(token).recover(token)
-        assert (kind.commit(token).progress(token), kind.seen()) == (Progress.PUBLISHED, 2)
+        assert now() == (Progress.PUBLISHED, 2)
+    assert before is None or kind.commit(before).progress(before) is not Progress.PUBLISHED
     kind.settle(token)
     publish(kind, 3)
     kind.commit(token).recover(token)
@@ -227,25 +224,12 @@ def test_another_process_publishes_what_is_prepared_once(kind: Result | Unit, ol
 
 
 @pytest.mark.parametrize("kind", ["result in two steps", "unit in two steps"], indirect=True)
-def test_a_publication_that_ends_between_two_renames_goes_on(
-    kind: Result | Unit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_publication_that_ends_between_two_renames_goes_on(kind: Result | Unit) -> None:
     publish(kind, 1)
     token = new_token()
     commit, description = kind.write(2, token)
     commit.prepare(description)
-    rename, done = Path.rename, list[Path]()
-
-    def killed(path: Path, target: Path) -> Path:
-        if done:
-            raise KeyboardInterrupt
-        done.append(path)
-        return rename(path, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", killed)
-        with pytest.raises(KeyboardInterrupt):
-            commit.publish()
+    ended_at(Path, "rename", commit.publish, after=1)
     assert kind.seen() is None
     assert kind.commit(token).progress(token) is (Progress.PARTIAL if isinstance(kind, Unit) else Progress.READY)
     kind.commit(token).recover(token)
@@ -293,35 +277,12 @@ class InterruptError(BaseException):
 
 
 @contextmanager
-def at_each_line(call: Callable[[int], None]) -> Iterator[None]:
-    """Call a function at each line that the body comes to, with the number of lines so far."""
-    passed = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
-        nonlocal passed
-        name = frame.f_code.co_filename
-        if name == __file__ or ("/writers/" not in name and not name.endswith("shutil.py")):
-            return None
-        if event == "line":
-            passed += 1
-            call(passed)
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
-@contextmanager
 def interrupted_at(line: int) -> Iterator[None]:
     def stop(passed: int) -> None:
         if passed == line:
             raise InterruptError
 
-    with at_each_line(stop):
+    with at_each_line(stop, *WRITERS):
         yield
 
 
@@ -335,7 +296,7 @@ def watched(result: Result, moments: list[int]) -> Iterator[None]:
             seen[0] = now
             moments.append(passed)
 
-    with at_each_line(look):
+    with at_each_line(look, *WRITERS):
         yield
     moments.append(NEVER)
 
@@ -540,12 +501,12 @@ def outs(tmp_path: Path, store: Path) -> list[str]:
 @pytest.mark.parametrize("after", range(2))
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_unit_with_an_output_of_each_kind_is_completed(
-    tmp_path: Path, outs: list[str], old: int | None, after: int, is_damaged: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, outs: list[str], old: int | None, after: int, is_damaged: bool
 ) -> None:
     root = tmp_path / "state"
     if old is not None:
         put(root, old, outs)
-    stop(monkeypatch, root, outs, after)
+    stop(root, outs, after)
     assert [Result(out).seen() for out in outs] == [2] * after + [old] * (2 - after)
     if is_damaged:
         (root / ".journal.json").write_text("{")
@@ -555,21 +516,6 @@ def test_unit_with_an_output_of_each_kind_is_completed(
         assert state_value(state) == 2
     assert [Result(out).seen() for out in outs] == [settled(Result(out)) for out in outs] == [2, 2]
     assert names(root) == [".wincli-state", "u0"]
-
-
-@pytest.mark.parametrize("lost", [0, 1])
-def test_unit_is_given_up_where_another_run_has_published_since(
-    tmp_path: Path, outs: list[str], lost: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "state"
-    put(root, 1, outs)
-    stop(monkeypatch, root, outs, 0)
-    with open_output(outs[lost], "overwrite", [], ME) as output:
-        output.commit(write_files(output.table, output.table_commit, 5, "another"))
-    with open_state(str(root), ME) as state:
-        assert f"its part of {outs[lost]} is gone: it counts as not done" in state.notes[0]
-        assert state_value(state) == 1
-    assert [settled(Result(out)) for out in outs] == [5 if at == lost else 1 for at in (0, 1)]
 
 
 def test_unit_whose_first_output_is_lost_at_the_last_moment_changes_nothing(

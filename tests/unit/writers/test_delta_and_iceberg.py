@@ -31,7 +31,7 @@ from support.lake_tables import (
     rows,
     write,
 )
-from support.numbered_units import ME, record_of, stopping
+from support.numbered_units import ME, ended_at, record_of
 from support.s3_server import S3Bucket
 from wincli.windowing.errors import ConfigError, DataError, InputError, OutputError
 from wincli.windowing.tables import delta_transaction
@@ -175,15 +175,10 @@ def run_unit(root: str, path: str) -> None:
         commit_together(staging, record_of(staging, 1), [(output, write(output, rows(1)))], 1)
 
 
-def test_unit_whose_partition_another_program_has_changed_since_is_given_up(
-    delta: Delta, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unit_whose_partition_another_program_has_changed_since_is_given_up(delta: Delta, tmp_path: Path) -> None:
     """Its transaction would be refused for ever, and with it each run on the state."""
     put(delta, NEXT, rows(5))
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "publish", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            run_unit(str(tmp_path / "state"), delta.address(DAY))
+    ended_at(Output, "publish", lambda: run_unit(str(tmp_path / "state"), delta.address(DAY)))
     delta.append(9)
     with open_state(str(tmp_path / "state"), ME) as state:
         assert "counts as not done" in state.notes[-1]

@@ -19,13 +19,14 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 
 from support import numbered_units
+from support.lines import WRITERS, at_each_line
 from support.numbered_units import ME, names, outs, put, result, settled, value_of
 from support.places import ROOT, TESTS
 from support.processes import environment
@@ -75,41 +76,24 @@ def files_of(folder: str) -> list[tuple[Any, ...]]:
     return sorted(seen)
 
 
-def trace_lines(at_line: Callable[[int], None]) -> None:
-    """From now on call ``at_line`` with the number of each line that is come to, from 1."""
-    passed = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal passed
-        name = frame.f_code.co_filename
-        if "/tests/" in name or ("/writers/" not in name and not name.endswith("shutil.py")):
-            return None
-        if event == "line":
-            passed += 1
-            at_line(passed)
-        return trace
-
-    sys.settrace(trace)
-
-
 def disturbed(folder: Path, since: str, at_line: Callable[[int], None]) -> None:
     """What is killed somewhere: a commit, or the opening that completes one."""
     owner: Any = Output if since == "result" else numbered_units
     name = "commit" if since == "result" else "commit_together"
     step = getattr(owner, name)
+    with ExitStack() as stack:
 
-    def traced(*given: Any) -> Any:
-        trace_lines(at_line)
-        return step(*given)
+        def traced(*given: Any) -> Any:
+            stack.enter_context(at_each_line(at_line, *WRITERS))
+            return step(*given)
 
-    setattr(owner, name, traced)
-    if since in WRITES:
-        WRITES[since](folder, 2)
-    else:
-        trace_lines(at_line)
-        with open_state(str(folder / "state"), ME):
-            pass
-    sys.settrace(None)
+        setattr(owner, name, traced)
+        if since in WRITES:
+            WRITES[since](folder, 2)
+        else:
+            stack.enter_context(at_each_line(at_line, *WRITERS))
+            with open_state(str(folder / "state"), ME):
+                pass
 
 
 def interrupted_at_journal(folder: Path) -> None:

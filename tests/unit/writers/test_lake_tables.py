@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from support.lake_tables import (
     rows,
     write,
 )
+from support.lines import at_each_line
 from support.numbered_units import ME, OTHER
 from support.s3_server import S3Bucket, S3Server
 from wincli.windowing.errors import ConfigError, DataError, OutputError
@@ -84,20 +85,16 @@ def test_result_without_rows_replaces_rows(disk: Place) -> None:
     assert disk.numbers() == [2]
 
 
-def test_whole_table_is_replaced_where_out_names_no_partition(disk: Place) -> None:
-    put(disk, "", rows(1))
+@pytest.mark.parametrize("below", ["", DAY])
+def test_result_that_is_there_is_replaced_as_the_mode_says(disk: Place, below: str) -> None:
+    """Where the address names no partition, that is the whole table."""
+    put(disk, below, rows(1))
     with pytest.raises(ConfigError, match="already holds a result"):
-        put(disk, "", rows(2), mode="error")
-    put(disk, "", rows(2, 3))
-    assert disk.numbers() == [2, 3]
-
-
-def test_mode_error_refuses_result_that_is_there(disk: Place) -> None:
-    put(disk, DAY, rows(1))
-    with pytest.raises(ConfigError, match="already holds a result"):
-        put(disk, DAY, rows(2), mode="error")
-    put(disk, NEXT, rows(2), mode="error")
-    assert disk.numbers() == [1, 2]
+        put(disk, below, rows(2), mode="error")
+    put(disk, below, rows(2, 3))
+    if below:
+        put(disk, NEXT, rows(4), mode="error")
+    assert disk.numbers() == ([2, 3, 4] if below else [2, 3])
 
 
 def test_recovery_publishes_once_however_often_it_is_tried(disk: Place) -> None:
@@ -315,27 +312,17 @@ def killed_at(place: Place, token: str, line: int) -> int:
     """Run a unit to a line of the code of tables and end it there; return how many lines it has come to."""
     seen = 0
 
-    def trace(frame: FrameType, event: str, _: object) -> Any:
+    def end_there(passed: int) -> None:
         nonlocal seen
-        name = frame.f_code.co_filename
-        if "/windowing/tables/" not in name and "/writers/commit/" not in name:
-            return None
-        if event == "line":
-            seen += 1
-            if seen == line:
-                raise Killed
-        return trace
+        seen = passed
+        if passed == line:
+            raise Killed
 
     table = table_of(place.address(DAY))
     output = Output(table, table.commit(token), "overwrite")
-    sys.settrace(trace)
-    try:
+    with suppress(Killed), at_each_line(end_there, "/windowing/tables/", "/writers/commit/"):
         output.table_commit.open()
         output.commit({**write(output, rows(7), rows(8)), "value": 15})
-    except Killed:
-        pass
-    finally:
-        sys.settrace(None)
     return seen
 
 

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,12 +16,14 @@ from unittest import mock
 
 import pytest
 
+from support.numbered_units import DEAD, ME, names, put
 from support.places import ROOT
 from wincli.windowing.errors import OutputError
 from wincli.writers.commit.tables import table_of
 from wincli.writers.output.output import open_output
-from wincli.writers.places import lock
-from wincli.writers.places.lock import Owner
+from wincli.writers.places import lock, place
+from wincli.writers.places.lock import Lock, Owner, hold_lock, read_owner
+from wincli.writers.state.state import open_state
 
 OWNER = Owner(4242, "box7", "2026-11-01T02:00:00Z")
 CHILD = """
@@ -41,21 +44,6 @@ def other_run(out: Path) -> subprocess.Popen[str]:
     return run
 
 
-def test_the_second_run_refuses_and_names_the_first(tmp_path: Path) -> None:
-    with other_run(tmp_path / "out") as first:
-        before = sorted(tmp_path.iterdir())
-        who = r"process 4242 on box7, started 2026-11-01T02:00:00Z"
-        with (
-            pytest.raises(OutputError, match=rf"another run is writing to .*/out \({who}\); nothing was written; wait"),
-            open_output(str(tmp_path / "out"), "overwrite", [], Owner(1, "here", "now")),
-        ):
-            pass
-        assert sorted(tmp_path.iterdir()) == before
-        first.communicate("")
-    assert first.returncode == 0
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_another_output_beside_is_free(tmp_path: Path) -> None:
     with (
         open_output(str(tmp_path / "out"), "error", [], OWNER) as one,
@@ -66,15 +54,21 @@ def test_another_output_beside_is_free(tmp_path: Path) -> None:
         assert Path(other.staging).is_dir()
 
 
-def test_a_killed_run_frees_the_output_and_its_leftovers_go(tmp_path: Path) -> None:
+def test_a_second_run_is_refused_until_the_first_is_killed_and_its_leftovers_go(tmp_path: Path) -> None:
+    out, second = str(tmp_path / "out"), Owner(1, "here", "now")
     with other_run(tmp_path / "out") as first:
+        before = names(tmp_path)
+        who = r"process 4242 on box7, started 2026-11-01T02:00:00Z"
+        refused = rf"another run is writing to .*/out \({who}\); nothing was written; wait"
+        with pytest.raises(OutputError, match=refused), open_output(out, "overwrite", [], second):
+            pass
+        assert names(tmp_path) == before
         first.send_signal(signal.SIGKILL)
-    left = {path.name.split("-")[1] for path in tmp_path.iterdir()}
-    assert left == {"lock", "new"}
-    with open_output(str(tmp_path / "out"), "error", [], Owner(1, "here", "now")) as output:
-        assert {path.name for path in tmp_path.iterdir()} == {".out.wincli-lock", Path(output.staging).name}
+    assert {name.split("-")[1] for name in names(tmp_path)} == {"lock", "new"}
+    with open_output(out, "error", [], second) as output:
+        assert set(names(tmp_path)) == {".out.wincli-lock", Path(output.staging).name}
         assert json.loads((tmp_path / ".out.wincli-lock").read_text()) == {"pid": 1, "host": "here", "started": "now"}
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
 
 
 def test_a_lock_file_unlinked_by_its_owner_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +91,7 @@ def test_a_lock_file_unlinked_by_its_owner_counts_for_nothing(tmp_path: Path, mo
         assert json.loads(Path(table.place.lock).read_text())["pid"] == 1
         with pytest.raises(OutputError, match="another run"):
             table.hold(OWNER)
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
 
 
 def test_only_one_of_many_gets_in_at_a_time(tmp_path: Path) -> None:
@@ -125,7 +119,7 @@ def test_only_one_of_many_gets_in_at_a_time(tmp_path: Path) -> None:
         thread.join()
     assert most == [1]
     assert got[0] >= 1
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
 
 
 def test_a_lock_that_somebody_deleted_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
@@ -134,7 +128,7 @@ def test_a_lock_that_somebody_deleted_does_not_take_the_next_one_with_it(tmp_pat
         Path(table.place.lock).unlink()
         with table.hold(Owner(2, "here", "later")):
             pass
-    assert list(tmp_path.iterdir()) == []
+    assert names(tmp_path) == []
 
 
 class TestWithoutFlock:
@@ -157,16 +151,14 @@ class TestWithoutFlock:
             table.hold(Owner(os.getpid(), "here", "later")),
         ):
             pass
-        assert list(tmp_path.iterdir()) == []
+        assert names(tmp_path) == []
 
     def test_a_dead_process_of_this_machine_is_taken_over(self, tmp_path: Path) -> None:
         table = table_of(str(tmp_path / "out"))
-        dead = subprocess.Popen([sys.executable, "-c", ""])
-        dead.wait()
-        Path(table.place.lock).write_bytes(Owner(dead.pid, "here", "before").to_json())
+        Path(table.place.lock).write_bytes(DEAD.to_json())
         with table.hold(Owner(1, "here", "now")):
             assert json.loads(Path(table.place.lock).read_text())["started"] == "now"
-        assert list(tmp_path.iterdir()) == []
+        assert names(tmp_path) == []
 
     def test_a_process_of_another_machine_is_believed_alive(self, tmp_path: Path) -> None:
         table = table_of(str(tmp_path / "out"))
@@ -210,3 +202,33 @@ def test_what_only_has_the_name_of_a_lock_is_not_written(
         table.hold(OWNER)
     assert sorted(tmp_path.iterdir()) == before
     assert make == "dead link" or theirs.read_text() == "mine"
+
+
+GARBAGE = [b"x", b"[]", b"{}", b"[" * 100_000, b'{"pid": 1e999, "host": "here", "started": "now"}', b"\xff"]
+GARBAGE += [f'{{"pid": {pid}, "host": "here", "started": "now"}}'.encode() for pid in (0, -1, 10**30, '"7x"')]
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=range(len(GARBAGE)))
+def test_a_lock_file_of_a_dead_run_may_hold_anything(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path / "state", 1)
+    (tmp_path / "state/.wincli-lock").write_bytes(content)
+    assert read_owner(str(tmp_path / "state/.wincli-lock")) is None
+    with open_state(str(tmp_path / "state"), ME) as state:
+        assert state.notes == ()
+    assert names(tmp_path / "state") == [".wincli-state", "u0"]
+
+
+@pytest.mark.parametrize("content", GARBAGE, ids=range(len(GARBAGE)))
+def test_a_mark_that_does_not_read_is_not_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """Where there is no flock the mark is all that tells of another run."""
+    monkeypatch.setattr("wincli.writers.places.lock._acquire", lambda _: -1)
+    out = place.locate(str(tmp_path / "out"))
+    Path(out.lock).write_bytes(content)
+    said = (
+        f"the lock {out.lock} does not say which run holds it; nothing was written; delete it if no run is writing to"
+    )
+    with pytest.raises(OutputError, match=f"^{re.escape(said)}"), hold_lock(Lock(out.fs, out.lock, "out", "wait"), ME):
+        pass
+    assert Path(out.lock).read_bytes() == content
