@@ -15,14 +15,15 @@ from pyarrow import csv
 from pyarrow import parquet as pq
 
 from support.day_results import as_one, day, in_order, records, span, total
-from support.in_process import wincli_here
-from support.processes import Ran, manifest, rejected
+from support.in_process import done, wincli_here
+from support.processes import manifest, rejected
 
 NIGHTS = 4
 ROWS = 160
 AGG = ("-a", "n=count()", "-a", "total=sum(x)", "-a", "ids=collect(id)")
+SKETCHES = ("-a", "u=hll_sketch(id)", "-a", "k=kll_sketch(x)", "-a", "q=approx_quantile(x, 0.99)")
 KINDS = {
-    "gap": ("-w", "gap(ts, 20m)", "-k", "user", "--order-by", "ts", *AGG),
+    "gap": ("-w", "gap(ts, 20m)", "-k", "user", "--order-by", "ts", *AGG, *SKETCHES),
     "sliding time": ("-w", "sliding, time(3h), time(40m)", "-k", "user", "--order-by", "ts", *AGG),
     "timeInterval": (
         *("-w", "timeInterval, intervalDuration(2h), creationPeriod(90m), discardAge(20m)", "--event-time", "ts"),
@@ -66,15 +67,14 @@ def write_night(folder: Path, night: pa.Table, form: str, n: int) -> None:
             pq.write_table(rows, name, row_group_size=5 + 3 * n)
 
 
-def done(ran: Ran, code: int = 0) -> Ran:
-    assert ran.code == code, ran.err
-    return ran
-
-
 def run_nights(folder: Path, *command: str) -> None:
     """One night by itself, two at once, and the last, which lets all out; each cut into other pieces."""
-    for first, last, more in ((1, 1, ()), (2, 3, ("--split-size", "1KiB")), (4, 4, ("--at-end", "flush"))):
-        done(wincli_here("run", *command, "--state", "st", *span(first, last), *more, cwd=folder))
+    for first, last, more in (
+        (1, 1, ()),
+        (2, 3, ("--split-size", "1KiB", "--slice-size", "2KiB")),
+        (4, 4, ("--at-end", "flush")),
+    ):
+        done(folder, "run", *command, "--state", "st", *span(first, last), *more)
 
 
 def outputs(folder: Path, name: str = "out") -> list[Path]:
@@ -90,7 +90,7 @@ def test_incremental_runs_give_the_result_of_one_run(tmp_path: Path, kind: str, 
         write_night(tmp_path / "log" / f"dt={day(n)}", night, form, n)
     command = [*KINDS[kind], *(SCHEMA if form == "csv" else ())]
     run_nights(tmp_path, *command, "log", "out")
-    done(wincli_here("run", *command, "log", "whole", cwd=tmp_path))
+    done(tmp_path, "run", *command, "log", "whole")
     units = list(records(tmp_path / "st").values())
     found, wanted = as_one(in_order(outputs(tmp_path)), units), in_order([tmp_path / "whole"])
     assert found.equals(wanted)
@@ -124,7 +124,7 @@ def test_incremental_runs_of_a_chain_give_the_result_of_one_run(tmp_path: Path) 
     for name, job in (("nights", CHAIN), ("whole", whole)):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(job))
     run_nights(tmp_path, "nights.yaml")
-    done(wincli_here("run", "whole.yaml", cwd=tmp_path))
+    done(tmp_path, "run", "whole.yaml")
     units = list(records(tmp_path / "st").values())
     for some, one in ((outputs(tmp_path, "visits"), "one"), (outputs(tmp_path), "whole")):
         found, wanted = as_one(in_order(some), units), in_order([tmp_path / one])
