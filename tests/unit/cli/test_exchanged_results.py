@@ -26,9 +26,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def make(folder: Path, *options: str) -> None:
+def make(folder: Path, *options: str, on: str = "") -> None:
     for n, out in enumerate("ab", 1):
-        done(folder, "run", *WINDOW, *options, f"in{n}.csv", out)
+        done(folder, "run", *WINDOW, *options, f"in{n}.csv", f"{on}{out}")
 
 
 def exchange(one: Path, other: Path) -> None:
@@ -44,12 +44,17 @@ def read(folder: Path, out: str) -> Ran:
     return wincli_here("run", "-w", "count(1)", "-a", "n=sum(n)", out, "next", cwd=folder)
 
 
+def are_read(folder: Path, *outs: str) -> None:
+    for out in outs:
+        assert read(folder, out).code == 0
+        done(folder, "verify", out)
+
+
 def is_refused(folder: Path, out: str, says: str) -> None:
     ran = read(folder, out)
     assert (ran.code, says in ran.err) == (3, True), ran.err
     assert not (folder / "next").exists()
-    ran = wincli_here("verify", out, cwd=folder)
-    assert ran.code == 4
+    ran = done(folder, "verify", out, code=4)
     assert says in ran.out or "its checksum is" in ran.out
 
 
@@ -70,9 +75,7 @@ def test_results_that_were_exchanged_are_refused_until_one_is_moved_away(folder:
     is_refused(folder, "a", "a holds the result that was written to ")
     is_refused(folder, "b", "b holds the result that was written to ")
     (folder / "a").rename(folder / "c")
-    for out in "bc":
-        assert read(folder, out).code == 0
-        done(folder, "verify", out)
+    are_read(folder, "b", "c")
 
 
 def test_results_that_took_each_others_places_in_a_circle_are_refused(folder: Path) -> None:
@@ -84,33 +87,25 @@ def test_results_that_took_each_others_places_in_a_circle_are_refused(folder: Pa
         is_refused(folder, out, f"{out} holds the result that was written to ")
 
 
-def test_result_that_was_moved_or_copied_is_read(folder: Path) -> None:
+def test_a_result_that_was_moved_or_copied_or_whose_disk_has_another_name_is_read(folder: Path) -> None:
+    (folder / "disk").mkdir()
+    make(folder, on="disk/")
+    (folder / "disk").rename(folder / "other")
+    (folder / "disk").symlink_to("other")
+    are_read(folder, "disk/a")
+    exchange(folder / "other" / "a", folder / "other" / "b")
+    for out in ("disk/a", "other/b"):
+        is_refused(folder, out, " holds the result that was written to ")
     make(folder)
     (folder / "a").rename(folder / "old")
     done(folder, "run", *WINDOW, "in2.csv", "a")
     shutil.copytree(folder / "b", folder / "copy")
     (folder / "link").symlink_to("b")
-    for out in ("old", "a", "b", "copy", "link"):
-        assert read(folder, out).code == 0
-        done(folder, "verify", out)
-
-
-def test_results_are_known_after_their_disk_has_another_name(folder: Path) -> None:
-    (folder / "disk").mkdir()
-    for n, out in enumerate("ab", 1):
-        done(folder, "run", *WINDOW, f"in{n}.csv", f"disk/{out}")
-    (folder / "disk").rename(folder / "other")
-    (folder / "disk").symlink_to("other")
-    assert read(folder, "disk/a").code == 0
-    done(folder, "verify", "disk/a")
-    exchange(folder / "other" / "a", folder / "other" / "b")
-    for out in ("disk/a", "other/b"):
-        is_refused(folder, out, " holds the result that was written to ")
+    are_read(folder, "old", "a", "b", "copy", "link")
 
 
 def test_objects_of_results_that_were_exchanged_are_refused(folder: Path, s3: S3Bucket) -> None:
-    for n, out in enumerate("ab", 1):
-        done(folder, "run", *WINDOW, f"in{n}.csv", f"{s3.uri}/{out}")
+    make(folder, on=f"{s3.uri}/")
     contents = {name: s3.client.get_object(Bucket=s3.name, Key=name)["Body"].read() for name in s3.names()}
     for name in contents:
         s3.client.delete_object(Bucket=s3.name, Key=name)
@@ -119,8 +114,7 @@ def test_objects_of_results_that_were_exchanged_are_refused(folder: Path, s3: S3
     is_refused(folder, f"{s3.uri}/a", "/a holds the result that was written to ")
     for name in s3.names("b/"):
         s3.client.delete_object(Bucket=s3.name, Key=name)
-    assert read(folder, f"{s3.uri}/a").code == 0
-    done(folder, "verify", f"{s3.uri}/a")
+    are_read(folder, f"{s3.uri}/a")
 
 
 def test_units_of_a_range_that_were_exchanged_are_refused(folder: Path) -> None:
@@ -152,5 +146,4 @@ def test_result_of_an_earlier_version_says_nothing_of_its_place(folder: Path) ->
             del part[TAIL]
         path.write_text(json.dumps({key: value for key, value in told.items() if key not in (PLACE, CHECKSUM)}))
     exchange(folder / "a", folder / "b")
-    assert read(folder, "a").code == 0
-    done(folder, "verify", "a")
+    are_read(folder, "a")
