@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from support.places import mistakes
 from wincli.cli.run.request import parse_job
-from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, with_later_keys
+from wincli.conf.job import STAGE_KEYS, Job, Stage, defaults, is_table, plain_path, table_address, with_later_keys
 from wincli.windowing.errors import ConfigError, SpecError, WincliError
 
 ONE = "input: in\noutput: out\nwindow: count(2)\n"
@@ -39,10 +40,10 @@ def each(asked: Job, key: str) -> list[Any]:
     return [getattr(stage, key) for stage in asked.stages]
 
 
-def fault(*paths: str, **flags: Any) -> WincliError:
+def fault(**given: Any) -> str:
     with pytest.raises(WincliError) as caught:
-        parse_job({"paths": [*paths], **flags})
-    return caught.value
+        parse_job(given)
+    return str(caught.value)
 
 
 # Precedence
@@ -59,37 +60,47 @@ def test_flags_alone_make_one_stage() -> None:
     assert asked.stages[0].calls is None
 
 
-def test_job_file_and_flags_give_the_same_job() -> None:
+def test_job_file_and_flags_give_the_same_job_also_as_an_earlier_version_wrote_it_down() -> None:
     text = (
         "input: in\noutput: out\nwindow: delta(ts, 60)\nkey: [a, b]\nagg: {n: count()}\nlag: 0\nplain: true\nkeep: 3\n"
     )
     flags = {"window": "delta(ts, 60)", "key": ["a", "b"], "agg": ["n=count()"], "lag": "0", "plain": True, "keep": 3}
-    assert read(text) == parse_job({"paths": ["in", "out"], **flags})
+    job = read(text)
+    assert job == parse_job({"paths": ["in", "out"], **flags})
+    dump = job.model_dump(mode="json", by_alias=True)
+    del dump["max_rows_out"], dump["stages"][0]["order_by"]
+    assert Job.model_validate(with_later_keys({**dump, "unsafe_commit": True})) == job
 
 
 def test_a_flag_wins_over_the_file_and_that_over_the_default() -> None:
-    text = ONE + "key: a\nmode: overwrite\nplain: true\nagg: [sum(x)]\n"
-    asked = read(text, key=["b"], plain=False, agg=["count()", "max(x)"], max_rejects=0)
+    text = ONE + "key: a\nmode: overwrite\nplain: true\nagg: [sum(x)]\nspark_conf: {a.b: 1, c.d: true}\n"
+    asked = read(text, key=["b"], plain=False, agg=["count()", "max(x)"], max_rejects=0, spark_conf=["a.b=2", "e=x=y"])
     stage = asked.stages[0]
     assert (stage.key, stage.plain, stage.agg) == (("b",), False, ("count()", "max(x)"))
     assert (asked.mode, asked.max_rejects, asked.late) == ("overwrite", 0, "reject")
-
-
-def test_a_flag_fills_in_what_the_file_leaves_out_and_its_empty_list_counts() -> None:
+    assert asked.spark_conf == {"a.b": "2", "c.d": "true", "e": "x=y"}
     assert each(read("input: in\noutput: out\n", window="count(2)"), "window") == ["count(2)"]
     assert each(read(ONE + "key: []\nagg: []\n"), "key") == [()]
+    assert read(ONE + "mode: append\n", mode="error").mode == "error"
 
 
-def test_in_and_out_win_over_the_file() -> None:
-    text = "input: [in, more]\noutput: out\nwindow: count(2)\n"
-    paths = [(read(text, *named).input, read(text, *named).output) for named in [(), ("a",), ("a", "b")]]
-    assert paths == [(("in", "more"), "out"), (("a",), "out"), (("a",), "b")]
-
-
-def test_settings_of_spark_are_merged_one_by_one() -> None:
-    text = ONE + "spark_conf: {a.b: 1, c.d: true}\n"
-    assert read(text).spark_conf == {"a.b": "1", "c.d": "true"}
-    assert read(text, spark_conf=["a.b=2", "e=x=y"]).spark_conf == {"a.b": "2", "c.d": "true", "e": "x=y"}
+@pytest.mark.parametrize(
+    ("text", "named", "found"),
+    [
+        ("input: [in, more]\noutput: out\n", (), (("in", "more"), "out")),
+        ("input: [in, more]\noutput: out\n", ("a",), (("a",), "out")),
+        ("input: [in, more]\noutput: out\n", ("a", "b"), (("a",), "b")),
+        ("output: out\n", ("a",), (("a",), "out")),
+        ("", ("a", "b", "c"), (("a", "b"), "c")),
+        (None, ("a", "b", "c"), (("a", "b"), "c")),
+    ],
+)
+def test_in_and_out_win_over_the_file_and_the_last_of_several_paths_is_out(
+    text: str | None, named: tuple[str, ...], found: tuple[Any, Any]
+) -> None:
+    whole = f"window: count(2)\n{text}"
+    job = parse_job({"paths": named, "window": "count(2)"}) if text is None else read(whole, *named)
+    assert (job.input, job.output) == found
 
 
 # Stages
@@ -110,6 +121,7 @@ def test_settings_of_spark_are_merged_one_by_one() -> None:
         ("output_format", "    output_format: csv\n", {"output_format": "jsonl"}, ["parquet", "parquet", "jsonl"]),
         ("plain", "plain: true\n", {}, [False, False, True]),
         ("plain", "    plain: false\nplain: true\n", {}, [False, False, False]),
+        ("output", "", {}, [None, "second", None]),
     ],
 )
 def test_what_stages_have_of_their_own_and_of_the_job(
@@ -118,82 +130,64 @@ def test_what_stages_have_of_their_own_and_of_the_job(
     assert each(read(STAGES + more, **flags), key) == found
 
 
-def test_open_windows_are_kept_by_default_with_a_state() -> None:
-    assert each(read(ONE, state="s"), "at_end") == ["hold"]
-    assert each(read(ONE, state="s", at_end="drop"), "at_end") == ["drop"]
+# What is wrong
 
 
-def test_where_stages_are_written() -> None:
-    asked = read(STAGES, "in", "elsewhere")
-    assert (each(asked, "output"), asked.output) == ([None, "second", None], "elsewhere")
+@pytest.mark.parametrize("case", mistakes("options"), ids=lambda case: case["says"][:40])
+def test_mistakes_of_flags_are_told(case: dict[str, Any]) -> None:
+    given = {"paths": ["in", "out"], "window": "count(2)"} | {"paths": case.get("paths", ["in", "out"])}
+    assert fault(**given | case.get("flags", {})).startswith(case["says"])
 
 
-def test_flags_of_a_window_are_not_for_stages() -> None:
+def test_flags_of_a_window_are_not_for_stages_and_a_wrong_flag_is_no_line_of_the_file() -> None:
     Path("j.yaml").write_text(STAGES)
-    assert str(fault("j.yaml", window="count(9)")) == (
-        "--window is of a single window, and the job file has stages; "
-        "leave it out (and WINCLI_WINDOW), or change the file"
-    )
-    assert str(fault("j.yaml", key=["a"], order_by=["b"])).splitlines() == [
+    single = "is of a single window, and the job file has stages; leave it out (and WINCLI_{}), or change the file"
+    assert fault(paths=["j.yaml"], window="count(9)") == f"--window {single.format('WINDOW')}"
+    assert fault(paths=["j.yaml"], key=["a"], order_by=["b"]).splitlines() == [
         "the job has 2 mistakes; mend them",
-        "  --key is of a single window, and the job file has stages; leave it out (and WINCLI_KEY), or change the file",
-        "  --order-by is of a single window, and the job file has stages; "
-        "leave it out (and WINCLI_ORDER_BY), or change the file",
+        f"  --key {single.format('KEY')}",
+        f"  --order-by {single.format('ORDER_BY')}",
     ]
+    assert fault(paths=["j.yaml"], at_end="stop") == "--at-end cannot be 'stop'; known: flush, drop, hold"
+    hold = "--at-end hold keeps open windows in a state, and there is none; name a state, or say flush or drop"
+    assert fault(paths=["j.yaml"], at_end="hold") == hold
 
 
-# Flags that are wrong
+@pytest.mark.parametrize("of_file", [False, True])
+def test_one_mistake_in_a_spec_is_a_spec_error_that_shows_where(of_file: bool) -> None:
+    with pytest.raises(SpecError) as caught:
+        read(ONE.replace("count", "cuont")) if of_file else parse_job({"paths": ["in", "out"], "window": "cuont(2)"})
+    assert (caught.value.source, caught.value.span.start) == ("cuont(2)", 0)
 
 
-def test_a_wrong_flag_is_no_line_of_the_file() -> None:
-    Path("j.yaml").write_text(STAGES)
-    assert str(fault("j.yaml", at_end="stop")) == "--at-end cannot be 'stop'; known: flush, drop, hold"
-    assert str(fault("j.yaml", at_end="hold")) == (
-        "--at-end hold keeps open windows in a state, and there is none; name a state, or say flush or drop"
-    )
+MASTERS = ["local", "local[*]", "local[4]", "local[2,3]", "local-cluster[2,1,1024]", "yarn"]
 
 
-def test_a_flag_in_place_of_what_the_file_has_wrong() -> None:
-    assert read(ONE + "mode: append\n", mode="error").mode == "error"
+@pytest.mark.parametrize("master", [*MASTERS, "spark://a:7077,b:7077", "k8s://https://x:6443", "armada://x"])
+def test_masters_of_spark_and_of_cluster_managers_are_taken(master: str) -> None:
+    assert read(ONE, master=master).master == master
 
 
-def test_a_spec_error_of_a_flag_shows_where() -> None:
-    error = fault("in", "out", window="dleta(ts, 60)")
-    assert isinstance(error, SpecError)
-    assert str(error) == "unknown window 'dleta'; did you mean 'delta'?\n  dleta(ts, 60)\n  ^^^^^"
+# Outputs in tables
 
 
-def test_all_wrong_flags_are_listed() -> None:
-    error = fault("in", "out", agg=["sum(x"], lag="soon", late="redo")
-    assert isinstance(error, ConfigError)
-    assert str(error) == (
-        "the job has 4 mistakes; mend them\n"
-        "  no window is given; say --window SPEC, for example --window 'delta(ts, 60)'\n"
-        "  this parenthesis is never closed; write it as [NAME=]FUNCTION(COLUMN, ..)\n"
-        "    sum(x\n"
-        "       ^\n"
-        "  --lag 'soon' is no duration: expected a number, found 'soon'; write it as 10, 1.5s or 5m\n"
-        "  --late redo runs again from a state, and there is none; name a state, or say reject"
-    )
+@pytest.mark.parametrize(
+    ("path", "format", "address"),
+    [
+        ("out", "delta", "delta+out"),
+        ("delta+out", "delta", "delta+out"),
+        ("s3://b/out/day={date}", "delta", "delta+s3://b/out/day={date}"),
+        ("out", "csv", "out"),
+        ("-", "delta", "-"),
+        ("iceberg://lake/a.b", "parquet", "iceberg://lake/a.b"),
+    ],
+)
+def test_address_is_of_the_table_that_a_path_and_a_format_name(path: str, format: str, address: str) -> None:
+    assert table_address(path, format) == address
+    assert plain_path(address) == path.removeprefix("delta+")
+    assert is_table(address) == (address not in ("out", "-"))
 
 
-def test_a_job_that_an_earlier_version_wrote_down_reads_with_the_defaults_of_later_keys() -> None:
-    job = parse_job({"paths": ["in", "out"], "window": "count(2)", "keep": 3})
-    dump = job.model_dump(mode="json", by_alias=True)
-    del dump["max_rows_out"], dump["stages"][0]["plain"]
-    assert Job.model_validate(with_later_keys(dump)) == job
-
-
-def test_several_inputs_the_last_path_is_out() -> None:
-    job = parse_job({"paths": ["a.csv", "b.csv", "c.csv", "out"], "window": "count(2)"})
-    assert (job.input, job.output) == (("a.csv", "b.csv", "c.csv"), "out")
-    job = read("window: count(2)\n", "a.csv", "b.csv", "out")
-    assert (job.input, job.output) == (("a.csv", "b.csv"), "out")
-    job = read("window: count(2)\noutput: out\n", "a.csv")
-    assert (job.input, job.output) == (("a.csv",), "out")
-
-
-def test_arguments_that_are_missing_or_too_many() -> None:
-    assert str(fault(window="count(2)")) == "neither IN nor OUT is named; write IN.. OUT, or name a job file"
-    assert str(fault("in", window="count(2)")) == "there is no OUT behind in; write IN.. OUT, or name a job file"
-    assert str(fault("in", "out", "j.yaml")) == "j.yaml is not the first path; name the job file before IN and OUT"
+def test_iceberg_table_of_another_format_is_refused() -> None:
+    with pytest.raises(ConfigError, match="is an Iceberg table, and --output-format is delta"):
+        table_address("iceberg://lake/a.b", "delta")

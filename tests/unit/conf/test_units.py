@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -38,10 +39,6 @@ def at(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 
 
-def day(label: str) -> Unit:
-    return units(label, (at(label) + dt.timedelta(days=1)).date().isoformat(), "day")[0]
-
-
 def refused(call: Any, *args: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         call(*args)
@@ -51,28 +48,24 @@ def refused(call: Any, *args: Any) -> str:
 # Ranges
 
 
-def test_a_week_of_days() -> None:
-    found = units("2026-11-01", "2026-11-08", "day")
-    assert [unit.label for unit in found] == [f"2026-11-0{n}" for n in range(1, 8)]
-    assert found[0] == Unit("2026-11-01", 20758, at("2026-11-01"), at("2026-11-02"))
-    assert found[-1].end == at("2026-11-08")
-
-
-def test_hours_across_midnight() -> None:
-    found = units("2026-11-01T22", "2026-11-02", "hour")
-    assert [unit.label for unit in found] == ["2026-11-01T22", "2026-11-01T23"]
-    assert found[0].ordinal == 20758 * 24 + 22
-    assert units("2026-11-01 22:00", "2026-11-02T00:00", "hour") == found
-
-
-def test_weeks_are_counted_from_the_monday_before_1970() -> None:
-    assert units("1969-12-29", "1970-01-05", "week") == (Unit("1969-12-29", 0, at("1969-12-29"), at("1970-01-05")),)
-    assert [unit.label for unit in units("2026-11-02", "2026-11-16", "week")] == ["2026-11-02", "2026-11-09"]
-
-
-def test_the_first_units_of_time() -> None:
-    assert unit_at(0, "day").label == "1970-01-01"
-    assert unit_at(0, "hour").label == "1970-01-01T00"
+@pytest.mark.parametrize(
+    ("start", "end", "kind", "labels", "first"),
+    [
+        ("2026-11-01", "2026-11-04", "day", ["2026-11-01", "2026-11-02", "2026-11-03"], 20758),
+        ("2026-11-01T22", "2026-11-02", "hour", ["2026-11-01T22", "2026-11-01T23"], 20758 * 24 + 22),
+        ("2026-11-01 22:00", "2026-11-02T00:00", "hour", ["2026-11-01T22", "2026-11-01T23"], 20758 * 24 + 22),
+        ("2026-11-02", "2026-11-16", "week", ["2026-11-02", "2026-11-09"], 2966),
+        ("1969-12-29", "1970-01-05", "week", ["1969-12-29"], 0),  # the Monday before 1970
+        ("1970-01-01", "1970-01-02", "day", ["1970-01-01"], 0),
+        ("1970-01-01", "1970-01-01T01", "hour", ["1970-01-01T00"], 0),
+        ("2999-12-30T23", "2999-12-31", "hour", ["2999-12-30T23"], 9028775),
+    ],
+)
+def test_units_of_a_range(start: str, end: str, kind: Kind, labels: list[str], first: int) -> None:
+    found = units(start, end, kind)
+    assert ([unit.label for unit in found], found[0].ordinal) == (labels, first)
+    assert (found[0].start, found[-1].end) == (at(start), at(end))
+    assert found[-1].ordinal < LAST  # positions fit into 64 bits
 
 
 @pytest.mark.parametrize("case", mistakes("ranges")["ranges"], ids=lambda case: " ".join(case["range"]))
@@ -88,11 +81,6 @@ def test_a_range_is_its_units_in_a_row(kind: Kind, first: int, many: int) -> Non
     assert all(one.end == other.start for one, other in pairwise(found))
     assert sorted(unit.label for unit in found) == [unit.label for unit in found]
     assert [kind_of(unit.label, unit.ordinal) for unit in found] == [kind] * many
-
-
-def test_positions_of_the_last_hour_fit_into_64_bits() -> None:
-    (last,) = units("2999-12-30T23", "2999-12-31", "hour")
-    assert last.ordinal < LAST
 
 
 # Plain runs, and kinds that do not go together
@@ -193,7 +181,7 @@ def test_layouts_that_do_not(path: str, kind: Kind, other: str) -> None:
 
 
 def test_outputs_of_units() -> None:
-    unit = day("2026-11-01")
+    unit = unit_at(20758, "day")
     assert output_of("out/{date}", unit, "dt") == "out/2026-11-01"
     assert output_of("out/", unit, "day") == "out/day=2026-11-01"
     assert output_of("s3://b/out", unit, "dt") == "s3://b/out/dt=2026-11-01"
@@ -202,23 +190,27 @@ def test_outputs_of_units() -> None:
 # Partitions
 
 
-def test_partitions_by_days() -> None:
-    names = ["dt=2026-11-01", "dt=2026%2D11%2D02", "dt=__HIVE_DEFAULT_PARTITION__", "kind=7", "old", "dt=2026-13-01"]
-    folders = {"2026-11-01": ("dt=2026-11-01",), "2026-11-02": ("dt=2026%2D11%2D02",)}
-    assert partitions(names, "day", "in") == Partitions("dt", folders)
-    assert partitions(["kind=7", "old", "=2026-11-01"], "day", "in") is None
-    assert partitions(["dt=2026-11-01"], "hour", "in") is None
+ODD = ["dt=__HIVE_DEFAULT_PARTITION__", "kind=7", "old", "dt=2026-13-01"]
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "found"),
+    [
+        (["dt=2026-11-01", "dt=2026%2D11%2D02", *ODD], "day", ["dt=2026-11-01", "dt=2026%2D11%2D02"]),
+        (["kind=7", "old", "=2026-11-01"], "day", None),
+        (["dt=2026-11-01"], "hour", None),
+        (["at=2026-11-01T05", "at=2026-11-01"], "hour", ["at=2026-11-01T05"]),
+        (["w=2026-11-02"], "week", ["w=2026-11-02"]),
+    ],
+)
+def test_partitions_are_the_folders_of_units(names: list[str], kind: Kind, found: list[str] | None) -> None:
+    folders = {unquote(name.partition("=")[2]): (name,) for name in found or ()}
+    assert partitions(names, kind, "in") == (found and Partitions(names[0].partition("=")[0], folders))
 
 
 def test_one_day_in_two_spellings() -> None:
     found = partitions(["dt=2026%2D11%2D01", "dt=2026-11-01"], "day", "in")
     assert found == Partitions("dt", {"2026-11-01": ("dt=2026%2D11%2D01", "dt=2026-11-01")})
-
-
-def test_partitions_by_hours_and_weeks() -> None:
-    hours = partitions(["at=2026-11-01T05", "at=2026-11-01"], "hour", "in")
-    assert hours == Partitions("at", {"2026-11-01T05": ("at=2026-11-01T05",)})
-    assert partitions(["w=2026-11-02"], "week", "in") == Partitions("w", {"2026-11-02": ("w=2026-11-02",)})
 
 
 def test_partitions_that_leave_it_open() -> None:
