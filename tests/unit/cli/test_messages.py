@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 
 import pytest
 
 from wincli.cli.console.messages import Messages
-from wincli.cli.console.progress import show_progress
 from wincli.conf.yaml_nodes import Problem, as_error
 from wincli.windowing.errors import ConfigError, Span, SpecError, shown
-from wincli.windowing.spark.boot import Progress
 
 FORGED = "a\nwincli: error: forged\x1b[31m\r\x07\x7f\x9b\u2028\u202e\u2066\udcff\ud800é"
 ESCAPED = r"a\nwincli: error: forged\x1b[31m\r\x07\x7f\x9b\u2028\u202e\u2066\xff\ud800é"
@@ -83,19 +80,3 @@ def test_secrets_are_masked_in_messages_fields_and_traces(as_json: bool) -> None
     assert not any(secret in text.replace("error.fail", "") for secret in ("bcdefg", "=xyz"))
     assert all("hunter2222" not in line or "raise ConfigError" in line for line in text.splitlines() if not as_json)
     assert all(isinstance(json.loads(line), dict) for line in text.splitlines() if as_json)
-
-
-def test_the_bar_shows_labels_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A label is no markup, and steers no terminal."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    with show_progress("auto", Messages()) as tell:
-        tell(Progress("a\x1b]0;title\x07[red]\nb", 1, 2, 1, 1))
-    assert r"a\x1b]0;title\x07[red]\nb" in terminal.getvalue()

@@ -149,11 +149,14 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_shows_phase_rows_pace_and_time_left(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    """And labels as they are: they are no markup, and steer no terminal."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "120")
     with show_progress("auto", Messages()) as show:
+        show(Progress("a\x1b]0;title\x07[red]\nb", 1, 2, 1, 1))
+        assert r"a\x1b]0;title\x07[red]\nb" in terminal.getvalue()
         for second, done in ((0, 0), (10, 20)):
             clock.now = 100.0 + second
             show(Progress("exchange and scan", done, 60, 1, 2, 100_000_000))
