@@ -84,12 +84,14 @@ class Token:
         return "the end" if self.kind == "end" else repr(self.text)
 
 
-def scan(pattern: re.Pattern[str], source: str) -> Iterator[Token]:
-    """Yield the tokens of a text, all but ``space``. ``pattern``: has a group for each kind, and matches any character.
+def scan(pattern: re.Pattern[str], source: str, start: int = 0) -> Iterator[Token]:
+    """Yield the tokens of a text from ``start`` on, all but ``space``.
+
+    ``pattern``: has a group for each kind, and matches any character.
 
     Raises `SpecError` for a quote that is never closed.
     """
-    for found in pattern.finditer(source):
+    for found in pattern.finditer(source, start):
         if found.lastgroup == "space":
             continue
         if found.lastgroup in {"symbol", "other"} and found[0] in "\"'":

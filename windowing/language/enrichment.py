@@ -105,8 +105,7 @@ def parse_enrichment(text: str) -> Enrichment:
     A path that holds the word ``on`` is written in quotes. Raises `SpecError` with the span at fault.
     """
     name, path, start = _head(text)
-    cursor = Cursor(" " * start + text[start:])
-    cursor.source = "".join(c if c.isprintable() else " " for c in text)
+    cursor = Cursor(text, start)
     if not cursor.skip("on"):
         raise cursor.error("expected 'on' and keys behind the path", Span(start, start + 1), FORM)
     keys = cursor.series(_pair)

@@ -102,16 +102,16 @@ class Duration(Fraction):
 
 
 class Cursor:
-    """A position in the tokens of one text. The constructor raises `SpecError` for a quote that is never closed.
+    """A position in the tokens of one text, from ``start`` on. Raises `SpecError` for a quote that is never closed.
 
     ``source``: the text, with a space for each unprintable character.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, start: int = 0) -> None:
         # One line, so that a caret line fits under it; the spans stay valid.
         self.source = "".join(c if c.isprintable() else " " for c in source)
-        self._tokens = list(scan(_TOKEN, source))
-        stop = self._tokens[-1].span.stop if self._tokens else 0
+        self._tokens = list(scan(_TOKEN, source, start))
+        stop = self._tokens[-1].span.stop if self._tokens else start
         self._tokens.append(Token("end", "", Span(stop, stop)))
         self._index = 0
 
