@@ -5,12 +5,10 @@ from fractions import Fraction
 
 from wincli.windowing.expressions.syntax import parse_expression
 from wincli.windowing.language.spec import (
-    AggregateCall,
     AnyOf,
     Batched,
     Calendar,
     Changing,
-    Column,
     Count,
     Delta,
     From,
@@ -81,20 +79,4 @@ WINDOWS = [
     ("retain 2 every 3 with unique unique", Batched(retain=2, every=3, unique="unique")),
     ('partition by by, "a b" , within within 5', Batched(within=Fraction(5), partition_by=("by", "a b", "within"))),
     ("retain all", Batched(retain_all=True)),
-]
-
-AGGREGATES = [
-    ("count()", AggregateCall("count", "count", ())),
-    ("SUM(amount)", AggregateCall("sum_amount", "sum", (Column("amount"),))),
-    ("spent = sum(amount)", AggregateCall("spent", "sum", (Column("amount"),))),
-    ('"my name"=sum("Total, €")', AggregateCall("my name", "sum", (Column("Total, €"),))),
-    (
-        "quantile(latency,0.95)",
-        AggregateCall("quantile_latency_0.95", "quantile", (Column("latency"), Fraction("0.95"))),
-    ),
-    ("nth(x, -1)", AggregateCall("nth_x_-1", "nth", (Column("x"), Fraction(-1)))),
-    ("j=string_join(x, ', it''s ')", AggregateCall("j", "string_join", (Column("x"), ", it's "))),
-    ("string_join(x, '')", AggregateCall("string_join_x_", "string_join", (Column("x"), ""))),
-    ("stats.mine:Trimmed(x)", AggregateCall("Trimmed_x", "stats.mine:Trimmed", (Column("x"),))),
-    ("sum=sum(sum)", AggregateCall("sum", "sum", (Column("sum"),))),
 ]
