@@ -80,11 +80,21 @@ def lives(draw: st.DrawFn) -> tuple[Memberships, list[range], int]:
     return found, [range(a, b) for a, b in pairwise(first_pane)], count
 
 
-CONTENTS = st.one_of(ranges(), lives())
+@st.composite
+def apart(draw: st.DrawFn) -> tuple[Ranges, list[range], int]:
+    """Panes that share no row."""
+    bounds = np.cumsum([0, *draw(st.lists(st.integers(0, 4), max_size=6))])
+    panes = [range(p, p + 1) for p in range(len(bounds) - 1)]
+    return Ranges(bounds[:-1], bounds[1:], bounds[:-1], True), panes, int(bounds[-1])
 
 
-@given(CONTENTS)
-def test_rows_sizes_and_edges_of_each_membership(drawn: tuple[Membership, list[range], int]) -> None:
+Drawn = tuple[Membership, list[range], int]
+CONTENTS = st.one_of(ranges(), lives(), apart())
+
+
+@given(CONTENTS, st.data())
+def test_each_form_has_the_rows_that_are_written_down(drawn: Drawn, data: st.DataObject) -> None:
+    """Counted, at the edges, in the other form, cut into batches, and of some panes."""
     contents, _, rows = drawn
     panes = plain(contents)
     assert sizes(contents).tolist() == [len(pane) for pane in panes]
@@ -92,36 +102,26 @@ def test_rows_sizes_and_edges_of_each_membership(drawn: tuple[Membership, list[r
     first, last = edge_rows(contents)
     assert first.tolist() == [pane[0] if pane else -1 for pane in panes]
     assert last.tolist() == [pane[-1] if pane else -1 for pane in panes]
-    assert plain(memberships_of(contents)) == panes
-
-
-@given(CONTENTS, st.data())
-def test_panes_are_cut_into_batches_and_gathered(
-    drawn: tuple[Membership, list[range], int], data: st.DataObject
-) -> None:
-    contents = drawn[0]
-    panes = plain(contents)
+    lives = memberships_of(contents)
+    assert plain(lives) == panes
+    near, again = contiguous(lives), plain(as_ranges(lives))
+    assert isinstance(contents, Memberships) or near.all()
+    for sequence, (low, high) in enumerate(pairwise(lives.first_pane)):
+        assert not near[sequence] or again[low:high] == panes[low:high]
     cuts = list(batches(contents, data.draw(st.integers(1, 9))))
-    assert [p for first, stop in cuts for p in range(first, stop)] == list(range(len(panes)))
-    for first, stop in cuts:
-        rows, bounds = gathered(contents, first, stop)
-        assert [rows[a:b].tolist() for a, b in pairwise(bounds)] == panes[first:stop]
-        assert plain(part(contents, first, stop)) == panes[first:stop]
-
-
-@given(CONTENTS, st.data())
-def test_some_panes_are_taken(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
-    contents = drawn[0]
-    panes = plain(contents)
+    assert [p for low, high in cuts for p in range(low, high)] == list(range(len(panes)))
+    for low, high in cuts:
+        found, bounds = gathered(contents, low, high)
+        assert [found[a:b].tolist() for a, b in pairwise(bounds)] == panes[low:high]
+        assert plain(part(contents, low, high)) == panes[low:high]
     flags = data.draw(st.lists(st.booleans(), min_size=len(panes), max_size=len(panes)))
-    picks = np.flatnonzero(flags)
-    taken = take(contents, picks)
-    assert plain(taken) == [panes[p] for p in picks]
-    assert len(taken) == len(picks)
+    taken = take(contents, np.flatnonzero(flags))
+    assert plain(taken) == [pane for pane, flag in zip(panes, flags, strict=True) if flag]
+    assert len(taken) == sum(flags)
 
 
 @given(CONTENTS)
-def test_lots_are_what_a_pane_shows_and_the_one_before_did_not(drawn: tuple[Membership, list[range], int]) -> None:
+def test_lots_are_what_a_pane_shows_and_the_one_before_did_not(drawn: Drawn) -> None:
     contents, sequences, _ = drawn
     panes = plain(contents)
     came, went = plain(entered_rows(contents)), plain(left_rows(contents))
@@ -133,53 +133,23 @@ def test_lots_are_what_a_pane_shows_and_the_one_before_did_not(drawn: tuple[Memb
             before = panes[p]
 
 
-@given(CONTENTS)
-def test_lives_that_do_not_fall_are_ranges(drawn: tuple[Membership, list[range], int]) -> None:
-    found = memberships_of(drawn[0])
-    panes, again = plain(found), plain(as_ranges(found))
-    near = contiguous(found)
-    assert isinstance(drawn[0], Memberships) or near.all()
-    for s, (first, stop) in enumerate(pairwise(found.first_pane)):
-        if near[s]:
-            assert again[first:stop] == panes[first:stop]
-
-
 @given(CONTENTS, st.data())
-def test_groups_take_panes_apart(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
-    contents, _, rows = drawn
-    codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
-    found = grouped(contents, codes, False)
-    got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
-    parts = [
-        (p, g, [row for row in pane if codes[row] == g]) for p, pane in enumerate(plain(contents)) for g in range(3)
-    ]
-    assert got == [part for part in parts if part[2]]
-
-
-@given(CONTENTS, st.data())
-def test_touched_groups_are_those_that_change(drawn: tuple[Membership, list[range], int], data: st.DataObject) -> None:
+def test_groups_take_panes_apart_all_of_them_or_those_that_change(drawn: Drawn, data: st.DataObject) -> None:
     contents, sequences, rows = drawn
     codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)))
-    found = grouped(contents, codes, True)
-    got = sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
-    panes, wanted = plain(contents), []
+    parts = [[[row for row in pane if codes[row] == group] for group in range(3)] for pane in plain(contents)]
+    there = [(p, group, own) for p, groups in enumerate(parts) for group, own in enumerate(groups) if own]
+    assert groups_of(contents, codes, False) == there
+    if isinstance(contents, Ranges) and contents.disjoint:
+        return  # no such window shows changes
+    changed = []
     for sequence in sequences:
-        before: list[list[int]] = [[], [], []]
         for p in sequence:
-            now = [[row for row in panes[p] if codes[row] == g] for g in range(3)]
-            wanted += [(p, g, now[g]) for g in range(3) if now[g] != before[g]]
-            before = now
-    assert got == wanted
+            before = parts[p - 1] if p > sequence.start else [[], [], []]
+            changed += [(p, group, parts[p][group]) for group in range(3) if parts[p][group] != before[group]]
+    assert groups_of(contents, codes, True) == changed
 
 
-@given(st.lists(st.integers(0, 4), max_size=6), st.data())
-def test_groups_of_panes_that_share_no_row(counts: list[int], data: st.DataObject) -> None:
-    bounds = np.cumsum([0, *counts])
-    codes = ints(data.draw(st.lists(st.integers(0, 2), min_size=int(bounds[-1]), max_size=int(bounds[-1]))))
-    contents = Ranges(bounds[:-1], bounds[1:], bounds[:-1], True)
-    found = grouped(contents, codes, False)
-    got = list(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
-    parts = [
-        (p, g, [i for i in range(a, b) if codes[i] == g]) for p, (a, b) in enumerate(pairwise(bounds)) for g in range(3)
-    ]
-    assert got == [part for part in parts if part[2]]
+def groups_of(contents: Membership, codes: np.ndarray, only_changed: bool) -> list[tuple[int, int, list[int]]]:
+    found = grouped(contents, codes, only_changed)
+    return sorted(zip(found.pane.tolist(), found.group.tolist(), plain(found.membership), strict=True))
