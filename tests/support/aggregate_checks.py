@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from references.aggregates import TooWideError, expected
 from support.strategies import examples
 from wincli.windowing.aggregates.inputs import PaneOverflow
-from wincli.windowing.aggregates.table import bind, compute
+from wincli.windowing.aggregates.table import Bound, bind, compute, in_two_phases, is_mergeable, split
 from wincli.windowing.language.spec import AggregateCall, Column
-from wincli.windowing.rows.membership import Membership, gathered
+from wincli.windowing.rows.membership import Membership, Ranges, gathered
 
 EXACT = {"sum", "mean", "wavg", "var", "stddev", "var_pop", "stddev_pop"}
 """Aggregates whose floats are the ones nearest to the exact values."""
@@ -30,10 +30,15 @@ FEW = examples(12, deadline=None)
 TAME = st.floats(-1e100, 1e100).filter(lambda v: v == 0 or abs(v) > 1e-100)
 PLAIN = st.sampled_from([0.0, -0.0, 0.1, -0.1, 1.0, 1e16, -1e16, 3.5]) | TAME
 WILD = PLAIN | st.sampled_from([math.nan, math.inf, -math.inf])
-MONEY = st.integers(-(10**9), 10**9).map(lambda n: decimal.Decimal(n).scaleb(-2))
-WIDE = st.integers(-(10**38) + 1, 10**38 - 1).map(
-    lambda n: decimal.Context(prec=40).create_decimal(n).scaleb(-5, decimal.Context(prec=40))
-)
+
+
+def money(digits: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
+    context = decimal.Context(prec=80)
+    whole = st.integers(1 - 10**digits, 10**digits - 1)
+    return whole.map(lambda n: context.create_decimal(n).scaleb(-scale, context))
+
+
+MONEY, WIDE = money(9, 2), money(38, 5)
 MOMENT = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1))
 SMALL = st.integers(-3, 3)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -86,12 +91,18 @@ def call(function: str, *arguments: Column | Fraction | str) -> AggregateCall:
 
 
 def batch(draw: st.DrawFn, size: int, *kinds: Kind) -> pa.RecordBatch:
-    """Columns c0, c1, .. with nulls in some."""
+    """Columns c0, c1, .. with nulls in some, as a slice of others."""
     arrays = []
     for dtype, values in kinds:
         some = draw(st.sampled_from([values, values | st.none()]))
-        arrays.append(pa.array(draw(st.lists(some, min_size=size, max_size=size)), dtype))
-    return pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(kinds))])
+        arrays.append(pa.array(draw(st.lists(some, min_size=size + 1, max_size=size + 1)), dtype))
+    return pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(kinds))]).slice(1)
+
+
+def apart(*panes: tuple[int, int]) -> Ranges:
+    """Half-open panes that share no row."""
+    lo, hi = np.array(panes, np.int64).reshape(-1, 2).T
+    return Ranges(lo, hi, np.zeros(len(panes), np.int64), True)
 
 
 def rows_of(contents: Membership) -> list[list[int]]:
@@ -100,34 +111,62 @@ def rows_of(contents: Membership) -> list[list[int]]:
     return [rows[lo:hi].tolist() for lo, hi in pairwise(bounds)]
 
 
-def run(function: str, rows: pa.RecordBatch, literals: list[Any], contents: Membership) -> list[Any]:
-    bound = bind(call(function, *map(Column, rows.schema.names), *literals), rows.schema)
+def bound_to(function: str, rows: pa.RecordBatch, literals: Sequence[Any]) -> Bound:
+    return bind(call(function, *map(Column, rows.schema.names), *literals), rows.schema)
+
+
+def run(function: str, rows: pa.RecordBatch, literals: Sequence[Any], contents: Membership) -> list[Any]:
+    bound = bound_to(function, rows, literals)
     result = compute(bound, rows, contents)
-    assert result.type == bound.type
-    assert len(result) == len(contents)
+    assert (result.type, len(result)) == (bound.type, len(contents))
     result.validate(full=True)
     return list(result.to_pylist())
 
 
-def check(function: str, rows: pa.RecordBatch, contents: Membership, literals: Sequence[Any] = ()) -> None:
-    literals, panes = list(literals), rows_of(contents)
+def in_parts(bound: Bound, rows: pa.RecordBatch, panes: Ranges, cuts: Sequence[int]) -> pa.Array:
+    """The same in two phases: each pane is cut before some rows, and what comes of its parts is merged."""
+    edges = [
+        [lo, *(cut for cut in sorted(cuts) if lo <= cut <= hi), hi] for lo, hi in zip(panes.lo, panes.hi, strict=True)
+    ]
+    parts = [part for pane in edges for part in pairwise(pane)]
+    ends = np.cumsum([0, *(len(pane) - 1 for pane in edges)])
+    then = in_two_phases(bound, "part")
+    columns = split(bound, rows, apart(*parts))
+    merged = pa.RecordBatch.from_arrays(columns, names=list(then.columns))
+    return compute(then, merged, Ranges(ends[:-1], ends[1:], ends[:-1], True))
+
+
+def check(
+    function: str,
+    rows: pa.RecordBatch,
+    contents: Membership,
+    literals: Sequence[Any] = (),
+    cuts: Sequence[int] = (),
+) -> None:
+    """Each pane has what the twin says; where they share no row, the same bits come of their parts in two phases."""
     columns = [column.to_pylist() for column in rows.columns]
     plain = [int(v) if isinstance(v, Fraction) and function == "nth" else v for v in literals]
+    bound, panes = bound_to(function, rows, literals), rows_of(contents)
+    ways = [lambda: run(function, rows, literals, contents)]
+    if isinstance(contents, Ranges) and contents.disjoint and is_mergeable(bound, rows.schema, are_neighbours=True):
+        ways.append(lambda: in_parts(bound, rows, contents, cuts).to_pylist())
     try:
         wanted = expected(function, columns, plain, panes)
     except TooWideError:
-        with pytest.raises(PaneOverflow) as caught:
-            run(function, rows, literals, contents)
-        assert caught.value.pane == first_overflow(function, columns, plain, panes)
-        assert caught.value.column == "c0"
+        for way in ways:
+            with pytest.raises(PaneOverflow) as caught:
+                way()
+            assert caught.value.pane == first_overflow(function, columns, plain, panes)
+            assert caught.value.column == "c0"
         return
     if function == "range" and rows.schema.types[0] in (pa.float16(), pa.float32()):
         narrow = rows.schema.types[0].to_pandas_dtype()
         wanted = [None if value is None else float(narrow(value)) for value in wanted]
-    got = run(function, rows, literals, contents)
+    got, *merged = [way() for way in ways]
     for have, want in zip(got, wanted, strict=True):
         same = repr(have) == repr(want) if function in EXACT else near(have, want, slack(function, columns))
         assert same, (function, have, want)
+    assert all(repr(each) == repr(got) for each in merged), (function, merged, got)
 
 
 def slack(function: str, columns: list[list[Any]]) -> float:
@@ -153,42 +192,56 @@ def near(have: Any, want: Any, slack: float) -> bool:
     return repr(have) == repr(want) or (have == want and type(have) is type(want))
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
-    """Functions that give what their twins give; ``literals`` are what some of them take beside the columns."""
-
-    functions: tuple[str, ...]
-    columns: tuple[Kind, ...]
-    literals: Mapping[str, st.SearchStrategy[Any]]
-
-    def check(self, data: st.DataObject, samples: Callable[..., st.SearchStrategy[Any]]) -> None:
-        """Draw rows and panes from ``samples`` of the columns, and compare."""
-        rows, panes = data.draw(samples(*self.columns))
-        for function in self.functions:
-            literal = self.literals.get(function)
-            check(function, rows, panes, [] if literal is None else [data.draw(literal)])
-
-
 def laws(
     kinds: Mapping[str, Kind],
     *functions: str,
     beside: Mapping[str, Kind] | None = None,
     **literals: st.SearchStrategy[Any],
 ) -> list[Any]:
-    """A parameter ``law`` for a column of each of the kinds, with one of each kind in ``beside`` for a second one."""
+    """Functions that give what their twins give, over a column of each of the kinds and one of each in ``beside``.
+
+    ``literals``: what some of them take beside the columns.
+    """
     columns = {name: (kind,) for name, kind in kinds.items()}
     if beside is not None:
         columns = {f"{a} {b}": (kinds[a], beside[b]) for a in kinds for b in beside}
-    every = (*functions, *literals)
-    return [pytest.param(Law(every, some, literals), id=f"{every[0]} {name}") for name, some in columns.items()]
+    every = {**dict.fromkeys(functions), **literals}
+    return [pytest.param(every, some, id=f"{next(iter(every))} {name}") for name, some in columns.items()]
 
 
 def named(*names: str) -> dict[str, Kind]:
     return {name: EVERYTHING[name] for name in names}
 
 
+GRADED = st.builds(math.ldexp, st.integers(-(2**53), 2**53), st.integers(-1074, 970))
+"""Floats of all sizes, with few bits or many."""
+LARGEST, SUBNORMAL = 1.7976931348623157e308, 5e-324
+ENDS = [0.0, -0.0, 1.0, -1.0, 3.0, 1e16, 1e308, -1e308, LARGEST, -LARGEST, SUBNORMAL, 2.0**-1022, 1e-160]
+CANCELLING = [2.0**53, 1.0, -1.0, 0.5, 2.0**-60, 2.0**54, -(2.0**53), 1e308, -1e308]
+EXTREMES: dict[str, Kind] = {
+    "far from 0": (pa.float64(), st.integers(0, 3).map(lambda n: 1e15 + n / 8)),
+    "of all sizes": (pa.float64(), GRADED),
+    "subnormal": (pa.float64(), st.integers(-4, 4).map(lambda n: n * SUBNORMAL)),
+    "ends of float64": (pa.float64(), st.sampled_from([*ENDS, math.nan, math.inf, -math.inf]) | st.floats()),
+    "finite ends of float64": (pa.float64(), st.sampled_from(ENDS)),
+    "cancelling": (pa.float64(), st.sampled_from(CANCELLING)),
+    "halves": (pa.float32(), st.integers(-9, 9).map(lambda n: n / 2)),
+    "nanoseconds": (pa.int64(), st.integers(0, 10**12).map(lambda n: 1_700_000_000_000_000_000 + n)),
+    "ends of int64": (pa.int64(), st.sampled_from([-(2**63), 2**63 - 1, -1]) | st.integers(0, 2**60)),
+    "ends of uint64": (pa.uint64(), st.sampled_from([2**64 - 1, 0, 1]) | st.integers(0, 2**64 - 1)),
+    "wide decimal(38,5)": (pa.decimal128(38, 5), WIDE),
+    "decimal(38,37)": (pa.decimal128(38, 37), money(38, 37)),
+    "decimal(76,30)": (pa.decimal256(76, 30), money(76, 30)),
+}
+"""Numbers of which sums, means and deviations lose most on the way."""
 WEIGHTS = {"weights": (pa.float64(), st.sampled_from([0.0, 0.25, 1.0, 2.5, 100.0, math.inf, math.nan]))}
 SEPARATORS = st.text("-, ", max_size=2)
+
+HASHABLE = [
+    *("int32", "int64", "uint16", "uint64", "float64", "float32", "bool", "date32", "date64", "timestamp"),
+    *("timestamp with zone", "string", "large string", "string view", "binary", "fixed binary"),
+]
+SHARES = st.sampled_from([Fraction(0), Fraction(1, 100), Fraction(1, 2), Fraction(999, 1000), Fraction(1)])
 
 SAFE = st.floats(0.01, 100.0) | st.floats(-100.0, -0.01) | st.sampled_from([0.0, -0.0, math.inf, math.nan])
 """Factors whose products of twenty stay far from both ends of the floats."""
@@ -198,7 +251,10 @@ LAWS = [
     *laws(NUMBERS, "sum", "mean", "median", "range", quantile=st.integers(0, 1000).map(lambda n: Fraction(n, 1000))),
     *laws(TIMES, "range"),
     *laws(named("duration"), "sum"),
-    *laws({n: kind for n, kind in NUMBERS.items() if kind[1] is not WIDE}, "var", "stddev", "var_pop", "stddev_pop"),
+    *laws({**NUMBERS, **EXTREMES}, "var", "stddev", "var_pop", "stddev_pop"),
+    *laws(EXTREMES, "sum", "mean"),
+    *laws(EXTREMES, "wavg", beside={name: EXTREMES[name] for name in ("of all sizes", "ends of int64", "halves")}),
+    *laws(EXTREMES, "wavg", beside={name: EXTREMES[name] for name in ("wide decimal(38,5)", "ends of float64")}),
     *laws(SORTABLE, "min", "max", "mode", "count_distinct", "collect_distinct", "min_count", "max_count"),
     *laws(EVERYTHING, "count", "first", "last", "collect", nth=st.integers(-4, 4).map(Fraction)),
     *laws(named("small ints", "float64", "decimal(12,2)"), "wavg", beside=WEIGHTS),
@@ -211,4 +267,6 @@ LAWS = [
         *("arg_min", "arg_max"),
         beside=named("small ints", "float64", "string", "timestamp", "decimal(38,5)", "int64"),
     ),
+    *laws(named(*HASHABLE), "hll_sketch", "approx_count_distinct"),
+    *laws(named("small ints", "int64", "float64", "float32", "float16"), "kll_sketch", approx_quantile=SHARES),
 ]

@@ -10,7 +10,6 @@ import pytest
 import wincli
 from support.columns_without_type import WITHOUT_TYPE, nulls
 from wincli.windowing.aggregates.table import TABLE
-from wincli.windowing.errors import ConfigError
 
 LITERALS = {"i": "0", "q": "0.5", "sep": "','"}
 TYPED = {"bool_and": pa.bool_(), "bool_or": pa.bool_(), "string_join": pa.string()}
@@ -86,11 +85,6 @@ def test_result_has_the_widest_type_that_the_function_takes(call: str, dtype: pa
     found = aggregated(4, pa.null(), "count(2)", {"r": call})
     assert found.schema.field("r").type == dtype
     assert found["r"].drop_null().to_pylist() in ([], [0, 0])
-
-
-def test_a_column_with_a_type_is_refused_as_before() -> None:
-    with pytest.raises(ConfigError, match=r"string_join\(v, ','\): column v is double; string_join needs text"):
-        aggregated(3, pa.null(), "count(3)", {"r": "string_join(v, ',')"})
 
 
 def test_a_state_goes_on_over_columns_without_type() -> None:

@@ -7,7 +7,6 @@ itself: what a pane gives must not depend on what else there is, to the bit.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -20,21 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from references.aggregates import REFERENCE
-from support.aggregate_checks import FEW, LAWS, SORTABLE, WILD, Kind, Law, batch, call, check, near, run
+from support.aggregate_checks import FEW, LAWS, SORTABLE, Kind, apart, batch, call, check, near, run
 from support.strategies import examples
 from wincli.windowing.aggregates import arithmetic, folds, live_trees, loops, order_statistics, pane_deltas
-from wincli.windowing.aggregates.inputs import Ranked, entries_of, halves
 from wincli.windowing.aggregates.table import TABLE, Results, bind, compute, warm
 from wincli.windowing.language.spec import Column
 from wincli.windowing.rows.membership import Membership, Memberships, Ranges, memberships_of
 
 MANY = examples(50, deadline=None)
-
-
-def apart(*panes: tuple[int, int]) -> Ranges:
-    """Half-open panes that share no row."""
-    lo, hi = (np.array([pane[end] for pane in panes], np.int64) for end in (0, 1))
-    return Ranges(lo, hi, np.zeros(len(panes), np.int64), True)
 
 
 @st.composite
@@ -65,10 +57,10 @@ def lives(draw: st.DrawFn, rows: int) -> Memberships:
     row, enter, leave, first_entry, first_pane = [], [], [], [0], [0]
     for _ in range(draw(st.integers(1, 3))):
         begin = first_pane[-1]
-        panes = draw(st.integers(0, 6))
+        panes = draw(st.integers(0, 12))
         bound = st.integers(0, panes)
         runs = st.tuples(bound, bound).filter(lambda run: run[0] != run[1]).map(sorted)
-        for low, high in draw(st.lists(runs, max_size=8)) if panes and rows else []:
+        for low, high in draw(st.lists(runs, max_size=40)) if panes and rows else []:
             row.append(draw(st.integers(0, rows - 1)))
             enter.append(begin + low)
             leave.append(begin + high)
@@ -105,23 +97,6 @@ def samples(*kinds: Kind) -> st.SearchStrategy[tuple[pa.RecordBatch, Membership]
     return samples_apart(*kinds) | samples_shared(*kinds) | samples_shared(*kinds)
 
 
-def sequences_of(contents: Membership) -> Iterator[tuple[slice, Membership]]:
-    """Each sequence alone, as if there were no other, and which panes are its own."""
-    if isinstance(contents, Ranges):
-        starts = np.flatnonzero(np.diff(contents.base, prepend=-1))
-        for first, stop in pairwise([*starts, len(contents)]):
-            base = contents.base[first]
-            row = np.arange(base, contents.hi[stop - 1]) if contents.row is None else contents.row[base:]
-            lo, hi, none = contents.lo[first:stop] - base, contents.hi[first:stop] - base, np.zeros(stop - first, int)
-            yield slice(first, stop), Ranges(lo, hi, none, False, row)
-        return
-    for s in range(len(contents.first_pane) - 1):
-        (first, stop), (begin, end) = contents.first_pane[s : s + 2], contents.first_entry[s : s + 2]
-        enter, leave = contents.enter[begin:end] - first, contents.leave[begin:end] - first
-        bounds = np.array([0, end - begin]), np.array([0, stop - first])
-        yield slice(first, stop), Memberships(contents.row[begin:end], enter, leave, *bounds)
-
-
 # --- laws ---------------------------------------------------------------------------------------------------------
 
 
@@ -129,40 +104,16 @@ def test_every_aggregate_has_a_twin() -> None:
     assert list(REFERENCE) == list(TABLE)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("functions", "columns"), LAWS)
 @MANY
 @given(data=st.data())
-def test_each_gives_what_its_twin_gives(law: Law, data: st.DataObject) -> None:
-    law.check(data, samples)
-
-
-@pytest.mark.parametrize(
-    "function", ["sum", "mean", "var", "wavg", "quantile", "min", "mode", "collect", "string_join"]
-)
-@FEW
-@given(data=st.data())
-def test_a_pane_does_not_see_how_the_work_was_cut(function: str, data: st.DataObject) -> None:
-    """The same bits from the whole batch, from a slice of it that just holds the pane, and from a copy of that."""
-    kind = SORTABLE["string"] if function == "string_join" else (pa.float64(), WILD)
-    rows, panes = data.draw(samples_apart(*[kind] * (2 if function == "wavg" else 1)))
-    literals: list[Any] = {"quantile": [Fraction(9, 10)], "string_join": ["-"]}.get(function, [])
-    whole = run(function, rows, literals, panes)
-    for lo, hi, value in zip(panes.lo, panes.hi, whole, strict=True):
-        part = rows.slice(lo, hi - lo)
-        copy = pa.RecordBatch.from_pylist(part.to_pylist(), rows.schema)
-        assert repr(run(function, part, literals, apart((0, hi - lo)))) == repr([value])
-        assert repr(run(function, copy, literals, apart((0, hi - lo)))) == repr([value])
-
-
-@pytest.mark.parametrize("function", ["sum", "mean", "var", "wavg", "product", "median", "min", "mode"])
-@MANY
-@given(data=st.data())
-def test_a_sequence_does_not_see_the_others(function: str, data: st.DataObject) -> None:
-    """The same bits from all sequences together and from each one alone."""
-    rows, panes = data.draw(samples_shared(*[(pa.float64(), WILD)] * (2 if function == "wavg" else 1)))
-    whole = run(function, rows, [], panes)
-    for mine, alone in sequences_of(panes):
-        assert repr(run(function, rows, [], alone)) == repr(whole[mine])
+def test_each_gives_what_its_twin_gives_at_once_and_in_two_phases(
+    functions: dict[str, st.SearchStrategy[Any] | None], columns: tuple[Kind, ...], data: st.DataObject
+) -> None:
+    rows, panes = data.draw(samples(*columns))
+    cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=4))
+    for function, literal in functions.items():
+        check(function, rows, panes, [] if literal is None else [data.draw(literal)], cuts)
 
 
 @pytest.mark.parametrize("function", ["mode", "count_distinct", "collect_distinct"])
@@ -207,20 +158,6 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("rule", [folds.SUM, folds.PRODUCT])
-def test_ranges_among_lives_are_folded_as_ranges(rule: int) -> None:
-    """A sequence of ranges gives the same bits beside one whose panes are no ranges."""
-    values = np.random.default_rng(5).uniform(0.5, 2.0, 200)
-    lo, hi = STEPS["long"](200)
-    panes = Ranges(lo, hi, np.zeros(200, np.int64), False)
-    one, other = memberships_of(panes), scattered(panes)
-    enter, leave = (np.append(getattr(one, e), getattr(other, e) + 200) for e in ("enter", "leave"))
-    row, bounds = np.append(one.row, other.row), (np.array([0, 200, 401]), np.array([0, 200, 401]))
-    both = np.array(folds.fold(rule, *halves(values[row]), Ranked(entries_of(Memberships(row, enter, leave, *bounds)))))
-    assert both[:, :200].tobytes() == np.array(folds.fold(rule, *halves(values), Ranked(entries_of(panes)))).tobytes()
-    assert np.isclose(both.sum(axis=0)[200:400], both.sum(axis=0)[:200], rtol=1e-15).all()
-
-
 @pytest.mark.parametrize("values", ["noise", "walk", "integers"])
 @pytest.mark.parametrize("shape", list(STEPS))
 def test_long_sequences(shape: str, values: str) -> None:
@@ -257,47 +194,6 @@ def scattered(panes: Ranges) -> Memberships:
 # --- examples -----------------------------------------------------------------------------------------------------
 
 
-def test_panes_apart_drawn() -> None:
-    """Rows and panes, the second one empty, the last one of nothing but null.
-
-    row     0    1    2    3    4    5
-    x       3    -    1    1    2    -
-    panes   [---------)
-                      |
-                      [-------------)
-                                    [----)
-    """
-    rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, None])})
-    panes = apart((0, 2), (2, 2), (2, 5), (5, 6))
-    assert run("count", rows, [], panes) == [1, 0, 3, 0]
-    assert run("sum", rows, [], panes) == [3, None, 4, None]
-    assert run("min", rows, [], panes) == [3, None, 1, None]
-    assert run("min_count", rows, [], panes) == [1, 0, 2, 0]
-    assert run("last", rows, [], panes) == [3, None, 2, None]
-    assert run("median", rows, [], panes) == [3.0, None, 1.0, None]
-    assert run("collect", rows, [], panes) == [[3], None, [1, 1, 2], None]
-
-
-def test_ranges_that_slide_drawn() -> None:
-    """Ranges that slide over two sequences.
-
-    row     0    1    2    3    4    5    6
-    x       3    -    1    1    2    2    5
-    key     [-----------------------)[--------)
-    panes   [---------)              [----)
-                 [---------)              [---)
-                      [-------------)
-    """
-    rows = pa.RecordBatch.from_pydict({"x": pa.array([3, None, 1, 1, 2, 2, 5])})
-    lo, hi, base = np.array([0, 1, 2, 5, 6]), np.array([2, 3, 5, 6, 7]), np.array([0, 0, 0, 5, 5])
-    for panes in (Ranges(lo, hi, base, False), memberships_of(Ranges(lo, hi, base, False))):
-        assert run("count", rows, [], panes) == [1, 1, 3, 1, 1]
-        assert run("sum", rows, [], panes) == [3, 1, 4, 2, 5]
-        assert run("max", rows, [], panes) == [3, 1, 2, 2, 5]
-        assert run("median", rows, [], panes) == [3.0, 1.0, 1.0, 2.0, 5.0]
-        assert run("collect", rows, [], panes) == [[3], [1], [1, 1, 2], [2], [5]]
-
-
 def test_lives_that_are_no_ranges_drawn() -> None:
     """The second row leaves before the first one, and the third comes back.
 
@@ -326,13 +222,6 @@ def test_count_of_rows_counts_nulls_too() -> None:
     panes = Ranges(np.array([0, 0, 1]), np.array([2, 3, 3]), np.zeros(3, np.int64), False)
     for form in (panes, memberships_of(panes)):
         assert compute(bound, rows, form).to_pylist() == [2, 3, 2]
-
-
-def test_nothing_to_compute_gives_nothing() -> None:
-    rows = pa.RecordBatch.from_pydict({"x": pa.array([], pa.float64())})
-    for name, aggregate in TABLE.items():
-        if len(aggregate.parameters) == 1 and not name.startswith("bool"):
-            assert run(name, rows, [], apart()) == []
 
 
 @pytest.mark.parametrize("form", ["apart", "ranges", "lives"])
