@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,14 @@ def test_what_a_kill_has_left_beside_a_whole_result_goes_with_the_next_run(tmp_p
     assert [each for each in s3.names() if ".wincli-" in each] == []
 
 
+HARMS: dict[str, Callable[[Path], object]] = {
+    "no sign of success": lambda out: (out / "_SUCCESS").unlink(),
+    "no part": lambda out: (out / "part-00000.parquet").unlink(),
+    "a torn manifest": lambda out: (out / "_wincli/manifest.json").write_text("{"),
+    "a torn part": lambda out: (out / "part-00000.parquet").write_bytes(b"PAR1"),
+}
+
+
 def test_another_job_input_or_a_result_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "in", a__csv="id\n1\n2\n3\n")
     run(tmp_path, *COUNTS, "in", "out")
@@ -74,8 +84,24 @@ def test_another_job_input_or_a_result_that_is_not_whole_is_refused(tmp_path: Pa
     write(tmp_path / "in", b__csv="id\n4\n")
     assert error(tmp_path, 2, *COUNTS, "in", "out") == refused
     (tmp_path / "in/b.csv").unlink()
-    (tmp_path / "out/part-00000.parquet").unlink()
-    assert error(tmp_path, 2, *COUNTS, "in", "out") == refused
+    for name, harm in HARMS.items():
+        run(tmp_path, *COUNTS, "in", "out", "--mode", "overwrite")
+        harm(tmp_path / "out")
+        assert error(tmp_path, 2, *COUNTS, "in", "out") == refused, name
+
+
+def test_a_job_of_two_outputs_is_done_once_both_are_whole_and_replaces_only_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "in", **{f"{day(n)}__csv": f"id\n{n}\n" for n in (1, 2)})
+    job = "input: in/{date}.csv\noutput: out/{date}\nstages:\n- {window: count(2), output: 'mid/{date}'}\n"
+    (tmp_path / "job.yaml").write_text(f"{job}- window: count(1)\n")
+    (tmp_path / "other.yaml").write_text(f"{job}- window: count(3)\n")
+    run(tmp_path, "job.yaml", *span(1, 2))
+    assert "nothing to do" in run(tmp_path, "job.yaml", *span(1, 2)).err
+    for name, harm in HARMS.items():
+        harm(tmp_path / "mid" / day(2))
+        assert run(tmp_path, "job.yaml", *span(1, 2)).summary.startswith("1 unit done"), name
+    shutil.rmtree(tmp_path / "mid" / day(2))
+    assert f"output out/{day(2)} already holds a result" in error(tmp_path, 2, "other.yaml", *span(2, 2))
 
 
 # A result and units of a range in one folder, which a glob would read together
@@ -94,22 +120,21 @@ def days(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("out", "below"),
-    [("out", f"/dt={day(1)}"), ("out/{date}", f"/{day(1)}"), ("out/{date:%Y/%m/%d}", "/2026/11/01")],
+    ("out", "below", "more"),
+    [
+        ("out", f"/dt={day(1)}", ()),
+        ("out/{date}", f"/{day(1)}", ("--late", "redo", "--state", "state")),
+        ("out/{date:%Y/%m/%d}", "/2026/11/01", ("--jobs", "2")),
+    ],
 )
-@pytest.mark.parametrize("more", [(), ("--jobs", "2"), ("--late", "redo")])
 def test_a_range_into_a_plain_result_is_refused(days: Path, out: str, below: str, more: tuple[str, ...]) -> None:
     run(days, *COUNTS, "in", "out")
-    refused = f"{day(1)}: {INTO_RESULT.format(out='out', below=below)}"
-    given = (*COUNTS, *span(1, 2), *more, "in", out)
-    if "--late" in more:
-        given = (*given, "--state", "state")
-        assert run(days, "-q", *given, code=2).err == f"wincli: error: {refused}\n"
-        assert not list((days / "state").glob("*/unit.json"))
-    else:
-        assert error(days, 2, *given) == refused
-    assert not [path for path in tree(days / "out") if "dt=" in path or "2026" in path]
-    assert done(days, "plan", "-q", *given, code=2).err == f"wincli: error: {refused}\n"
+    refused = f"wincli: error: {day(1)}: {INTO_RESULT.format(out='out', below=below)}\n"
+    before = {name: file for name, file in tree(days).items() if not name.startswith("state")}
+    for command in ("run", "plan"):
+        assert done(days, command, "-q", *COUNTS, *span(1, 2), *more, "in", out, code=2).err == refused
+    assert {name: file for name, file in tree(days).items() if not name.startswith("state")} == before
+    assert not list((days / "state").glob("*/unit.json"))
 
 
 def test_a_range_into_the_folders_of_a_partitioned_result_is_refused(days: Path) -> None:
@@ -176,33 +201,3 @@ def test_days_are_done_once_and_again_when_their_files_change(tmp_path: Path) ->
     assert rows(tmp_path / "out" / f"dt={day(2)}", "ids") == [[2, 20], [200, 7]]
     run(tmp_path, *command, "--redo")
     assert len(list((tmp_path / "out").iterdir())) == 4
-
-
-def test_templates_name_input_and_output(tmp_path: Path) -> None:
-    write(tmp_path / "in/2026/11", d01__csv="id\n1\n", d02__csv="id\n2\n")
-    run(tmp_path, *COUNTS, "in/{date:%Y/%m/d%d}.csv", "out/{date:%Y%m%d}", *span(1, 2))
-    assert [rows(tmp_path / "out" / name, "ids") for name in ("20261101", "20261102")] == [[[1]], [[2]]]
-
-
-def test_a_unit_that_fails_is_named_and_those_before_it_stay(tmp_path: Path) -> None:
-    big = f"id\n{2**63 - 1}\n1\n"
-    write(tmp_path / "in", d20261101__csv="id\n1\n", d20261102__csv=big, d20261103__csv="id\n3\n")
-    ran = run(tmp_path, "-w", "count(9)", "-a", "s=sum(id)", "in/d{date:%Y%m%d}.csv", "out/{date}", *span(1, 3), code=4)
-    assert ran.err.splitlines()[-1].startswith(f"wincli: error: {day(2)}: ")
-    assert f"done before that, and kept: {day(1)}" in ran.notes
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [day(1)]
-
-
-def test_ranges_that_cannot_be(tmp_path: Path) -> None:
-    write(tmp_path / "in", a__csv="id\n1\n")
-    assert error(tmp_path, 2, *COUNTS, "in", "out", *span(1, 2)) == (
-        "in has no {date}, and holds no folders of days such as dt=2026-11-02; "
-        "write {date} in place of the day in the path"
-    )
-    assert error(tmp_path, 3, *COUNTS, "inn/{date}.csv", "out", *span(1, 2)) == (
-        "there is no file or folder inn; did you mean in?"
-    )
-    write(tmp_path / "in" / f"dt={day(1)}", a__csv="id\n1\n")
-    run(tmp_path, *COUNTS, "in", "out", *span(1, 1))
-    refused = f"{day(1)}: output out/dt={day(1)} already holds a result; "
-    assert error(tmp_path, 2, "-w", "count(1)", "in", "out", *span(1, 1)).startswith(refused)
