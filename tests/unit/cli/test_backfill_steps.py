@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.fake_records import FakeRecord, FakeStage
+from support.fake_records import FakeRecord
 from wincli.cli.console.messages import INTERRUPTED, Stopped
 from wincli.cli.run.range_run import BackfillOutcome, run_backfill
 from wincli.cli.run.steps import StateChain, UnitRange, UnitStep
 from wincli.cli.run.unit_paths import UnitInput
 from wincli.conf.ranges import Unit, unit_at
-from wincli.windowing.errors import ConfigError, DamagedError, DataError, InputError, OutputError
+from wincli.windowing.errors import ConfigError, DataError, InputError
 from wincli.windowing.ports import InputFile
 
 DAYS = 12
@@ -39,6 +39,7 @@ class Model:
     after_commit: bool = False
     has_state: bool = True
     forgotten: set[str] = field(default_factory=set)
+    failing: dict[int, BaseException] = field(default_factory=dict)
 
     def find(self, unit: Unit) -> UnitInput | None:
         text = self.inputs.get(unit.ordinal)
@@ -51,15 +52,13 @@ class Model:
     def chain(self) -> StateChain | None:
         return StateChain(self.has_data, self.same, lambda: self.forgotten) if self.has_state else None
 
-    def run(self, step: UnitStep) -> Iterator[FakeRecord]:
-        assert step.unit is not None
-        assert step.found is not None
-        yield self.run_unit(step.unit, step.found, step.previous)
-
     def note(self, text: str, **_: Any) -> None:
         self.notes.append(text)
 
-    def run_unit(self, unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
+    def run(self, step: UnitStep) -> Iterator[FakeRecord]:
+        unit, previous = step.unit, step.previous
+        if unit.ordinal in self.failing:
+            raise self.failing[unit.ordinal]
         self.ran.append(unit.ordinal)
         dies = self.dies_at == len(self.ran)
         if dies and not self.after_commit:
@@ -68,13 +67,11 @@ class Model:
         began = before[previous].state if previous else ""
         seen = began + self.inputs[unit.ordinal]
         state = seen[-self.memory :]
-        counts = {"rows_in": len(seen), "rejected": {}}
-        stages = (FakeStage("window", counts, 1),)
-        record = FakeRecord(unit.label, unit.ordinal, found.files, previous, began, state, seen, stages)
+        record = FakeRecord(unit.label, unit.ordinal, step.files, previous, began, state, seen)
         self.done[unit.ordinal] = record
         if dies:
             raise KeyboardInterrupt
-        return record
+        yield record
 
     def same(self, label: str | None, record: FakeRecord) -> bool:
         state = next((each.state for each in self.done.values() if each.label == label), "")
@@ -186,13 +183,6 @@ def test_days_that_a_range_runs_and_leaves(name: str) -> None:
     assert not case.ran or model.outputs() == model.wanted()
 
 
-def test_units_run_in_order_and_each_restores_the_state_of_the_previous() -> None:
-    model = days("ab.d")
-    outcome = model.backfill(0, 4)
-    assert model.outputs() == {0: "a", 1: "ab", 3: "abd"}
-    assert [record.previous for record in outcome.done] == [None, "1970-01-01", "1970-01-02"]
-
-
 def test_why_a_day_is_run_again_is_noted() -> None:
     model = days("abcdef")
     model.backfill()
@@ -210,124 +200,50 @@ def test_why_a_day_is_run_again_is_noted() -> None:
 # Units that were taken out of the state
 
 
-def test_units_after_a_forgotten_one_whose_input_is_gone_are_run_again_from_the_unit_before_it() -> None:
-    model = days("abcdef")
-    model.backfill()
-    del model.inputs[2]
-    model.forgotten = {model.done.pop(2).label}
-    model.backfill()
-    assert model.ran == [3, 4]
-    assert model.outputs() == model.wanted()
-
-
-def test_units_after_a_forgotten_one_are_run_again_also_where_the_range_is_a_later_one() -> None:
-    model = days("abcdef.")
-    model.backfill()
-    model.forgotten = {model.done.pop(2).label}
-    model.backfill(6, 7)
-    assert model.ran == [3, 4]
-    model.backfill(0, 7)
-    assert model.ran == [2, 3, 4]
-    assert model.outputs() == model.wanted()
-
-
-def test_a_unit_whose_folder_was_deleted_by_hand_is_still_an_error() -> None:
-    model = days("abcdef")
-    model.backfill()
-    del model.inputs[2], model.done[2]
-    with pytest.raises(DamagedError, match="began from 1970-01-03, which is no longer in the state"):
+def test_units_after_a_forgotten_one_are_run_again_also_where_its_input_is_gone_or_the_range_is_a_later_one() -> None:
+    for is_gone, ranges in ((False, [(6, 7, [3, 4]), (0, DAYS, [2, 3, 4])]), (True, [(0, DAYS, [3, 4])])):
+        model = days("abcdef")
         model.backfill()
+        model.forgotten = {model.done.pop(2).label}
+        if is_gone:
+            del model.inputs[2]
+        for first, stop, ran in ranges:
+            model.backfill(first, stop)
+            assert model.ran == ran
+        assert model.outputs() == model.wanted()
 
 
 # What cannot be
 
 
-def fails(error: type[Exception], model: Model, *args: Any, **more: Any) -> str:
-    before = model.outputs()
-    with pytest.raises(error) as caught:
-        model.backfill(*args, **more)
-    assert model.outputs() == before
-    return str(caught.value)
-
-
-def test_a_day_that_has_to_be_run_again_and_whose_input_is_gone() -> None:
-    model = days("abc")
-    model.backfill()
-    del model.inputs[1]
-    assert model.backfill().done == ()
-    assert fails(InputError, model, 1, 2, redo=True) == (
-        "1970-01-02 has to be run again (redo was requested), and its input is gone; put its files back where they were"
-    )
-    model.inputs[0] = "x"
-    with pytest.raises(InputError, match=r"^1970-01-02 has to be run again \(the state before it is not the one"):
-        model.backfill()
-    model.inputs[1] = "b"
-    model.backfill()
-    assert model.outputs() == model.wanted()
-
-
-def test_a_state_that_is_no_longer_kept() -> None:
+def test_a_day_that_has_to_be_run_again_from_a_state_that_is_not_kept_or_without_its_input_changes_nothing() -> None:
     model = days("abcdef", keep=2)
     model.backfill()
-    assert fails(ConfigError, model, 2, 3, redo=True) == (
-        "1970-01-03 begins from the state of 1970-01-02, which is no longer kept; nothing was written for it; "
-        "start with 1970-01-06 or later, or redo all from the first unit, 1970-01-01, on; "
-        "a higher --keep keeps more states"
-    )
+    before = model.outputs()
+    with pytest.raises(ConfigError, match="1970-01-03 begins from the state of 1970-01-02, which is no longer kept"):
+        model.backfill(2, 3, redo=True)
+    del model.inputs[5]
+    with pytest.raises(InputError, match=r"1970-01-06 has to be run again \(redo was requested\), and its input is go"):
+        model.backfill(5, 6, redo=True)
+    assert model.outputs() == before
+    model.inputs[5] = "f"
     model.backfill(5, 6, redo=True)
     assert model.ran == [5]
 
 
-def test_from_the_first_unit_on_no_state_is_needed() -> None:
-    model = days("abc", keep=2)
-    model.backfill()
-    model.inputs[0] = "x"
-    model.keep = 99  # what was written a moment ago is there
-    model.backfill(0, 1, redo=True)
-    assert model.outputs() == model.wanted()
-
-
-def test_units_of_another_kind_are_refused() -> None:
-    model = days("abc")
-    model.backfill()
-    records = list(model.done.values())
-    steps = UnitRange([unit_at(100, "hour")], "hour", records, model.find, chain=model.chain)
-    with pytest.raises(ConfigError, match=r"the state holds days \(1970-01-01\), and this run adds hours; use another"):
-        run_backfill(steps, model.run, model.note)
-
-
-@pytest.mark.parametrize("error", [InputError, OutputError, DataError, ConfigError])
-def test_the_first_unit_that_fails_ends_the_range_and_is_named(error: type[DataError]) -> None:
+@pytest.mark.parametrize("error", [DataError("the sum of x overflows", "use a float"), Stopped(INTERRUPTED)])
+def test_a_unit_that_fails_ends_the_range_and_is_named_and_so_are_those_before_it(error: BaseException) -> None:
     model = days("abcd")
-    run_unit = model.run_unit
-
-    def fail_third(unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
-        if unit.ordinal == 2:
-            raise error("the sum of x overflows", "use a float")
-        return run_unit(unit, found, previous)
-
-    model.run_unit = fail_third  # type: ignore[method-assign]
-    with pytest.raises(error) as caught:
+    model.failing[2] = error
+    with pytest.raises(type(error)) as caught:
         model.backfill()
-    assert str(caught.value) == "1970-01-03: the sum of x overflows; use a float"
     assert model.outputs() == {0: "a", 1: "ab"}
-    assert model.notes == ["done before that, and kept: 1970-01-01..1970-01-02"]
-
-
-def test_a_signal_after_units_that_are_done_says_which_are_kept() -> None:
-    model = days("abcd")
-    run_unit = model.run_unit
-
-    def stop_in_third(unit: Unit, found: UnitInput, previous: str | None) -> FakeRecord:
-        if unit.ordinal == 2:
-            raise Stopped(INTERRUPTED)
-        return run_unit(unit, found, previous)
-
-    model.run_unit = stop_in_third  # type: ignore[method-assign]
-    with pytest.raises(Stopped) as caught:
-        model.backfill()
-    assert caught.value.kept == "1970-01-01..1970-01-02"
-    assert model.notes == []
+    kept = "1970-01-01..1970-01-02"
+    if isinstance(caught.value, Stopped):
+        assert (caught.value.kept, model.notes) == (kept, [])
+    else:
+        assert str(caught.value) == "1970-01-03: the sum of x overflows; use a float"
+        assert model.notes == [f"done before that, and kept: {kept}"]
 
 
 # Laws

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.day_results import RUN_THAT_JOB, as_one, day, in_order, kept, records, span, total
-from support.in_process import wincli_here
-from support.month_log import ALL, DAYS, SESSIONS, Log, Seen, added, changed, corrections, moved
+from support.day_results import as_one, day, in_order, kept, records, span, total
+from support.in_process import done, wincli_here
+from support.month_log import ALL, DAYS, Log, Seen, added, changed, corrections, moved
 from support.processes import Ran, manifest, rows, write
 
 
@@ -63,10 +63,8 @@ def test_all_days_are_one_run_and_a_second_time_does_nothing(days: Log) -> None:
 
 
 CORRECTIONS = {
-    "a value of a session that ends on that day": (changed("09:00"), [5], (1, DAYS)),
-    "a time within such a session": (moved("09:00", "08:40"), [5], (5, 5)),
+    "a time within a session that ends on that day": (moved("09:00", "08:40"), [5], (5, 5)),
     "a value that the next day shows": (changed("20:00"), [5, 6], (5, 5)),
-    "a session more, so that those after it would have other numbers": (added(("14:30", "a", 1)), [5], (5, 5)),
     "a session more that the next day shows": (added(("23:30", "a", 1)), [5, 6], (1, DAYS)),
     "a session less": (lambda lines: [line for line in lines if line[0] != "12:00"], [5], (5, 5)),
 }
@@ -86,15 +84,6 @@ def test_a_correction_touches_the_days_it_reaches_and_no_other(days: Log, case: 
     beyond = f"{day(last + 1)}..{day(DAYS)} stay as they were" if last < DAYS else "no unit was done after it"
     assert corrections(ran) == [f"the correction reached {day(last)}; {beyond}"]
     assert days.is_that_of_one_run(but=("window",) if "session" in case else ())
-
-
-def test_a_redo_runs_its_days_and_leaves_the_others(days: Log) -> None:
-    before = Seen.of(days)
-    ran = days.run(*span(10, 11), "--redo", "--keep", "30")
-    assert before.touched(days) == [10, 11]
-    assert [note for note in ran.notes if "is run again" in note] == [f"{day(10)} is run again: redo was requested"]
-    assert corrections(ran) == [f"the correction reached {day(11)}; {day(DAYS)} stays as it was"]
-    assert days.is_that_of_one_run()
 
 
 def test_a_file_more_and_a_file_less(days: Log) -> None:
@@ -169,25 +158,6 @@ def test_a_correction_whose_input_is_gone(log: Log) -> None:
     assert log.is_that_of_one_run()
 
 
-def test_another_job(log: Log) -> None:
-    log.run(*span(1, 3))
-    other = (*SESSIONS, "-a", "x=max(x)")
-    text = (
-        f"{day(1)} was done by a job that asks for something else: "
-        "its agg is n=count(), total=sum(x), not n=count(), total=sum(x), x=max(x); "
-        "run that job, redo the range with --redo, or name another state"
-    )
-    log.fails(2, text, *span(1, 4), command=other)
-    log.run(*span(1, 3), "--redo", command=other)
-    assert rows(log.folder / "out" / f"dt={day(2)}", "user", "total", "x")[0] == ("a", 3, 3)
-    shorter = [word.replace("2h", "1h") for word in SESSIONS]
-    text = (
-        f"{day(4)}: the state st is of another job (at {day(3)}): "
-        f"its window is tumbling, gap(ts, 7200), not tumbling, gap(ts, 3600); {RUN_THAT_JOB}"
-    )
-    log.fails(2, text, *span(4, 4), command=shorter)
-
-
 def test_a_day_that_fails_is_named_and_those_before_it_stay(log: Log) -> None:
     log.write(3, added(("13:00", "a", 2**63 - 1), ("13:30", "a", 5)))
     ran = log.run(*span(1, 5), code=4)
@@ -215,7 +185,7 @@ def test_hours_and_templates(tmp_path: Path) -> None:
     hours = ("--unit", "hour", "--start", f"{day(1)}T22", "--end", f"{day(2)}T01")
     paths = ("in/{date:%Y-%m-%d/h%H}.csv", "out/{date:%Y%m%d/%H}")
     command = ("run", "-w", "gap(ts, 15m)", *paths, "--state", "st", *hours, "-a", "n=count()")
-    assert wincli_here(*command, cwd=tmp_path).code == 0
+    done(tmp_path, *command)
     units = list(records(tmp_path / "st").values())
     assert [unit["label"] for unit in units] == [f"{day(1)}T22", f"{day(1)}T23", f"{day(2)}T00"]
     outputs = [tmp_path / "out" / name for name in ("20261101/22", "20261101/23", "20261102/00")]
