@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.in_process import wincli_here
+from support.in_process import done, wincli_here
 from support.processes import Ran, table, tree
 
 RUN = ("run", "-w", "gap(ts, 30m)", "-k", "user", "-a", "n=count()", "log/{date}.csv", "out/{date}")
@@ -195,8 +195,7 @@ def plain(tmp_path: Path) -> Path:
     """A state of three plain runs."""
     for number in range(1, 4):
         (tmp_path / f"{number}.csv").write_text(f"ts\n{number}\n")
-        ran = wincli_here("run", "-w", "count(2)", f"{number}.csv", f"out{number}", "--state", "st", cwd=tmp_path)
-        assert ran.code == 0, ran.err
+        done(tmp_path, "run", "-w", "count(2)", f"{number}.csv", f"out{number}", "--state", "st")
     return tmp_path
 
 
