@@ -20,7 +20,6 @@ from support.in_process import wincli_here
 from support.processes import Ran, manifest, rows
 from wincli.cli.run import standard_streams
 from wincli.cli.run.request import parse_job
-from wincli.windowing.errors import WincliError
 from wincli.writers.formats import csv
 from wincli.writers.formats import orc as orc_parts
 from wincli.writers.formats import parquet as parquet_parts
@@ -65,24 +64,30 @@ def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize(("text", "form"), [(CSV, "csv"), (LINES, "jsonl"), ("\ufeff" + LINES, "jsonl")])
-def test_stdin_to_stdout_is_plain_csv_and_nothing_else(tmp_path: Path, text: str, form: str) -> None:
-    ran = run(tmp_path, *WINDOW, "-", "-", stdin=text.encode())
-    assert (ran.code, ran.out) == (0, TOTALS)
-    assert f"stdin is read as {form}, by its first bytes; --input-format says otherwise" in ran.notes
-    assert ran.err.splitlines()[-1].endswith("-> stdout")
-
-
-def test_explicit_format_gives_no_note(tmp_path: Path) -> None:
-    ran = run(tmp_path, *WINDOW, "-", "-", "--input-format", "csv", stdin=CSV.encode())
-    assert (ran.code, ran.out) == (0, TOTALS)
-    assert not any("stdin" in note for note in ran.notes)
-
-
-def test_parquet_on_stdin_is_read(tmp_path: Path) -> None:
+def as_parquet() -> bytes:
     file = io.BytesIO()
     parquet.write_table(pa.table({"user": ["a", "b", "a"], "amount": [1, 2, 3]}), file)
-    assert run(tmp_path, *WINDOW, "-", "-", stdin=file.getvalue()).out == TOTALS
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("given", "flags", "form"),
+    [
+        (CSV.encode(), (), "csv"),
+        (LINES.encode(), (), "jsonl"),
+        (f"\ufeff{LINES}".encode(), (), "jsonl"),
+        (as_parquet(), (), "parquet"),
+        (CSV.encode(), ("--input-format", "csv"), None),
+    ],
+)
+def test_stdin_to_stdout_is_plain_csv_and_nothing_else(
+    tmp_path: Path, given: bytes, flags: tuple[str, ...], form: str | None
+) -> None:
+    ran = run(tmp_path, *WINDOW, "-", "-", *flags, stdin=given)
+    assert (ran.code, ran.out) == (0, TOTALS)
+    noted = [] if form is None else [f"stdin is read as {form}, by its first bytes; --input-format says otherwise"]
+    assert [note for note in ran.notes if "stdin" in note] == noted
+    assert ran.err.splitlines()[-1].endswith("-> stdout")
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -106,23 +111,12 @@ def test_stdin_into_a_folder_is_called_stdin_in_manifest_and_rejects(tmp_path: P
     assert "1 rejected (unparsable 1), see _rejected" in ran.err
 
 
-def test_an_error_in_stdin_names_it(tmp_path: Path) -> None:
-    ran = run(tmp_path, *WINDOW, "-", "out", stdin=b'[{"user": "a"}]')
-    assert ran.code == 3
-    assert "stdin is one JSON array" in ran.err
-    assert ran.err.rstrip().endswith("pipe it through jq -c '.[]'")  # there is no file called stdin
-    assert not (tmp_path / "out").exists()
-
-
 def test_rejects_with_a_result_on_stdout_are_counted_with_a_hint(tmp_path: Path) -> None:
-    ran = run(tmp_path, *WINDOW, "-", "-", "--schema", "amount:int", stdin=(CSV + "c,x\n").encode())
+    given = (CSV + "c,x\n").encode()
+    ran = run(tmp_path, *WINDOW, "-", "-", "--schema", "amount:int", stdin=given)
     assert (ran.code, ran.out) == (0, TOTALS)
     assert "1 rejected (unparsable 1), which a folder as OUT would keep" in ran.err
-
-
-def test_too_many_rejects_leave_stdout_empty_with_a_hint(tmp_path: Path) -> None:
-    flags = ("--schema", "amount:int", "--max-rejects", "0")
-    ran = run(tmp_path, *WINDOW, "-", "-", *flags, stdin=(CSV + "c,x\n").encode())
+    ran = run(tmp_path, *WINDOW, "-", "-", "--schema", "amount:int", "--max-rejects", "0", stdin=given)
     assert (ran.code, ran.out) == (4, "")
     assert ran.err.endswith("run without --max-rejects, and into a folder, to see them in _rejected\n")
 
@@ -151,22 +145,22 @@ def test_what_user_code_prints_goes_to_stderr(tmp_path: Path, monkeypatch: pytes
     assert "noise" not in ran.out
 
 
-def test_an_error_leaves_stdout_empty(tmp_path: Path) -> None:
-    ran = run(tmp_path, "-w", "count(2)", "-k", "usr", "-", "-", stdin=CSV.encode())
-    assert (ran.code, ran.out) == (2, "")
-
-
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "flags", "code", "told"),
     [
-        (b"", "stdin is empty"),
-        (b" \n", "stdin is empty"),
-        (b"\x1f\x8b\x08\0", "stdin is compressed with gzip; pipe it through zcat"),
+        (b"", (), 3, "stdin is empty"),
+        (b" \n", (), 3, "stdin is empty"),
+        (b"\x1f\x8b\x08\0", (), 3, "stdin is compressed with gzip; pipe it through zcat"),
+        (b'[{"user": "a"}]', (), 3, "pipe it through jq -c '.[]'"),
+        (CSV.encode(), ("-k", "usr"), 2, "there is no column 'usr' for the key"),
+        (b"", ("--master", "spark://head:7077"), 2, "the tasks of spark://head:7077 run on others"),
     ],
 )
-def test_stdin_that_cannot_be_read(tmp_path: Path, given: bytes, told: str) -> None:
-    ran = run(tmp_path, *WINDOW, "-", "-", stdin=given)
-    assert ran.code == 3
+def test_an_error_leaves_stdout_empty_and_names_stdin(
+    tmp_path: Path, given: bytes, flags: tuple[str, ...], code: int, told: str
+) -> None:
+    ran = run(tmp_path, *WINDOW, *flags, "-", "-", stdin=given)
+    assert (ran.code, ran.out) == (code, "")
     assert told in ran.err
 
 
@@ -219,46 +213,6 @@ def test_the_spool_is_nobody_elses_to_read(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(standard_streams.Pipes, "filled", look)
     assert run(tmp_path, *WINDOW, "-", "-", stdin=CSV.encode()).code == 0
     assert seen == [0o600, 0o700]
-
-
-# What does not go together
-
-
-@pytest.mark.parametrize(
-    ("paths", "flags", "told"),
-    [
-        (["-", "out"], {"state": "s"}, "--input - is stdin, which is there once and does not go with a state"),
-        (["in", "-"], {"state": "s"}, "--output - is stdout, which is there once and does not go with a state"),
-        (["in", "-"], {"start": "2026-11-01", "end": "2026-11-02"}, "does not go with a range"),
-        (["-", "a.csv", "out"], {}, "--input - is stdin, which is read alone"),
-        (["in", "part/{date}"], {}, "--output part/{date} is a template for units of a range, and there is no range"),
-        (["in/{date:%Y}", "out"], {}, "--input in/{date:%Y} is a template for units of a range"),
-        (["in", "part/{date}"], {"state": "s"}, "is a template for units of a range, and there is no range"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(paths: list[str], flags: dict[str, str], told: str) -> None:
-    with pytest.raises(WincliError) as caught:
-        parse_job({"paths": paths, "window": "count(2)", **flags})
-    assert told in str(caught.value)
-
-
-def test_template_in_a_job_file_without_a_range_is_an_error_with_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("j.yaml").write_text(
-        'input: "in/{date}"\noutput: out\nstages:\n  - window: count(1)\n    output: "-"\n  - window: count(2)\n'
-    )
-    with pytest.raises(WincliError) as caught:
-        parse_job({"paths": ["j.yaml"]})
-    assert "j.yaml:1: input in/{date} is a template" in str(caught.value)
-    assert "j.yaml:5: stages[0].output - is stdout, which only the output of the job can be" in str(caught.value)
-
-
-def test_a_cluster_does_not_see_this_machines_pipes(tmp_path: Path) -> None:
-    ran = run(tmp_path, *WINDOW, "-", "-", "--master", "spark://head:7077")
-    assert ran.code == 2
-    assert "the tasks of spark://head:7077 run on others" in ran.err
 
 
 # Parts in one piece
